@@ -1,8 +1,10 @@
-"""The working tree against an earlier commit: ``python benchmarks/against.py COMMIT`` times what both can do, in turns, and prints the ratios.
+"""The working tree against an earlier commit: ``python benchmarks/against.py COMMIT`` times what both can do,
+in turns, and prints the ratios.
 
-Conventions: processor time, the least of several goes in a fresh process for each tree; five such processes a tree in turns, the medians
-of both, and their ratio (now / before, above 1 is slower). Public functions and verbs alone, by the names that both trees have; nothing is compiled
-while it is timed. The earlier commit is a copy in a temporary folder, and runs in this environment.
+Conventions: processor time, the least of several goes in a fresh process for each tree; five such processes a
+tree in turns, the medians of both, and their ratio (now / before, above 1 is slower). Public functions and
+verbs alone, by the names that both trees have; nothing is compiled while it is timed. The earlier commit is a
+copy in a temporary folder, and runs in this environment.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ def work(folder: Path) -> Iterator[tuple[str, Work]]:
     for kind in ("web", "hard", "speckle"):
         stack = maps(kind)
         of_models = {f"m{k}": labels[None] for k, labels in enumerate(stack)}
-        yield f"45 pairs of maps, {kind}", lambda of_models=of_models: fs.comparison.count(of_models, classes=21)
+        yield (
+            f"45 pairs of maps, {kind}",
+            lambda of_models=of_models: fs.comparison.count(of_models, classes=21),
+        )
     web = maps("web")
     of_models = {f"m{k}": labels for k, labels in enumerate(web)}
     code = runs.encode(web[0])
@@ -113,7 +118,9 @@ def main(commit: str) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder) / "before"
-        archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit], check=True, capture_output=True).stdout
+        archive = subprocess.run(
+            ["git", "-C", str(ROOT), "archive", commit], check=True, capture_output=True
+        ).stdout
         before.mkdir()
         subprocess.run(["tar", "-x", "-C", str(before)], input=archive, check=True)
         turns = []

@@ -1,10 +1,11 @@
-"""Choose the defaults from what leave_one_out.py has found, by leaving one data set out, and write docs/benchmarks-choice.md: ``python benchmarks/choice_table.py``.
+"""Choose the defaults from what leave_one_out.py has found, by leaving one data set out, and write
+docs/benchmarks-choice.md: ``python benchmarks/choice_table.py``.
 
-The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set, for the order in
-standard deviations of rho by luck; the one whose largest regret over the sets is least is chosen. Another is equal to it that
-lies no more than a standard error behind it on every set, repeat for repeat, and then the simpler ranking wins, and of equally
-simple ones the one of less regret. Only what draws with known probabilities is chosen; anything may be the best that regret is
-measured from.
+The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set, for
+the order in standard deviations of rho by luck; the one whose largest regret over the sets is least is
+chosen. Another is equal to it that lies no more than a standard error behind it on every set, repeat for
+repeat, and then the simpler ranking wins, and of equally simple ones the one of less regret. Only what draws
+with known probabilities is chosen; anything may be the best that regret is measured from.
 """
 
 from __future__ import annotations
@@ -28,16 +29,38 @@ SETS = {  # held-out sets: the same drives, and the same networks, are one
     "camvid-zoo": ["frames", "crops"],
     "16class-confidence": ["colour", "noise"],
 }
-FEW_MODELS = "16class-confidence"  # three networks: one pair of neighbours in the wrong order costs half of rho
+FEW_MODELS = (  # three networks: one pair of neighbours in the wrong order costs half of rho
+    "16class-confidence"
+)
 RANKINGS = {  # how simple each is
-    "mean": 0, "LURE": 1, "Bradley-Terry": 1, "mean + control": 2, "LURE + control": 2, "margins re-used + control": 3, "margins + control": 3,
-}  # fmt: skip
-CANDIDATES = [r for r in RANKINGS if r != "mean + control"]  # `rank` has no such row: what it re-uses with control are margins
-SELECTORS = ["random", "disputed", "mad", "expected-loss", "vma", "information, at once", "mad+information, at once", "information", "mad+information"]  # fmt: skip
+    "mean": 0,
+    "LURE": 1,
+    "Bradley-Terry": 1,
+    "mean + control": 2,
+    "LURE + control": 2,
+    "margins re-used + control": 3,
+    "margins + control": 3,
+}
+CANDIDATES = [
+    r for r in RANKINGS if r != "mean + control"
+]  # `rank` has no such row: what it re-uses with control are margins
+SELECTORS = [
+    "random",
+    "disputed",
+    "mad",
+    "expected-loss",
+    "vma",
+    "information, at once",
+    "mad+information, at once",
+    "information",
+    "mad+information",
+]
 GOALS = {"order": [str(b) for b in BUDGETS if b >= 50], "best": ["coda"]}
 DIGITS = {"order": 3, "best": 0}
 Regrets = dict[str, dict[str, list[np.ndarray]]]  # {method: {set: of each part, a number a repeat}}
-Cells = dict[str, dict[str, dict[str, list[float]]]]  # of each set: {method: {budget or "coda": a number a repeat}}
+Cells = dict[
+    str, dict[str, dict[str, list[float]]]
+]  # of each set: {method: {budget or "coda": a number a repeat}}
 
 
 def read() -> tuple[Cells, dict[str, dict[str, Any]]]:
@@ -52,7 +75,9 @@ def read() -> tuple[Cells, dict[str, dict[str, Any]]]:
                 found[name][method][key] += values
     for name, cells in found.items():
         if about[name]["models"] and not any("Bradley-Terry" in method for method in cells):
-            for method in [m for m in cells if m.endswith("| mean")]:  # of answers right or wrong they are one
+            for method in [
+                m for m in cells if m.endswith("| mean")
+            ]:  # of answers right or wrong they are one
                 cells[method.replace("| mean", "| Bradley-Terry")] = cells[method]
     return found, about
 
@@ -62,7 +87,10 @@ def regrets(found: Cells, goal: str) -> Regrets:
     out: Regrets = defaultdict(lambda: defaultdict(list))
     for name, parts in SETS.items():
         for part in (p for p in parts if p in found):
-            values = {m: np.mean([rows[key] for key in GOALS[goal] if key in rows], 0) for m, rows in found[part].items()}
+            values = {
+                m: np.mean([rows[key] for key in GOALS[goal] if key in rows], 0)
+                for m, rows in found[part].items()
+            }
             sign = 1 if goal == "order" else -1
             best = max(sign * value.mean() for value in values.values())
             for method, value in values.items():
@@ -71,10 +99,15 @@ def regrets(found: Cells, goal: str) -> Regrets:
 
 
 def in_deviations(table: Regrets, about: dict[str, dict[str, Any]]) -> Regrets:
-    """Return regrets in rho as multiples of 1 / sqrt(J - 1), the standard deviation of rho of J models in random order."""
-    many = {name: about[part]["models"] - 1 for name, parts in SETS.items() for part in parts if part in about}
+    """Return regrets in rho as multiples of 1 / sqrt(J - 1), the standard deviation of rho of J models in
+    random order.
+    """
+    many = {
+        name: about[part]["models"] - 1 for name, parts in SETS.items() for part in parts if part in about
+    }
     return {
-        m: {name: [np.sqrt(many[name]) * part for part in parts] for name, parts in sets.items()} for m, sets in table.items()
+        m: {name: [np.sqrt(many[name]) * part for part in parts] for name, parts in sets.items()}
+        for m, sets in table.items()
     }
 
 
@@ -124,24 +157,36 @@ def left_out(table: Regrets, deciding: Regrets, goal: str) -> list[str]:
 
 
 def rows(table: Regrets, deciding: Regrets, goal: str) -> list[str]:
-    """Return a table: a row a method, a column a set, the regret in each cell and the largest, in what decides."""
+    """Return a table: a row a method, a column a set, the regret in each cell and the largest, in what
+    decides.
+    """
     shown = [name for name in SETS if name in next(iter(table.values()))]
     largest = "largest, in deviations" if goal == "order" else "largest"
-    lines = ["| selector | ranking | " + " | ".join(shown) + f" | {largest} |", "|---|---|" + "---|" * (len(shown) + 1)]
+    lines = [
+        "| selector | ranking | " + " | ".join(shown) + f" | {largest} |",
+        "|---|---|" + "---|" * (len(shown) + 1),
+    ]
     order = {m: max(mean(parts) for parts in sets.values()) for m, sets in deciding.items()}
     for method in sorted((m for m in table if "cube root" not in m), key=lambda m: order[m]):
-        cells = [short(mean(table[method][name]), DIGITS[goal]) if name in table[method] else "" for name in shown]
+        cells = [
+            short(mean(table[method][name]), DIGITS[goal]) if name in table[method] else "" for name in shown
+        ]
         selector, ranking = method.split(" | ")
-        lines.append(f"| {selector} | {ranking} | " + " | ".join(cells) + f" | {short(order[method], DIGITS[goal])} |")
+        lines.append(
+            f"| {selector} | {ranking} | " + " | ".join(cells) + f" | {short(order[method], DIGITS[goal])} |"
+        )
     return lines
 
 
 def other_rules(table: Regrets) -> str:
-    """Return what the rule would choose for the order from plain rho, with and without the sets of few models."""
+    """Return what the rule would choose for the order from plain rho, with and without the sets of few
+    models.
+    """
     every = [name for name in SETS if name in next(iter(table.values()))]
     without = choose(table, [name for name in every if name != FEW_MODELS])
     return (
-        f"In plain rho the rule would choose {words(choose(table, every))}; in plain rho without {FEW_MODELS} {words(without)}."
+        f"In plain rho the rule would choose {words(choose(table, every))}; in plain rho without {FEW_MODELS}"
+        f" {words(without)}."
     )
 
 
@@ -149,23 +194,44 @@ def write() -> dict[str, str]:
     """Write the page, and return what is chosen for each goal."""
     found, about = read()
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
+    head = (
+        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python"
+        f" {platform.python_version()}, {libraries}"
+    )
     notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
     tables = {goal: regrets(found, goal) for goal in GOALS}
     deciding = tables | {"order": in_deviations(tables["order"], about)}
     chosen = {goal: choose(table, list(next(iter(table.values())))) for goal, table in deciding.items()}
-    lines = ["# Which selector and ranking stand first", "", f"Made by `python benchmarks/leave_one_out.py` and `python benchmarks/choice_table.py`; {head}.", ""]  # fmt: skip
+    lines = [
+        "# Which selector and ranking stand first",
+        "",
+        f"Made by `python benchmarks/leave_one_out.py` and `python benchmarks/choice_table.py`; {head}.",
+        "",
+    ]
     lines += [notes[0].strip(), "", "| goal | selector | ranking |", "|---|---|---|"]
     lines += [f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()]
-    lines += ["", notes[1].strip(), "", "| set | part | models | images | models differ on | sharpness | repeats |", "|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines += [
+        "",
+        notes[1].strip(),
+        "",
+        "| set | part | models | images | models differ on | sharpness | repeats |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name, parts in SETS.items():
         for part in (p for p in parts if p in about):
             held = about[part]
             lines.append(
-                f"| {name} | {part} | {held['models']} | {held['images']:,} | {100 * held['disputed']:.0f} % | {held['sharpness']:.2f} | {len(found[part]['random | mean']['coda'])} |"
+                f"| {name} | {part} | {held['models']} | {held['images']:,} | {100 * held['disputed']:.0f} %"
+                f" | {held['sharpness']:.2f} | {len(found[part]['random | mean']['coda'])} |"
             )
     for k, goal in enumerate(GOALS):
-        lines += ["", f"## {'The order of all' if goal == 'order' else 'Who is best'}", "", notes[2 + k].strip(), ""]
+        lines += [
+            "",
+            f"## {'The order of all' if goal == 'order' else 'Who is best'}",
+            "",
+            notes[2 + k].strip(),
+            "",
+        ]
         lines += [*left_out(tables[goal], deciding[goal], goal), ""]
         lines += [other_rules(tables[goal]), ""] if goal == "order" else []
         lines += rows(tables[goal], deciding[goal], goal)

@@ -1,8 +1,9 @@
-"""What distances of classes cost: ``python benchmarks/class_distances.py`` prints the table of docs/guides/class-distances.md.
+"""What distances of classes cost: ``python benchmarks/class_distances.py`` prints the table of
+docs/guides/class-distances.md.
 
-Conventions: processor time of this thread, best of several in turns with the peer; the peers are plain Python, written out here,
-and scipy's Dijkstra. Their distances are held equal to ours before anything is timed. The plain peers run on a part of the pairs,
-and their time is scaled to all 499,500.
+Conventions: processor time of this thread, best of several in turns with the peer; the peers are plain
+Python, written out here, and scipy's Dijkstra. Their distances are held equal to ours before anything is
+timed. The plain peers run on a part of the pairs, and their time is scaled to all 499,500.
 """
 
 from __future__ import annotations
@@ -66,15 +67,25 @@ def tables(of: Hierarchy, nodes: np.ndarray) -> None:
     pairs = len(nodes) * (len(nodes) - 1) / (PART * (PART - 1))
     for kind, peer, scale in (("wordnet", over_chains, pairs), ("path", paths, len(nodes) / PART)):
         assert np.array_equal(class_distances(kind, of, part), peer(of, part))
-        ours, theirs = in_turns(lambda k=kind: class_distances(k, of, nodes), lambda f=peer: f(of, part), goes=(2, 1))
-        row(f"`{kind}`, 499,500 pairs, times plain Python (scaled)", f"{theirs * scale / ours:.0f}x ({ours:.2f} s)", "< 1 s")
+        ours, theirs = in_turns(
+            lambda k=kind: class_distances(k, of, nodes), lambda f=peer: f(of, part), goes=(2, 1)
+        )
+        row(
+            f"`{kind}`, 499,500 pairs, times plain Python (scaled)",
+            f"{theirs * scale / ours:.0f}x ({ours:.2f} s)",
+            "< 1 s",
+        )
     ours, theirs = in_turns(
         lambda: class_distances("wordnet", of, nodes), lambda: class_distances("path", of, nodes), goes=(2, 2)
     )
     row("`wordnet`, times scipy's Dijkstra (another distance)", f"{theirs / ours:.1f}x", "reported")
     row("`hops`, 499,500 pairs", f"{best(lambda: class_distances('hops', of, nodes)):.2f} s", "< 1 s")
     row("ImageNet-1k hierarchy from its file", f"{1000 * best(imagenet.__wrapped__):.0f} ms", "reported")
-    row("words of one path", f"{1000 * best(lambda: word_path(of, int(nodes[0]), int(nodes[999]))):.1f} ms", "reported")
+    row(
+        "words of one path",
+        f"{1000 * best(lambda: word_path(of, int(nodes[0]), int(nodes[999]))):.1f} ms",
+        "reported",
+    )
 
 
 def predictions(of: Hierarchy, nodes: np.ndarray) -> None:

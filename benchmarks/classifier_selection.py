@@ -1,7 +1,9 @@
-"""What a competition of classifiers costs: ``python benchmarks/classifier_selection.py`` prints the table of docs/guides/classifiers.md.
+"""What a competition of classifiers costs: ``python benchmarks/classifier_selection.py`` prints the table of
+docs/guides/classifiers.md.
 
-Conventions: 11 made classifiers and 168,000 images, the size of S2; the models agree on about three images of four and name their five likeliest classes with
-probabilities. Tables are CSV files and parts lie on this machine's disk. Elapsed time, since a person waits for it; best of three.
+Conventions: 11 made classifiers and 168,000 images, the size of S2; the models agree on about three images of
+four and name their five likeliest classes with probabilities. Tables are CSV files and parts lie on this
+machine's disk. Elapsed time, since a person waits for it; best of three.
 """
 
 from __future__ import annotations
@@ -23,8 +25,12 @@ MODELS, IMAGES, CLASSES = 11, 168_000, 1000
 
 
 def answers(rng: np.random.Generator, truth: np.ndarray, right: float) -> tuple[np.ndarray, np.ndarray]:
-    """Five labels of each image, the first right with the probability given, and how sure the model is of them."""
-    near = (truth[:, None] + rng.integers(1, 30, (len(truth), 5))) % CLASSES  # wrong answers are mostly neighbours
+    """Five labels of each image, the first right with the probability given, and how sure the model is of
+    them.
+    """
+    near = (
+        truth[:, None] + rng.integers(1, 30, (len(truth), 5))
+    ) % CLASSES  # wrong answers are mostly neighbours
     far = rng.integers(0, CLASSES, (len(truth), 5))
     labels = np.where(rng.random((len(truth), 5)) < 0.9, near, far)
     labels[:, 0] = np.where(rng.random(len(truth)) < right, truth, labels[:, 0])
@@ -80,7 +86,11 @@ def main() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             fs.predict(study, {n: str(path) for n, path in sources.items()})
         number = iter(range(99))
-        row("select: 55 pairs of 11 models, 168,000 images", best(lambda: fs.select(study, as_=f"s{next(number)}")), "< 5 s")
+        row(
+            "select: 55 pairs of 11 models, 168,000 images",
+            best(lambda: fs.select(study, as_=f"s{next(number)}")),
+            "< 5 s",
+        )
         many = {"confidence": 0.0, "discrepancy": "expected"}
         row(
             "the same, every image, expected distance",

@@ -19,6 +19,8 @@ def best(work: Work, goes: int = 5) -> float:
 
 
 def in_turns(ours: Work, peer: Work, times: int = 4, goes: tuple[int, int] = (3, 3)) -> tuple[float, float]:
-    """Return the least processor seconds of each, some ``goes`` of each in turns: a machine that is slow for a while is slow for both."""
+    """Return the least processor seconds of each, some ``goes`` of each in turns: a machine that is slow for
+    a while is slow for both.
+    """
     both = [(best(ours, goes[0]), best(peer, goes[1])) for _ in range(times)]
     return min(a for a, _ in both), min(b for _, b in both)

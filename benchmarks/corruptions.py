@@ -1,8 +1,12 @@
-"""Corruptions against the packages imagecorruptions-imaug and corrupt_tta: ``python benchmarks/corruptions.py`` prints the tables of docs/benchmarks-corruptions.md.
+"""Corruptions against the packages imagecorruptions-imaug and corrupt_tta: ``python
+benchmarks/corruptions.py`` prints the tables of docs/benchmarks-corruptions.md.
 
-Conventions: a drawn scene, RGB; processor seconds of one process with one thread each (cv2.setNumThreads(1)), ours and the peers in turns, median of five after one go that is not
-counted. A peer that is not installed is left out. corrupt_tta returns floats, and the time to make them an image again is not counted; a ratio is against the faster peer.
-Agreement: pixels against imagecorruptions where nothing is random, else moments and the largest difference of distribution functions of what was changed, over several images.
+Conventions: a drawn scene, RGB; processor seconds of one process with one thread each (cv2.setNumThreads(1)),
+ours and the peers in turns, median of five after one go that is not counted. A peer that is not installed is
+left out. corrupt_tta returns floats, and the time to make them an image again is not counted; a ratio is
+against the faster peer.
+Agreement: pixels against imagecorruptions where nothing is random, else moments and the largest difference of
+distribution functions of what was changed, over several images.
 """
 
 from __future__ import annotations
@@ -37,7 +41,9 @@ def peers() -> dict[str, Corrupt]:
         except ImportError:
             print(f"{module} is not installed; left out", file=sys.stderr)
             continue
-        found[module] = lambda image, name, severity, corrupt=corrupt: corrupt(image, severity=severity, corruption_name=name)
+        found[module] = lambda image, name, severity, corrupt=corrupt: corrupt(
+            image, severity=severity, corruption_name=name
+        )
     return found
 
 
@@ -65,9 +71,12 @@ def in_turns(image: np.ndarray, name: str, everyone: dict[str, Corrupt]) -> dict
 def speed(image: np.ndarray, names: list[str], others: dict[str, Corrupt]) -> float:
     """Print a table of milliseconds, and return our mean seconds an image."""
     print(
-        f"\n{len(names)} corruptions at severity {SEVERITY}, {image.shape[0]} x {image.shape[1]}, load {os.getloadavg()[0]:.1f}\n"
+        f"\n{len(names)} corruptions at severity {SEVERITY}, {image.shape[0]} x {image.shape[1]}, load"
+        f" {os.getloadavg()[0]:.1f}\n"
     )
-    print("| corruption | ours, ms |" + "".join(f" {who}, ms |" for who in others) + " times the faster peer |")
+    print(
+        "| corruption | ours, ms |" + "".join(f" {who}, ms |" for who in others) + " times the faster peer |"
+    )
     print("|---|---|" + "---|" * len(others) + "---|")
     totals = dict.fromkeys(["ours", *others], 0.0)
     best, worst = 0.0, (np.inf, "")
@@ -80,14 +89,18 @@ def speed(image: np.ndarray, names: list[str], others: dict[str, Corrupt]) -> fl
         print(f"| {name} | {cells} | {faster / taken['ours']:.1f}x |", flush=True)
     cells = " | ".join(f"{1000 * total:.0f}" for total in totals.values())
     print(
-        f"| sum | {cells} | {best / totals['ours']:.1f}x the best of each (target 5x); least {worst[0]:.2f}x, {worst[1]} (target 0.9x) |"
+        f"| sum | {cells} | {best / totals['ours']:.1f}x the best of each (target 5x); least {worst[0]:.2f}x,"
+        f" {worst[1]} (target 0.9x) |"
     )
     return totals["ours"] / len(names)
 
 
 def agreement(image: np.ndarray, peer: Corrupt) -> None:
     """Print the largest and mean difference where nothing is random."""
-    print("\n| corruption | image | largest difference, grey levels | mean difference | pixels alike |\n|---|---|---|---|---|")
+    print(
+        "\n| corruption | image | largest difference, grey levels | mean difference | pixels alike"
+        " |\n|---|---|---|---|---|"
+    )
     for name in (name for name in NAMES if name not in RANDOM):
         for size in ((512, 512), (1024, 2048)):
             colour = cv2.resize(image, size[::-1])
@@ -107,18 +120,25 @@ def distributions(image: np.ndarray, peer: Corrupt, images: int = 16) -> None:
     image = cv2.resize(image, (384, 256))
     print(f"\n{images} images of 256 x 384 each; in brackets the peer against itself with other numbers")
     print(
-        "\n| corruption | severity | mean change, ours and peer | deviation, ours and peer | largest difference of the distribution functions |\n|---|---|---|---|---|"
+        "\n| corruption | severity | mean change, ours and peer | deviation, ours and peer | largest"
+        " difference of the distribution functions |\n|---|---|---|---|---|"
     )
     for name in RANDOM:
         for severity in (1, 3, 5):
             np.random.seed(severity)  # noqa: NPY002 - the peer draws from it
-            made = [fs.stressors.corrupt(image, name, severity, seed=seed).astype(int) - image for seed in range(images)]
+            made = [
+                fs.stressors.corrupt(image, name, severity, seed=seed).astype(int) - image
+                for seed in range(images)
+            ]
             theirs = [np.asarray(peer(image, name, severity)).astype(int) - image for _ in range(2 * images)]
             shares = [
                 np.cumsum(np.bincount(np.ravel(each) + 255, minlength=511)) / np.size(each)
                 for each in (made, theirs[:images], theirs[images:])
             ]
-            apart, self = np.abs(shares[0] - (shares[1] + shares[2]) / 2).max(), np.abs(shares[1] - shares[2]).max()
+            apart, self = (
+                np.abs(shares[0] - (shares[1] + shares[2]) / 2).max(),
+                np.abs(shares[1] - shares[2]).max(),
+            )
             moments = f"{np.mean(made):.2f}, {np.mean(theirs):.2f} | {np.std(made):.2f}, {np.std(theirs):.2f}"
             print(f"| {name} | {severity} | {moments} | {apart:.4f} ({self:.4f}) |", flush=True)
 
@@ -132,11 +152,15 @@ def main() -> None:
         name: importlib.metadata.version(name)
         for name in ("numpy", "scipy", "numba", "pillow", "opencv-python-headless", "scikit-image")
     }
-    print(f"Python {sys.version.split()[0]}, " + ", ".join(f"{name} {version}" for name, version in versions.items()))
+    print(
+        f"Python {sys.version.split()[0]}, "
+        + ", ".join(f"{name} {version}" for name, version in versions.items())
+    )
     mean = speed(image, NAMES[:15], others)
     speed(np.ascontiguousarray(cv2.resize(image, (512, 512))), NAMES, others)
     print(
-        f"\nOn the fly: {1 / mean:.0f} images of 1024 x 2048 a second and core on average over the 15; {CORES} cores make {CORES / mean:.0f}, a GPU reads {FRAMES}"
+        f"\nOn the fly: {1 / mean:.0f} images of 1024 x 2048 a second and core on average over the 15;"
+        f" {CORES} cores make {CORES / mean:.0f}, a GPU reads {FRAMES}"
     )
     if "imagecorruptions" in others:
         agreement(image, others["imagecorruptions"])

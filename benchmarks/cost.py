@@ -1,7 +1,9 @@
-"""What one call of a verb costs: wall and processor seconds, and the peak memory of the process that drives and of the workers that it starts.
+"""What one call of a verb costs: wall and processor seconds, and the peak memory of the process that drives
+and of the workers that it starts.
 
-Conventions: the verb runs in a process of its own, which tells its own peak (VmHWM: ru_maxrss is inherited from what started it); workers are asked ten times a
-second. Processor seconds are those of all these processes. MiB.
+Conventions: the verb runs in a process of its own, which tells its own peak (VmHWM: ru_maxrss is inherited
+from what started it); workers are asked ten times a second. Processor seconds are those of all these
+processes. MiB.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds on the clock and of all processors, MiB of the driver and of the largest worker (0: none was started)."""
+    """Seconds on the clock and of all processors, MiB of the driver and of the largest worker (0: none was
+    started).
+    """
 
     seconds: float
     processor: float

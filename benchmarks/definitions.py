@@ -1,8 +1,11 @@
-"""What a definition is worth: the numbers of docs/definitions.md, each metric under the conventions in use, on real maps.
+"""What a definition is worth: the numbers of docs/definitions.md, each metric under the conventions in use,
+on real maps.
 
-Conventions: ``python benchmarks/definitions.py`` prints rows (metric, convention, number); camvid-zoo (ten networks, 233 maps of 11 classes) and anomaly (67 masks with
-a score made here, every fourth pixel) are needed. A map metric is the mean over the networks, and the number of network pairs (of 45) that it orders
-otherwise than the first row of its kind. Peers' conventions are written out here from what they document; nothing of theirs is imported.
+Conventions: ``python benchmarks/definitions.py`` prints rows (metric, convention, number); camvid-zoo (ten
+networks, 233 maps of 11 classes) and anomaly (67 masks with a score made here, every fourth pixel) are
+needed. A map metric is the mean over the networks, and the number of network pairs (of 45) that it orders
+otherwise than the first row of its kind. Peers' conventions are written out here from what they document;
+nothing of theirs is imported.
 """
 
 from __future__ import annotations
@@ -84,14 +87,21 @@ def region_row(tables: dict[int, list], bridged: list, matrix: np.ndarray) -> Va
     count = region_counts.count_regions
     row: Values = {f"8 {k}": v for k, v in regions.count(tables[8], C, "iou").items()}
     row |= {f"dice {k}": v for k, v in region_counts.count_matches(tables[8][0], C, match="dice").items()}
-    row |= {f"4 {k}": v for k, v in count(tables[4][0], C).items()} | {f"bridge {k}": v for k, v in count(bridged[0], C).items()}
+    row |= {f"4 {k}": v for k, v in count(tables[4][0], C).items()} | {
+        f"bridge {k}": v for k, v in count(bridged[0], C).items()
+    }
     segments = tables[8][0].truth, tables[8][0].prediction, tables[8][0].pixels
     row |= {f"segments {k}": np.float64(v) for k, v in partition.partition_errors(*segments).items()}
-    row |= {f"classes {k}": np.float64(v) for k, v in partition.partition_errors(*partition.confusion_table(matrix)).items()}
+    row |= {
+        f"classes {k}": np.float64(v)
+        for k, v in partition.partition_errors(*partition.confusion_table(matrix)).items()
+    }
     row["all pairs"] = np.float64(partition.adapted_rand(*segments, pairs="all"))
     there = matrix.sum(1)[:-1] + matrix.sum(0)[:-1] > 0
     row["sizes"] = recall_by_size.size_counts(tables[8][0], C)
-    row["gce binary"] = mean(np.where(there, partition.gce_cells(partition.binary_cells(matrix[:-1])), np.nan), 0)
+    row["gce binary"] = mean(
+        np.where(there, partition.gce_cells(partition.binary_cells(matrix[:-1])), np.nan), 0
+    )
     return row
 
 
@@ -102,7 +112,9 @@ def boundary_row(truth: np.ndarray, prediction: np.ndarray) -> Values:
 
 
 def region_values(rows: Values) -> Values:
-    """Return the region metrics under their conventions: unless it says otherwise, means over images of means over classes."""
+    """Return the region metrics under their conventions: unless it says otherwise, means over images of means
+    over classes.
+    """
 
     def cut(prefix: str) -> Values:
         return {k.removeprefix(f"{prefix} "): v for k, v in rows.items() if k.startswith(f"{prefix} ")}
@@ -130,7 +142,10 @@ def region_values(rows: Values) -> Values:
         "PQ: pooled (default)": mean(over_under.panoptic_quality(summed), 0),
         "PQ: mean over images": both(over_under.panoptic_quality(eight)),
     }
-    out |= {"GCE: classes (default)": rows["classes gce"].mean(), "GCE: binary, mean over classes": mean(rows["gce binary"], 0)}
+    out |= {
+        "GCE: classes (default)": rows["classes gce"].mean(),
+        "GCE: binary, mean over classes": mean(rows["gce binary"], 0),
+    }
     out |= {"GCE: connected regions": rows["segments gce"].mean(), "LCE: classes": rows["classes lce"].mean()}
     for name in ("partition_distance", "variation_of_information", "adapted_rand"):
         out |= {
@@ -138,12 +153,19 @@ def region_values(rows: Values) -> Values:
             for of in ("connected regions", "classes")
         }
     out["adapted_rand: connected regions, pairs = all"] = rows["all pairs"].mean()
-    out |= {f"boundary F: {t:g} of the diagonal": both(boundary.boundary_f(rows[f"f {t}"])) for t in (0.0075, 0.003)}
+    out |= {
+        f"boundary F: {t:g} of the diagonal": both(boundary.boundary_f(rows[f"f {t}"]))
+        for t in (0.0075, 0.003)
+    }
     out["boundary F: pooled"] = mean(boundary.boundary_f(rows["f 0.0075"].sum(0)), 0)
-    out["clDice: mean over images of the mean over classes (default)"] = both(skeletons.cldice(rows["skeletons"]))
+    out["clDice: mean over images of the mean over classes (default)"] = both(
+        skeletons.cldice(rows["skeletons"])
+    )
     out["clDice: pooled"] = mean(skeletons.cldice(rows["skeletons"].sum(0)), 0)
     for k, quarter in enumerate(("smallest (default)", "second", "third", "largest")):
-        out[f"recall of a quarter: {quarter}"] = mean(recall_by_size.recall_of_quarter(rows["sizes"].sum(0), k), 0)
+        out[f"recall of a quarter: {quarter}"] = mean(
+            recall_by_size.recall_of_quarter(rows["sizes"].sum(0), k), 0
+        )
     for what, key in (("with the frame (default)", "f 0.0075"), ("without the frame", "no frame")):
         out[f"boundary IoU: {what}"] = mean(boundary.boundary_iou(rows[key].sum(0)), 0)
     return out
@@ -163,19 +185,28 @@ def maps_table() -> Iterator[Row]:
 
 def otherwise(first: np.ndarray, values: np.ndarray) -> int:
     """Return how many pairs of networks two metrics order differently."""
-    return sum((first[a] - first[b]) * (values[a] - values[b]) < 0 for a, b in combinations(range(len(first)), 2))
+    return sum(
+        (first[a] - first[b]) * (values[a] - values[b]) < 0 for a, b in combinations(range(len(first)), 2)
+    )
 
 
 def panoptic_void() -> Iterator[Row]:
-    """PQ of two networks when pixels below a confidence are called void: by the reference rule, and with predicted void treated as true void is."""
+    """PQ of two networks when pixels below a confidence are called void: by the reference rule, and with
+    predicted void treated as true void is.
+    """
     keys = ("pq_found", "pq_missed", "pq_invented", "pq_iou_sum")
     for name in ("fcn", "unet-drop"):
         frames = sorted(p.name for p in (ZOO / name / "confidence").iterdir())
         for threshold in (0.0, 0.5, 0.7, 0.9):
             sums = np.zeros((2, 4, C))
             for frame in frames:
-                truth, prediction = read(DATA / "camvid" / "testannot" / frame), read(ZOO / name / "labels" / frame)
-                said = np.where(read(ZOO / name / "confidence" / frame) < threshold * 255, np.uint8(C), prediction)
+                truth, prediction = (
+                    read(DATA / "camvid" / "testannot" / frame),
+                    read(ZOO / name / "labels" / frame),
+                )
+                said = np.where(
+                    read(ZOO / name / "confidence" / frame) < threshold * 255, np.uint8(C), prediction
+                )
                 table = regions.connected(truth, said, C, 8, "bridge")[0]
                 counts = region_counts.count_quality(table, C)
                 sums += np.stack([np.stack([counts[key] for key in keys]), forgiving(table)])
@@ -188,7 +219,9 @@ def panoptic_void() -> Iterator[Row]:
 
 
 def forgiving(table: Overlaps) -> np.ndarray:
-    """Return (4, C) found, missed, invented, summed IoU by torchmetrics' rule: what the prediction calls void leaves the union and half-void misses."""
+    """Return (4, C) found, missed, invented, summed IoU by torchmetrics' rule: what the prediction calls void
+    leaves the union and half-void misses.
+    """
     label, same = table.prediction_label[table.prediction], table.truth_label[table.truth]
     unsaid = np.bincount(table.truth, np.where(label == C, table.pixels, 0), len(table.truth_area))
     either = (table.truth_area - unsaid)[table.truth] + table.prediction_area[table.prediction] - table.pixels
@@ -196,7 +229,10 @@ def forgiving(table: Overlaps) -> np.ndarray:
     missed = np.setdiff1d(np.flatnonzero(2 * unsaid <= table.truth_area), table.truth[hit])
     judged = (2 * table.void_area <= table.prediction_area + table.void_area) & (table.prediction_label < C)
     invented = np.setdiff1d(np.flatnonzero(judged), table.prediction[hit])
-    counts = [np.bincount(x, minlength=C) for x in (same[hit], table.truth_label[missed], table.prediction_label[invented])]
+    counts = [
+        np.bincount(x, minlength=C)
+        for x in (same[hit], table.truth_label[missed], table.prediction_label[invented])
+    ]
     return np.stack([*counts, np.bincount(same[hit], table.pixels[hit] / either[hit], C)])
 
 
@@ -207,7 +243,13 @@ def frames() -> tuple[list[np.ndarray], list[np.ndarray]]:
         mask = read(DATA / "anomaly" / entry["set"] / "masks" / f"{entry['id']:03d}.png")[::4, ::4]
         smooth = cv2.GaussianBlur(rng.standard_normal(mask.shape), (0, 0), 3)
         near = cv2.GaussianBlur((mask == 1).astype(float), (0, 0), 2)
-        logit = 2.0 * smooth / smooth.std() + 0.3 * rng.standard_normal(mask.shape) + 5 * near - 7 + rng.normal(0, 0.7)
+        logit = (
+            2.0 * smooth / smooth.std()
+            + 0.3 * rng.standard_normal(mask.shape)
+            + 5 * near
+            - 7
+            + rng.normal(0, 0.7)
+        )
         logits.append(logit)
         masks.append(mask)
     return logits, masks
@@ -216,7 +258,9 @@ def frames() -> tuple[list[np.ndarray], list[np.ndarray]]:
 def curve(score: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return true and false positives at each distinct score, the largest first."""
     values, place = np.unique(-score, return_inverse=True)
-    return np.cumsum(np.bincount(place, label, len(values))), np.cumsum(np.bincount(place, 1 - label, len(values)))
+    return np.cumsum(np.bincount(place, label, len(values))), np.cumsum(
+        np.bincount(place, 1 - label, len(values))
+    )
 
 
 def ranks(score: np.ndarray, label: np.ndarray) -> dict[str, float]:
@@ -240,7 +284,9 @@ def ranks(score: np.ndarray, label: np.ndarray) -> dict[str, float]:
 def two_hundred(score: np.ndarray, label: np.ndarray) -> float:
     """Return AUROC from 200 equal thresholds on 0..1."""
     edges = np.linspace(0, 1, 200)
-    tp, fp = (np.sort(score[label == k]).size - np.sort(score[label == k]).searchsorted(edges) for k in (1, 0))
+    tp, fp = (
+        np.sort(score[label == k]).size - np.sort(score[label == k]).searchsorted(edges) for k in (1, 0)
+    )
     return float(np.trapezoid((tp / tp[0])[::-1], (fp / fp[0])[::-1]))
 
 
@@ -257,9 +303,16 @@ def presets_table() -> Iterator[Row]:
         bins = [frame_bins(s, m) for s, m in zip(kept, masks, strict=True)]
         theirs = quantile_curve(bins)
         shuffles = np.array(
-            [quantile_curve([bins[k] for k in np.random.default_rng(r).permutation(len(bins))]) for r in range(20)]
+            [
+                quantile_curve([bins[k] for k in np.random.default_rng(r).permutation(len(bins))])
+                for r in range(20)
+            ]
         )
-        yield "presets", f"{kind}, exact", f"ap {exact.average_precision:.4f}; auroc {exact.auroc:.4f}; fpr95 {exact.fpr95:.4f}"
+        yield (
+            "presets",
+            f"{kind}, exact",
+            f"ap {exact.average_precision:.4f}; auroc {exact.auroc:.4f}; fpr95 {exact.fpr95:.4f}",
+        )
         yield "presets", f"{kind}, smiyc", f"ap {theirs[0]:.4f}; auroc {theirs[1]:.4f}; fpr95 {theirs[2]:.4f}"
         yield (
             "presets",
@@ -272,9 +325,13 @@ def presets_table() -> Iterator[Row]:
                 ("smiyc", theirs.threshold),
                 ("looked up", theirs.looked_up),
             ):
-                counts = [component_counts(s, m, threshold, track=track) for s, m in zip(kept, masks, strict=True)]
+                counts = [
+                    component_counts(s, m, threshold, track=track) for s, m in zip(kept, masks, strict=True)
+                ]
                 found = component_metrics({key: sum(c[key] for c in counts) for key in counts[0]})
-                said = "; ".join(f"{key.removeprefix('component_')} {float(v):.4f}" for key, v in found.items())
+                said = "; ".join(
+                    f"{key.removeprefix('component_')} {float(v):.4f}" for key, v in found.items()
+                )
                 yield "presets", f"{kind}, {track} track, threshold {name}", f"at {threshold:.4f}: {said}"
     for rule in ("first", "closest"):
         one = [detection(s, m, fpr_rule=rule) for s, m in zip(logits, masks, strict=True)]
@@ -289,14 +346,20 @@ def scores_table() -> Iterator[Row]:
     truth = np.concatenate(labels)
     kinds: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "float64 logit": lambda x: x,
-        "1 - p in float32": lambda x: (np.float32(1) - (1 / (1 + np.exp(x))).astype(np.float32)).astype(float),
+        "1 - p in float32": (
+            lambda x: (np.float32(1) - (1 / (1 + np.exp(x))).astype(np.float32)).astype(float)
+        ),
         "probability in 8 bits": lambda x: np.round(255 / (1 + np.exp(-x))) / 255,
     }
     for kind, change in kinds.items():
         score = change(np.concatenate(logits))
         all_ = ranks(score, truth)
         each = [ranks(change(x), y) for x, y in zip(logits, labels, strict=True)]
-        yield "anomaly", kind, "; ".join(f"{k} {v:.4f}" for k, v in all_.items()) + f"; zero {np.mean(score == 0):.3f}"
+        yield (
+            "anomaly",
+            kind,
+            "; ".join(f"{k} {v:.4f}" for k, v in all_.items()) + f"; zero {np.mean(score == 0):.3f}",
+        )
         means = {k: np.nanmean([e[k] for e in each]) for k in all_}
         yield "anomaly", f"{kind}, mean over frames", "; ".join(f"{k} {v:.4f}" for k, v in means.items())
     for of, connectivity, limit in (
@@ -313,7 +376,11 @@ def scores_table() -> Iterator[Row]:
     probability = 1 / (1 + np.exp(-np.concatenate(logits)))
     yield "anomaly", "200 thresholds on 0..1", f"auroc {two_hundred(probability, truth):.4f}"
     constant = ranks(np.zeros(len(truth)), truth)
-    yield "anomaly", "constant score", f"{', '.join(f'{k} {v:.4f}' for k, v in constant.items())}; share {truth.mean():.4f}"
+    yield (
+        "anomaly",
+        "constant score",
+        f"{', '.join(f'{k} {v:.4f}' for k, v in constant.items())}; share {truth.mean():.4f}",
+    )
 
 
 def calibration_table() -> Iterator[Row]:
@@ -325,7 +392,9 @@ def calibration_table() -> Iterator[Row]:
             sure.append(read(path)[truth < C] / 255)
             right.append((read(ZOO / name / "labels" / path.name) == truth)[truth < C])
         p, ok = np.concatenate(sure), np.concatenate(right)
-        found = {f"ECE, {n} equal bins": gap(np.minimum((p * n).astype(int), n - 1), p, ok) for n in (10, 15, 100)}
+        found = {
+            f"ECE, {n} equal bins": gap(np.minimum((p * n).astype(int), n - 1), p, ok) for n in (10, 15, 100)
+        }
         order = np.searchsorted(np.sort(p), p, "left") + np.searchsorted(np.sort(p), p, "right")
         found["ECE, 15 bins of equal mass"] = gap((order / 2 / len(p) * 15 * (1 - 1e-12)).astype(int), p, ok)
         wrong, correct = ranks(1 - p, (~ok).astype(np.int64)), ranks(p, ok.astype(np.int64))

@@ -1,9 +1,11 @@
-"""Metrics of scores against named peers: ``python benchmarks/detection.py`` prints one row each of what, ours, peer, ratio and target.
+"""Metrics of scores against named peers: ``python benchmarks/detection.py`` prints one row each of what,
+ours, peer, ratio and target.
 
-Conventions: made scores with .3 % anomalous pixels unless said otherwise; processor seconds of one thread, best of several, in
-one run, numba's kernels loaded before. The peers: scikit-learn's average_precision_score, roc_auc_score and roc_curve; an own
-plain copy of a loop over components, as SegmentMeIfYouCan's code has it; np.bincount. Streams are made while they are read (0.2
-ns a pixel, counted as ours), in a process of their own that tells its own peak (VmHWM).
+Conventions: made scores with .3 % anomalous pixels unless said otherwise; processor seconds of one thread,
+best of several, in one run, numba's kernels loaded before. The peers: scikit-learn's average_precision_score,
+roc_auc_score and roc_curve; an own plain copy of a loop over components, as SegmentMeIfYouCan's code has it;
+np.bincount. Streams are made while they are read (0.2 ns a pixel, counted as ours), in a process of their own
+that tells its own peak (VmHWM).
 """
 
 from __future__ import annotations
@@ -67,10 +69,15 @@ def in_memory(share: float, target: str) -> list[Row]:
     ours = best(lambda: detection(score, anomaly))
     peer = sklearn_numbers(score, anomaly)
     peer_time = best(lambda: sklearn_numbers(score, anomaly), 2)
-    ours = min(ours, best(lambda: detection(score, anomaly)))  # again: a machine that is slow for a while is slow for both
+    ours = min(
+        ours, best(lambda: detection(score, anomaly))
+    )  # again: a machine that is slow for a while is slow for both
     d = detection(score, anomaly)
     far = max(abs(a - b) for a, b in zip(peer, (d.average_precision, d.auroc, d.fpr95), strict=True))
-    what = f"AP, AUROC, FPR95 of 10^7 float32, {share:.1%} anomalous, against scikit-learn (largest difference {far:.0e})"
+    what = (
+        f"AP, AUROC, FPR95 of 10^7 float32, {share:.1%} anomalous, against scikit-learn (largest difference"
+        f" {far:.0e})"
+    )
     return [(what, f"{ours:.3f} s", f"{peer_time:.1f} s", f"{peer_time / ours:.0f}x", target)]
 
 
@@ -80,9 +87,18 @@ def float16() -> list[Row]:
     histogram16(half[:9], anomaly[:9])
     bits = half.view(np.uint16)
     ours = best(lambda: histogram16(half, anomaly))
-    peer = best(lambda: (np.bincount(bits[labels], minlength=65536), np.bincount(bits[~labels], minlength=65536)))
+    peer = best(
+        lambda: (np.bincount(bits[labels], minlength=65536), np.bincount(bits[~labels], minlength=65536))
+    )
     numbers = [f"{seconds / PIXELS * 1e9:.2f} ns a pixel" for seconds in (ours, peer)]
-    return [("float16 scores in one pass, against np.bincount", *numbers, f"{peer / ours:.1f}x", "<= 1.5 ns a pixel")]
+    return [
+        (
+            "float16 scores in one pass, against np.bincount",
+            *numbers,
+            f"{peer / ours:.1f}x",
+            "<= 1.5 ns a pixel",
+        )
+    ]
 
 
 def streamed(share: float, target: str, times: int = 3) -> list[Row]:
@@ -110,7 +126,9 @@ def loop(predicted: np.ndarray, anomaly: np.ndarray, least: tuple[int, int] = (5
         mine = true == k
         touching = np.isin(found, np.unique(found[mine & (found > 0)]))
         siou.append(np.count_nonzero(touching & mine) / np.count_nonzero((touching & (true == 0)) | mine))
-    ppv = [np.count_nonzero(true[found == k]) / np.count_nonzero(found == k) for k in np.unique(found[found > 0])]
+    ppv = [
+        np.count_nonzero(true[found == k]) / np.count_nonzero(found == k) for k in np.unique(found[found > 0])
+    ]
     high = np.array(siou)[:, None] >= THRESHOLDS
     return np.stack([high.sum(0), (~high).sum(0), (np.array(ppv)[:, None] < THRESHOLDS).sum(0)])
 
@@ -127,7 +145,10 @@ def component_loop() -> list[Row]:
     want = loop(score >= threshold, anomaly)
     peer = time.thread_time() - start
     assert (want == np.stack([sums["component_tp"], sums["component_fn"], sums["component_fp"]])).all()
-    what = f"components of 1024 x 2048, {sums['component_truths']} true, {sums['component_predictions']} predicted, against a loop over them (own plain copy)"
+    what = (
+        f"components of 1024 x 2048, {sums['component_truths']} true, {sums['component_predictions']}"
+        " predicted, against a loop over them (own plain copy)"
+    )
     return [(what, f"{ours * 1e3:.0f} ms", f"{peer:.2f} s", f"{peer / ours:.0f}x", ">= 50x")]
 
 
@@ -136,16 +157,27 @@ def others() -> list[Row]:
     images = []
     for k in range(70):
         score, anomaly = made(500_000, 0.01)
-        images.append(sparse_histogram(1 / (1 + np.exp(-np.roll(score, k) * rng.random())), anomaly, Coarse(logit=True)))
+        images.append(
+            sparse_histogram(1 / (1 + np.exp(-np.roll(score, k) * rng.random())), anomaly, Coarse(logit=True))
+        )
     weights = rng.multinomial(70, np.full(70, 1 / 70), size=1000)
     draws = best(lambda: replicates(images, weights.astype(float)), 2)
     score, anomaly = made(share=0.3)
     doubt = 1 / (1 + np.exp(-score))
-    curves, sums = best(lambda: aurc(*groups(doubt, anomaly)), 2), best(lambda: calibration_counts(doubt, anomaly == 0), 2)
+    curves, sums = (
+        best(lambda: aurc(*groups(doubt, anomaly)), 2),
+        best(lambda: calibration_counts(doubt, anomaly == 0), 2),
+    )
     return [
         ("1,000 bootstrap draws of 70 images, AP, AUROC, FPR95", f"{draws:.1f} s", "", "", "reported"),
         ("AURC of 10^7 float32 in memory", f"{curves:.2f} s", "", "", "reported"),
-        ("sums for ECE, reliability diagram, Brier, 10^7 float32", f"{sums / PIXELS * 1e9:.0f} ns a pixel", "", "", "reported"),
+        (
+            "sums for ECE, reliability diagram, Brier, 10^7 float32",
+            f"{sums / PIXELS * 1e9:.0f} ns a pixel",
+            "",
+            "",
+            "reported",
+        ),
     ]
 
 

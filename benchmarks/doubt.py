@@ -1,12 +1,18 @@
-"""Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: a table, and the searches.
+"""Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: a table, and the
+searches.
 
     python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0]    # resumable jobs; goes on where it was stopped
     python benchmarks/doubt.py table FOLDER                                            # the rows, of what is there
     python benchmarks/doubt.py cost --backbone deeplabv3plus [--device cuda]           # what methods add to a forward pass at 1024 x 2048; an hour and a half on one core
 
-Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start from it and are trained on for a fifth of its steps: four with pixels of
-no class (void from the start), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Every second of the 233 test images is judged: with one drawn object each by
-the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
+Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever
+learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start
+from it and are trained on for a fifth of its steps: four with pixels of no class (void from the start), one
+with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings
+of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects
+blended in, of other drawn objects than the test images have, and reported as rows of their own. Every second
+of the 233 test images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3,
+and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
 
@@ -69,7 +75,9 @@ SIGN = 6  # of CamVid's labels
 
 
 def studies_of(folder: Path) -> tuple[str, str, str]:
-    """Return the study in which networks are trained and methods fitted, that in which the held-out classes are unknown objects, and that of blended objects."""
+    """Return the study in which networks are trained and methods fitted, that in which the held-out classes
+    are unknown objects, and that of blended objects.
+    """
     tree, kept = make_tree(folder), folder / "kept"
     learn, whole = make_withheld(folder, tree, "half")
     if not (kept / "sets.json").exists():
@@ -88,7 +96,9 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
 
 
 def road_signs(tree: Path) -> list[Cutout]:
-    """Return the road signs of CamVid's training images: the known objects of fishyscapes-v3, since no network here knows cars or persons."""
+    """Return the road signs of CamVid's training images: the known objects of fishyscapes-v3, since no
+    network here knows cars or persons.
+    """
     found: list[Cutout] = []
     for row in (tree / "train.txt").read_text().splitlines():
         name = Path(row.split()[0]).stem
@@ -110,7 +120,9 @@ def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
         placed = cutout.use == "known"
         height, width = cutout.frame if placed else (tall + 2, wide + 2)
         left, top = cutout.corner if placed else (1, 1)
-        whole = np.zeros((height, width, 4), np.uint8)  # an object that reaches the border of its file counts as cut
+        whole = np.zeros(
+            (height, width, 4), np.uint8
+        )  # an object that reaches the border of its file counts as cut
         whole[top : top + tall, left : left + wide] = pixels
         Image.fromarray(whole).save(folder / f"{number}.png")
         rows.append(f"{number}.png,{cutout.class_},,{cutout.use}")
@@ -118,7 +130,9 @@ def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
     return str(folder)
 
 
-def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, seed: int, threads: int | None) -> None:
+def job(
+    folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, seed: int, threads: int | None
+) -> None:
     """Train one network, fit what is fitted to it, and judge it; what was found goes to FOLDER/cells."""
     name = f"{backbone.replace('/', '-')}-{kind}-{seed}"
     cell = folder / "cells" / f"{name}.json"
@@ -126,9 +140,17 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
         return
     start, learn = time.perf_counter(), studies[0]
     machine = fs.TrainingMachine(precision="bf16", threads=threads)
-    told = {"loss": kind} if kind in TRAINED else {"dropout_at": ["decode_head.dropout"]} if kind == "mc-dropout" else {}
+    told = (
+        {"loss": kind}
+        if kind in TRAINED
+        else {"dropout_at": ["decode_head.dropout"]}
+        if kind == "mc-dropout"
+        else {}
+    )
     init = None if kind == "linear" else f"{backbone.replace('/', '-')}-linear-{seed}"
-    made = fs.train(learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told)
+    made = fs.train(
+        learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told
+    )
     minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
     methods = {**FITTED, **SEARCHED} if kind == "linear" else {}
     for called, options in methods.items():
@@ -151,7 +173,9 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
         for condition in (*BLENDS, "traffic"):
             for scorer in scorers:
                 for metric in ("average_precision", "fpr95", "auroc", "miou"):
-                    held = find_cell(card, name, condition, metric, scorer) or find_cell(card, name, condition, metric, "")
+                    held = find_cell(card, name, condition, metric, scorer) or find_cell(
+                        card, name, condition, metric, ""
+                    )
                     if held is not None:
                         numbers.setdefault(condition, {})[f"{metric} {scorer}"] = held["value"]
     about = {
@@ -180,13 +204,23 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     if called == "flow-searched":
         layers, how = list(found.methods[0].layers), fs.MethodOptions(steps=STEPS)
         tables |= fs.fit(
-            study, method, model=name, seed=seed, layer=layers, **searched, **named, **data, method_options=how
+            study,
+            method,
+            model=name,
+            seed=seed,
+            layer=layers,
+            **searched,
+            **named,
+            **data,
+            method_options=how,
         ).searches
     return {what: [vars(one) for one in tried] for what, tried in tables.items()}
 
 
 def copy_methods(source: Path, target: Path, name: str) -> None:
-    """Bring the methods of a network into another study; they know the network by its digest, not by its study."""
+    """Bring the methods of a network into another study; they know the network by its digest, not by its
+    study.
+    """
     there = target / "methods" / name
     there.mkdir(parents=True, exist_ok=True)
     for path in (source / "methods" / name).glob("*.safetensors"):
@@ -216,7 +250,9 @@ def table(folder: Path) -> None:
         found = [cell["found"] for cell in mine]
         numbers = [value_of(found, "traffic", f"miou {scorer}")]
         numbers += [
-            value_of(found, condition, f"{metric} {scorer}") for condition in titles for metric in ("average_precision", "fpr95")
+            value_of(found, condition, f"{metric} {scorer}")
+            for condition in titles
+            for metric in ("average_precision", "fpr95")
         ]
         wrong = [find_cell(cards[id(cell)], name_of(cell), "main", "error_ap", scorer) for cell in mine]
         told = all(one.tells_errors for one in SCORERS if one.name == scorer)
@@ -229,7 +265,9 @@ def table(folder: Path) -> None:
 
 
 def searches(cells: Sequence[Mapping]) -> None:
-    """Print what each option was searched by: the average precision on validation images with objects blended in, a column a method."""
+    """Print what each option was searched by: the average precision on validation images with objects blended
+    in, a column a method.
+    """
     found: dict[str, dict[str, dict[str, list[float]]]] = {}
     for cell in cells:
         for search, tried in cell["searches"].items():
@@ -239,11 +277,17 @@ def searches(cells: Sequence[Mapping]) -> None:
                 row.setdefault(method.removesuffix("-searched"), []).append(one["average_precision"])
     for option, rows in found.items():
         methods = list(dict.fromkeys(method for row in rows.values() for method in row))
-        print(f"\n| {option} | {' | '.join(f'`{method}`' for method in methods)} |\n|{'---|' * (len(methods) + 1)}")
+        print(
+            f"\n| {option} | {' | '.join(f'`{method}`' for method in methods)}"
+            f" |\n|{'---|' * (len(methods) + 1)}"
+        )
         for candidate in sorted(rows, key=lambda word: (float(word) if word[:1].isdigit() else 0, word)):
             shown = f"`{candidate}`" if option == "layer" else candidate
             row = rows[candidate]
-            print(f"| {shown} | {' | '.join(spread(row[method]) if method in row else '–' for method in methods)} |")
+            print(
+                f"| {shown} |"
+                f" {' | '.join(spread(row[method]) if method in row else '–' for method in methods)} |"
+            )
 
 
 def name_of(cell: Mapping) -> str:
@@ -262,7 +306,9 @@ def value_of(found: Sequence[Mapping[str, Mapping[str, float]]], condition: str,
 
 
 def cost(backbone: str, device: str, turns: int) -> None:
-    """Print what each method adds to the forward pass of a network at 1024 x 2048, the median of some turns: processor time of one thread, or time on a GPU."""
+    """Print what each method adds to the forward pass of a network at 1024 x 2048, the median of some turns:
+    processor time of one thread, or time on a GPU.
+    """
     import torch
 
     from faultscape.prediction.sources.torch_pass import watched
@@ -288,7 +334,10 @@ def cost(backbone: str, device: str, turns: int) -> None:
     rows: dict[str, tuple[object, list]] = {}
     for layer in layers:
         grid = grid_at(seen[layer], SHOWN)
-        width, called = grid.shape[1], f"{layer.removeprefix('net.')} ({grid.shape[1]} x {grid.shape[2]} x {grid.shape[3]})"
+        width, called = (
+            grid.shape[1],
+            f"{layer.removeprefix('net.')} ({grid.shape[1]} x {grid.shape[2]} x {grid.shape[3]})",
+        )
         flow = TrainedFlow(fs.uncertainty.RealNVP(width).eval(), torch.arange(width), 0.0, 0.0, 0.0, 0)
         options = {key: method_named("flow").options[key] for key in method_named("flow").options}
         rows[f"`flow` at {called}"] = (FlowDensity.of([layer], options, [flow]), [grid])
@@ -299,8 +348,13 @@ def cost(backbone: str, device: str, turns: int) -> None:
                 kind.build.fit([layer], [mine], dict(kind.options), np.arange(19)),
                 [grid],
             )
-        kind, only = method_named("mahalanobis"), torch.nn.functional.one_hot(torch.arange(100_000) % 19, 19).bool()
-        gaussians = kind.build.fit([layer], [Embeddings(keys.values, only)], dict(kind.options), np.arange(19))
+        kind, only = (
+            method_named("mahalanobis"),
+            torch.nn.functional.one_hot(torch.arange(100_000) % 19, 19).bool(),
+        )
+        gaussians = kind.build.fit(
+            [layer], [Embeddings(keys.values, only)], dict(kind.options), np.arange(19)
+        )
         rows[f"`mahalanobis` at {called}"] = (gaussians, [grid])
 
     clock = time.process_time if device == "cpu" else time.perf_counter
@@ -330,7 +384,10 @@ def cost(backbone: str, device: str, turns: int) -> None:
             found[name] += [seconds] if turn or device == "cpu" else []
     median = {name: float(np.median(seconds)) for name, seconds in found.items()}
     once = median.pop("forward")
-    print(f"# forward pass of {backbone} at {SHOWN[0]} x {SHOWN[1]} on {device}: {once:.3f} s; load {os.getloadavg()[0]:.1f}")
+    print(
+        f"# forward pass of {backbone} at {SHOWN[0]} x {SHOWN[1]} on {device}: {once:.3f} s; load"
+        f" {os.getloadavg()[0]:.1f}"
+    )
     print("| beside the forward pass | seconds | of the forward pass |\n|---|---|---|")
     for name, seconds in median.items():
         print(f"| {name} | {seconds:.3f} | {seconds / once:.2f} |", flush=True)
@@ -364,7 +421,12 @@ def main() -> None:
     if given.what == "cost":
         cost(given.backbone, given.device, given.turns)
     elif given.what == "run":
-        run(Path(given.folder), given.backbone, [int(word) for word in next(csv.reader([given.seeds]))], given.threads)
+        run(
+            Path(given.folder),
+            given.backbone,
+            [int(word) for word in next(csv.reader([given.seeds]))],
+            given.threads,
+        )
     else:
         table(Path(given.folder))
 

@@ -1,8 +1,11 @@
-"""Why likelihoods miss withheld classes: what features of the layer that `flow` taps say of them, in the studies of benchmarks/doubt.py.
+"""Why likelihoods miss withheld classes: what features of the layer that `flow` taps say of them, in the
+studies of benchmarks/doubt.py.
 
     python benchmarks/doubt_layer.py FOLDER [--model segformer-b0-linear-0]
 
-Conventions: every method has the embeddings of `doubt`, of the same layer. Average precision is over every seventh pixel of every second image of the study in which classes are withheld; lengths are means over the pixels of a class.
+Conventions: every method has the embeddings of `doubt`, of the same layer. Average precision is over every
+seventh pixel of every second image of the study in which classes are withheld; lengths are means over the
+pixels of a class.
 Source: S4 5.1 and 5.2.
 """
 
@@ -64,7 +67,14 @@ def main() -> None:
     methods: dict[str, Fitted] = {"flow": built(place / "flow.safetensors")}
     layers = list(methods["flow"].layers)
     for kind in ("mahalanobis", "knn"):
-        fs.fit(str(learn), kind, model=name, layer=layers, as_=f"{kind}-at-flow", data=fs.FitData(keep_embeddings=KEPT))
+        fs.fit(
+            str(learn),
+            kind,
+            model=name,
+            layer=layers,
+            as_=f"{kind}-at-flow",
+            data=fs.FitData(keep_embeddings=KEPT),
+        )
         methods[kind] = built(place / f"{kind}-at-flow.safetensors")
         (place / f"{kind}-at-flow.safetensors").unlink()  # is no method of the benchmark
     methods["length"] = Length(layers)
@@ -99,7 +109,10 @@ def main() -> None:
         here = place_of == number
         withheld = "yes" if (truth[here] == 1).all() else ""
         spread = f"{length[here].mean():.1f} ± {length[here].std():.1f}"
-        print(f"| {names[number]} | {withheld} | {spread} | {score[here].mean():.2f} ± {score[here].std():.2f} |")
+        print(
+            f"| {names[number]} | {withheld} | {spread} | {score[here].mean():.2f} ±"
+            f" {score[here].std():.2f} |"
+        )
 
 
 if __name__ == "__main__":

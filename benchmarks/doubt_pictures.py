@@ -1,10 +1,13 @@
-"""What methods do on the frames of benchmarks/doubt.py where they do best and worst, drawn; and the leaderboard of its networks over two editions.
+"""What methods do on the frames of benchmarks/doubt.py where they do best and worst, drawn; and the
+leaderboard of its networks over two editions.
 
     python benchmarks/doubt_pictures.py frames FOLDER PICTURE [--model segformer-b0-linear-0] [--scorers msp,knn]
     python benchmarks/doubt_pictures.py editions FOLDER [--seed 0]                  # writes FOLDER/editions/leaderboard.html
 
-Conventions: best and worst are by the average precision of a frame alone, on the set blended by the recipe fishyscapes-v2. A score is drawn by its false positive rate over all frames: grey above 5 %, blue below, dark where few known pixels score as high. Photos are not shown: CamVid's are not ours to give away.
-The first edition has every second drawn object, the second all, 40 frames each.
+Conventions: best and worst are by the average precision of a frame alone, on the set blended by the recipe
+fishyscapes-v2. A score is drawn by its false positive rate over all frames: grey above 5 %, blue below, dark
+where few known pixels score as high. Photos are not shown: CamVid's are not ours to give away. The first
+edition has every second drawn object, the second all, 40 frames each.
 Source: S4, Figures 3 and 4.
 """
 
@@ -36,7 +39,9 @@ def frames(folder: Path, target: Path, model: str, scorers: Sequence[str]) -> No
     """Draw a row a scorer: the two frames on which it does best, and the two on which it does worst."""
     rows = [(scorer, drawn_frames(folder / "kept", model, scorer)) for scorer in scorers]
     tall = rows[0][1][0][1].height + CAPTION
-    sheet = Image.new("RGB", (4 * (WIDTH + MARGIN) + MARGIN, len(rows) * (tall + MARGIN + CAPTION) + MARGIN), PAPER)
+    sheet = Image.new(
+        "RGB", (4 * (WIDTH + MARGIN) + MARGIN, len(rows) * (tall + MARGIN + CAPTION) + MARGIN), PAPER
+    )
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(15)
     for row, (scorer, pictures) in enumerate(rows):
         top = MARGIN + row * (tall + MARGIN + CAPTION)
@@ -59,10 +64,14 @@ def drawn_frames(study: Path, model: str, scorer: str) -> list[tuple[str, Image.
     for id_, said in answers_of(study, settings, model, word, shown):
         (view,) = judge.views(id_, said.score.shape[::-1])
         scores[id_], truths[id_] = said.score.astype(np.uint16), view.anomaly
-        counts = Histogram16(*(np.bincount(said.score[view.anomaly == value], minlength=SIZE) for value in (0, 1)))
+        counts = Histogram16(
+            *(np.bincount(said.score[view.anomaly == value], minlength=SIZE) for value in (0, 1))
+        )
         total, found[id_] = total + counts, detection_from_histogram(counts).average_precision
     shares = np.cumsum(total.known[::-1])[::-1] / total.known.sum()
-    chosen = choose_frames(found, {id_: k for k, id_ in enumerate(sorted(found, key=lambda id_: images[id_].key))}, 2)
+    chosen = choose_frames(
+        found, {id_: k for k, id_ in enumerate(sorted(found, key=lambda id_: images[id_].key))}, 2
+    )
     out = []
     for kind, _, id_ in sorted(chosen, key=lambda one: (one[0], one[1])):
         size = WIDTH, round(WIDTH * truths[id_].shape[0] / truths[id_].shape[1])
@@ -75,16 +84,22 @@ def drawn_frames(study: Path, model: str, scorer: str) -> list[tuple[str, Image.
 def outline(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return the pixels at a size just outside of a mask."""
     small = np.pad(np.asarray(Image.fromarray(mask.astype(np.uint8) * 255).resize(size)) > 127, 1)
-    grown = small | np.roll(small, 1, 0) | np.roll(small, -1, 0) | np.roll(small, 1, 1) | np.roll(small, -1, 1)
+    grown = (
+        small | np.roll(small, 1, 0) | np.roll(small, -1, 0) | np.roll(small, 1, 1) | np.roll(small, -1, 1)
+    )
     return (grown & ~small)[1:-1, 1:-1]
 
 
 def editions(folder: Path, seed: int) -> None:
-    """Blend two editions, predict all networks of a seed on them as they were predicted before, and write the card and its leaderboard."""
+    """Blend two editions, predict all networks of a seed on them as they were predicted before, and write the
+    card and its leaderboard.
+    """
     study, drawn = folder / "kept", [cutout for cutout in drawn_cutouts() if cutout.split == "test"]
     for edition, objects in (("2026-10", drawn[::2]), ("2026-11", drawn)):
         place = write_objects(folder / "objects" / f"editions-{edition}", objects)
-        fs.stress.blend(str(study), set_="main", preset="fishyscapes-v2", edition=edition, objects=place, frames=40)
+        fs.stress.blend(
+            str(study), set_="main", preset="fishyscapes-v2", edition=edition, objects=place, frames=40
+        )
     held = read_settings(study).models
     names = [name for name in held if name.endswith(f"-{seed}")]
     for name in names:

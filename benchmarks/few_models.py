@@ -1,10 +1,12 @@
-"""Whether the default for the order of all also orders three, four or eight other models of each set well: ``python benchmarks/few_models.py [SET ...] [--repeats N]``.
+"""Whether the default for the order of all also orders three, four or eight other models of each set well:
+``python benchmarks/few_models.py [SET ...] [--repeats N]``.
 
-Three networks of one set say more of the scale of Spearman's rho than of a selector (docs/benchmarks-choice.md). Here three, four
-and eight models of each set of more are drawn anew in every repeat, so that no choice of models decides. Rule, written before any
-number was seen: the default stands where its largest regret over the sets is the least of all, or where on every set it lies
-within a standard error, of paired repeats, of the one whose is. Every hundred repeats are one JSON file in a folder for temporary
-files; then the table is printed, and what the rule says. docs/benchmarks-choice.md tells it.
+Three networks of one set say more of the scale of Spearman's rho than of a selector
+(docs/benchmarks-choice.md). Here three, four and eight models of each set of more are drawn anew in every
+repeat, so that no choice of models decides. Rule, written before any number was seen: the default stands
+where its largest regret over the sets is the least of all, or where on every set it lies within a standard
+error, of paired repeats, of the one whose is. Every hundred repeats are one JSON file in a folder for
+temporary files; then the table is printed, and what the rule says. docs/benchmarks-choice.md tells it.
 """
 
 from __future__ import annotations
@@ -63,7 +65,11 @@ def one(whole: Set, number: int, repeat: int) -> dict[str, float]:
                 trust = estimates.vote_weights(losses)
                 apart = (chosen.labels[:, None, inside] != chosen.labels[:, inside]).astype(float)
                 expected = np.tensordot(trust / trust.sum(), apart, 1)
-            own, said, even = estimates.margins(losses), estimates.margins(expected), estimates.uniform_steps(budget, len(inside))
+            own, said, even = (
+                estimates.margins(losses),
+                estimates.margins(expected),
+                estimates.uniform_steps(budget, len(inside)),
+            )
             most = 1 - 1 / number
             scores = {
                 "LURE + control": estimates.prediction_powered(losses, q, expected, at),
@@ -94,7 +100,11 @@ def table(number: int) -> list[str]:
     """Return the lines of the table of so many models, and what the rule says."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for name in MANY:
-        rows = [row for file in sorted(KEPT.glob(f"{name}-{number}-*.json")) for row in json.loads(file.read_text())]
+        rows = [
+            row
+            for file in sorted(KEPT.glob(f"{name}-{number}-*.json"))
+            for row in json.loads(file.read_text())
+        ]
         if rows:
             methods = set(rows[0]).intersection(*rows)
             found[name] = {method: np.array([row[method] for row in rows]) for method in methods}
@@ -109,14 +119,19 @@ def table(number: int) -> list[str]:
     ]
     for method in order:
         cells = " | ".join(f"{value:.3f}" for value in regret[method].values())
-        lines.append(f"| {method.replace(' | ', ', ranked by ')} | {cells} | {max(regret[method].values()):.3f} |")
+        lines.append(
+            f"| {method.replace(' | ', ', ranked by ')} | {cells} | {max(regret[method].values()):.3f} |"
+        )
     within = {}
     for name, cells in found.items():
         gap = cells[order[0]] - cells[DEFAULT]
         within[name] = bool(gap.mean() <= gap.std(ddof=1) / np.sqrt(len(gap)))
     return [
         *lines,
-        f"The rule: the default {'stands' if all(within.values()) else 'does not stand'} for {number} models {within}.",
+        (
+            f"The rule: the default {'stands' if all(within.values()) else 'does not stand'} for {number}"
+            f" models {within}."
+        ),
     ]
 
 

@@ -1,9 +1,14 @@
-"""One model, many mIoUs: what libraries make of the same maps, by what they do with absent classes and void; ``python benchmarks/five_mious.py`` prints the table of docs/guides/one-model-five-numbers.md.
+"""One model, many mIoUs: what libraries make of the same maps, by what they do with absent classes and void;
+``python benchmarks/five_mious.py`` prints the table of docs/guides/one-model-five-numbers.md.
 
-Conventions: maps hold 0..C-1, and 255 where the truth is void or the model says nothing. Every library that is installed is run as its documentation says, with the option
-for void that it has; the others are named and left out: ``pip install cityscapesscripts mmengine mmsegmentation monai ultralytics`` in an environment of its own, since they want other versions of what we use. The maps are drawn by code (*drawn*: 60 street scenes, edges of 12 classes void; *+ 2 classes*: a list of two classes
-more, one that nobody has and one that the model alone names; *+ silence*: the model says nothing on one pixel in nine), or the 233 maps of ten networks of the CamVid zoo, where they lie
-in FAULTSCAPE_DATA: of one of them the number, and of all which is the best and how many of their 45 pairs stand otherwise than by `measure`.
+Conventions: maps hold 0..C-1, and 255 where the truth is void or the model says nothing. Every library that
+is installed is run as its documentation says, with the option for void that it has; the others are named and
+left out: ``pip install cityscapesscripts mmengine mmsegmentation monai ultralytics`` in an environment of its
+own, since they want other versions of what we use. The maps are drawn by code (*drawn*: 60 street scenes,
+edges of 12 classes void; *+ 2 classes*: a list of two classes more, one that nobody has and one that the
+model alone names; *+ silence*: the model says nothing on one pixel in nine), or the 233 maps of ten networks
+of the CamVid zoo, where they lie in FAULTSCAPE_DATA: of one of them the number, and of all which is the best
+and how many of their 45 pairs stand otherwise than by `measure`.
 """
 
 from __future__ import annotations
@@ -34,7 +39,9 @@ Policy = Callable[[Maps, int], float]
 
 
 def drawn(classes: int, *, silence: bool = False) -> Maps:
-    """Return (truth, prediction) of drawn scenes: a model that is off at edges, takes trucks for cars and animals for vegetation, and is at times quite wrong."""
+    """Return (truth, prediction) of drawn scenes: a model that is off at edges, takes trucks for cars and
+    animals for vegetation, and is at times quite wrong.
+    """
     rng, out = np.random.default_rng(0), []
     for k in range(SCENES):
         whole = fs.scenes.corpus_scene(k).truth
@@ -50,7 +57,10 @@ def drawn(classes: int, *, silence: bool = False) -> Maps:
             prediction[cars] = 13
         if silence:
             y, x = np.divmod(np.arange(whole.size), whole.shape[1])
-            prediction[((y // 20) % 3 == k % 3).reshape(whole.shape) & ((x // 20) % 3 == k // 3 % 3).reshape(whole.shape)] = VOID
+            prediction[
+                ((y // 20) % 3 == k % 3).reshape(whole.shape)
+                & ((x // 20) % 3 == k // 3 % 3).reshape(whole.shape)
+            ] = VOID
         edge = cv2.dilate(whole, np.ones((3, 3), np.uint8)) != cv2.erode(whole, np.ones((3, 3), np.uint8))
         out.append((np.where(edge, np.uint8(VOID), whole), prediction))
     return out
@@ -60,7 +70,10 @@ def zoo(name: str) -> Maps:
     """Return (truth, prediction) of a network of the CamVid zoo."""
     out = []
     for path in sorted((DATA / "camvid-zoo" / name / "labels").iterdir()):
-        truth, prediction = (cv2.imread(str(p), cv2.IMREAD_UNCHANGED) for p in (DATA / "camvid" / "testannot" / path.name, path))
+        truth, prediction = (
+            cv2.imread(str(p), cv2.IMREAD_UNCHANGED)
+            for p in (DATA / "camvid" / "testannot" / path.name, path)
+        )
         assert truth is not None
         out.append((np.where(truth == 11, np.uint8(VOID), truth), np.asarray(prediction)))
     return out
@@ -72,7 +85,9 @@ def counts(maps: Maps, classes: int) -> tuple[np.ndarray, ...]:
     for k, (truth, prediction) in enumerate(maps):
         truth, prediction = (np.where(m == VOID, classes, m).astype(np.int64) for m in (truth, prediction))  # noqa: PLW2901
         judged = truth < classes
-        of[k] = np.bincount((truth * (classes + 1) + prediction)[judged], minlength=of[k].size).reshape(of[k].shape)
+        of[k] = np.bincount((truth * (classes + 1) + prediction)[judged], minlength=of[k].size).reshape(
+            of[k].shape
+        )
     return np.diagonal(of, axis1=1, axis2=2)[:, :-1], of.sum(2), of.sum(1)
 
 
@@ -92,7 +107,9 @@ def tensors(maps: Maps) -> tuple[Any, Any]:
     """Return (I, H, W) tensors of truth and prediction."""
     import torch
 
-    truth, prediction = (torch.from_numpy(np.stack([pair[side] for pair in maps]).astype(np.int64)) for side in (0, 1))
+    truth, prediction = (
+        torch.from_numpy(np.stack([pair[side] for pair in maps]).astype(np.int64)) for side in (0, 1)
+    )
     return truth, prediction
 
 
@@ -100,7 +117,9 @@ def one_hot(labels: Any, classes: int) -> Any:
     """Return (I, C, H, W); what is void is in no channel."""
     import torch
 
-    return torch.nn.functional.one_hot(labels.clamp(max=classes), classes + 1)[..., :classes].permute(0, 3, 1, 2)
+    return torch.nn.functional.one_hot(labels.clamp(max=classes), classes + 1)[..., :classes].permute(
+        0, 3, 1, 2
+    )
 
 
 def jaccard_index(maps: Maps, classes: int) -> float:
@@ -132,7 +151,9 @@ def scikit_learn(maps: Maps, classes: int, *, listed: bool) -> float:
     truth, prediction = (np.concatenate([pair[side].ravel() for pair in maps]) for side in (0, 1))
     judged = truth != VOID
     labels = np.arange(classes) if listed else None
-    return float(jaccard_score(truth[judged], prediction[judged], average="macro", labels=labels, zero_division=0))
+    return float(
+        jaccard_score(truth[judged], prediction[judged], average="macro", labels=labels, zero_division=0)
+    )
 
 
 def monai(maps: Maps, classes: int) -> float:
@@ -151,19 +172,29 @@ def mmsegmentation(maps: Maps, classes: int) -> float:
     from mmseg.evaluation.metrics.iou_metric import IoUMetric
 
     truth, prediction = tensors(maps)
-    areas = [IoUMetric.intersect_and_union(p, t, classes, VOID) for t, p in zip(truth, prediction, strict=True)]
+    areas = [
+        IoUMetric.intersect_and_union(p, t, classes, VOID) for t, p in zip(truth, prediction, strict=True)
+    ]
     found = IoUMetric.total_area_to_metrics(*(sum(of) for of in zip(*areas, strict=True)), metrics=["mIoU"])
     return float(np.nanmean(found["IoU"]))
 
 
 def cityscapes(maps: Maps, classes: int) -> float:
-    """Return what the evaluation of files in cityscapesScripts says, our classes under the numbers of its first ones; what is void is `unlabeled`."""
-    from cityscapesscripts.evaluation import evalPixelLevelSemanticLabeling as evaluation  # noqa: N813 - a module
+    """Return what the evaluation of files in cityscapesScripts says, our classes under the numbers of its
+    first ones; what is void is `unlabeled`.
+    """
+    from cityscapesscripts.evaluation import (
+        evalPixelLevelSemanticLabeling as evaluation,  # noqa: N813 - its own name
+    )
     from cityscapesscripts.helpers.labels import labels
 
     ids = np.zeros(256, np.uint8)
     ids[:classes] = [label.id for label in labels if not label.ignoreInEval and label.id >= 0][:classes]
-    evaluation.args.quiet, evaluation.args.evalInstLevelScore, evaluation.args.evalPixelAccuracy = True, False, False
+    evaluation.args.quiet, evaluation.args.evalInstLevelScore, evaluation.args.evalPixelAccuracy = (
+        True,
+        False,
+        False,
+    )
     matrix = evaluation.generateMatrix(evaluation.args).astype(np.int64)
     with tempfile.TemporaryDirectory() as folder:
         names = [str(Path(folder) / f"{side}.png") for side in ("truth", "prediction")]
@@ -171,12 +202,17 @@ def cityscapes(maps: Maps, classes: int) -> float:
             for name, of in zip(names, pair, strict=True):
                 cv2.imwrite(name, ids[of])
             evaluation.evaluatePair(names[1], names[0], matrix, {}, {}, evaluation.args)
-    scores = {label: evaluation.getIouScoreForLabel(label, matrix, evaluation.args) for label in evaluation.args.evalLabels}
+    scores = {
+        label: evaluation.getIouScoreForLabel(label, matrix, evaluation.args)
+        for label in evaluation.args.evalLabels
+    }
     return float(evaluation.getScoreAverage(scores, evaluation.args))
 
 
 def segmentation_models(maps: Maps, classes: int, *, reduction: str) -> float:
-    """Return what iou_score of segmentation_models_pytorch says with ignore_index; its file is run alone, since the package wants torchvision."""
+    """Return what iou_score of segmentation_models_pytorch says with ignore_index; its file is run alone,
+    since the package wants torchvision.
+    """
     file = importlib.metadata.distribution("segmentation_models_pytorch").locate_file(
         "segmentation_models_pytorch/metrics/functional.py"
     )
@@ -191,9 +227,13 @@ def segmentation_models(maps: Maps, classes: int, *, reduction: str) -> float:
 
 
 def ultralytics(maps: Maps, classes: int) -> float:
-    """Return what SemanticMetrics of ultralytics says; what it asks of torchvision, its version, has no part in this."""
+    """Return what SemanticMetrics of ultralytics says; what it asks of torchvision, its version, has no part
+    in this.
+    """
     of = importlib.metadata.version
-    without = mock.patch.object(importlib.metadata, "version", lambda name: "0.0" if name == "torchvision" else of(name))
+    without = mock.patch.object(
+        importlib.metadata, "version", lambda name: "0.0" if name == "torchvision" else of(name)
+    )
     with without, contextlib.redirect_stdout(sys.stderr):
         from ultralytics.utils.metrics import SemanticMetrics
 
@@ -210,18 +250,58 @@ ROWS: tuple[tuple[str, str, str, Policy], ...] = (
     ("mmsegmentation `IoUMetric`", "mmsegmentation", "the same", mmsegmentation),
     ("cityscapesScripts", "cityscapesScripts", "the same", cityscapes),
     ("torchmetrics `MulticlassJaccardIndex`", "torchmetrics", "the same; silence is an error", jaccard_index),
-    ("scikit-learn `jaccard_score`", "scikit-learn", "pooled; values that occur: silence is one more class", lambda m, c: scikit_learn(m, c, listed=False)),
-    ("scikit-learn, `labels=` all", "scikit-learn", "pooled; an absent class is 0", lambda m, c: scikit_learn(m, c, listed=True)),
-    ("segmentation_models_pytorch, macro", "segmentation_models_pytorch", "pooled; an absent class is 1", lambda m, c: segmentation_models(m, c, reduction="macro")),
-    ("segmentation_models_pytorch, macro-imagewise", "segmentation_models_pytorch", "each image; an absent class is 1", lambda m, c: segmentation_models(m, c, reduction="macro-imagewise")),
-    ("ultralytics `SemanticMetrics`", "ultralytics", "pooled; classes of the truth; silence is left out", ultralytics),
+    (
+        "scikit-learn `jaccard_score`",
+        "scikit-learn",
+        "pooled; values that occur: silence is one more class",
+        lambda m, c: scikit_learn(m, c, listed=False),
+    ),
+    (
+        "scikit-learn, `labels=` all",
+        "scikit-learn",
+        "pooled; an absent class is 0",
+        lambda m, c: scikit_learn(m, c, listed=True),
+    ),
+    (
+        "segmentation_models_pytorch, macro",
+        "segmentation_models_pytorch",
+        "pooled; an absent class is 1",
+        lambda m, c: segmentation_models(m, c, reduction="macro"),
+    ),
+    (
+        "segmentation_models_pytorch, macro-imagewise",
+        "segmentation_models_pytorch",
+        "each image; an absent class is 1",
+        lambda m, c: segmentation_models(m, c, reduction="macro-imagewise"),
+    ),
+    (
+        "ultralytics `SemanticMetrics`",
+        "ultralytics",
+        "pooled; classes of the truth; silence is left out",
+        ultralytics,
+    ),
     ("MONAI `MeanIoU`", "monai", "each image; classes of its truth", monai),
-    ("torchmetrics `MeanIoU`", "torchmetrics", "each image; classes that either side has; void is one more class", mean_iou_of_torchmetrics),
+    (
+        "torchmetrics `MeanIoU`",
+        "torchmetrics",
+        "each image; classes that either side has; void is one more class",
+        mean_iou_of_torchmetrics,
+    ),
     ("`measure --over truth`", "", "pooled; classes of the truth", ours("truth")),
     ("`measure --over all`", "", "pooled; an absent class is 0", ours("all")),
-    ("`measure --pooling per_image`", "", "each image; classes that either side has", ours(pooling="per_image")),
-    ("`measure --pooling per_image --over truth`", "", "each image; classes of its truth", ours("truth", "per_image")),
-)  # fmt: skip
+    (
+        "`measure --pooling per_image`",
+        "",
+        "each image; classes that either side has",
+        ours(pooling="per_image"),
+    ),
+    (
+        "`measure --pooling per_image --over truth`",
+        "",
+        "each image; classes of its truth",
+        ours("truth", "per_image"),
+    ),
+)
 
 
 def installed(name: str) -> str:
@@ -243,10 +323,20 @@ def number(policy: Policy, maps: Maps, classes: int) -> str:
 
 def table() -> Iterator[tuple[str, ...]]:
     """Yield the rows, the first the head."""
-    made = {"drawn": (drawn(12), 12), "+ 2 classes": (drawn(14), 14), "+ silence": (drawn(12, silence=True), 12)}
+    made = {
+        "drawn": (drawn(12), 12),
+        "+ 2 classes": (drawn(14), 14),
+        "+ silence": (drawn(12, silence=True), 12),
+    }
     networks = sorted(p.name for p in (DATA / "camvid-zoo").glob("*") if (p / "labels").is_dir())
     real: dict[str, Maps] = {name: zoo(name) for name in networks}
-    yield ("library", "version", "policy", *made, *(["CamVid, unet", "best of ten", "pairs otherwise"] if real else []))
+    yield (
+        "library",
+        "version",
+        "policy",
+        *made,
+        *(["CamVid, unet", "best of ten", "pairs otherwise"] if real else []),
+    )
     first: np.ndarray | None = None
     for name, library, policy, of in ROWS:
         found = installed(library) if library else ""
@@ -257,8 +347,15 @@ def table() -> Iterator[tuple[str, ...]]:
         if real:
             values = np.array([of(maps, 11) for maps in real.values()])
             first = values if first is None else first
-            otherwise = sum((first[a] - first[b]) * (values[a] - values[b]) < 0 for a, b in combinations(range(len(values)), 2))
-            cells += [f"{values[networks.index('unet')]:.4f}".lstrip("0"), networks[int(values.argmax())], str(otherwise)]
+            otherwise = sum(
+                (first[a] - first[b]) * (values[a] - values[b]) < 0
+                for a, b in combinations(range(len(values)), 2)
+            )
+            cells += [
+                f"{values[networks.index('unet')]:.4f}".lstrip("0"),
+                networks[int(values.argmax())],
+                str(otherwise),
+            ]
         yield (name, found, policy, *cells)
 
 
@@ -269,7 +366,9 @@ def main() -> None:
 
         torch.set_num_threads(1)
     today = dt.datetime.now(tz=dt.UTC).date()
-    print(f"{today}, Python {platform.python_version()}, numpy {np.__version__}, torch {installed('torch')}.\n")
+    print(
+        f"{today}, Python {platform.python_version()}, numpy {np.__version__}, torch {installed('torch')}.\n"
+    )
     for k, row in enumerate(table()):
         print("| " + " | ".join(row) + " |", flush=True)
         if not k:

@@ -1,4 +1,5 @@
-"""Heads that know doubt, trained and judged on CamVid as S3 judges them on Cityscapes: the tables of docs/benchmarks-heads.md.
+"""Heads that know doubt, trained and judged on CamVid as S3 judges them on Cityscapes: the tables of
+docs/benchmarks-heads.md.
 
     python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four and a half hours on two cores; goes on where it was stopped
     python benchmarks/heads.py table FOLDER                                                   # the rows, of what is there
@@ -6,12 +7,19 @@
     python benchmarks/heads.py frames                                                         # one frame of 1024 x 2048 with each head; two minutes
     python benchmarks/heads.py step                                                           # one step of ViT-L/16 with each head, and its memory; ten minutes
 
-cost, frames and step take ``--device cuda`` and ``--precision bf16``, step ``--batch`` too: the tables of a GPU.
+cost, frames and step take ``--device cuda`` and ``--precision bf16``, step ``--batch`` too: the tables of a
+GPU.
 
-Conventions: of CamVid's 367 training images each drive's first five sixths are learnt from and the last sixth is the validation set, which only tunes the mean-field factor; test are the 233 test images, of which two thirds are of another drive. Pedestrians, bicyclists and cars are held out: no
-network learns them, and on the test images they are the unknown objects; elsewhere they are void. Calibration AUROC and ECE are of every eighth test image, clean; *corrupted* are these under the four corruptions of `stress corrupt --preset s3-data` at severities 1, 3 and 5, *blended* every
-test image with one object drawn by code (fishyscapes-v2). A job is a network: (backbone, head, seed). One with a linear head is trained for the steps of `--preset camvid-small`; the others start from it and are trained on, all
-parameters, for a fifth of these. What a job found lies in FOLDER/cells; a job that is there is not done again, and one that is missing is shown as missing. Needs FAULTSCAPE_DATA and the extra `doubt`.
+Conventions: of CamVid's 367 training images each drive's first five sixths are learnt from and the last sixth
+is the validation set, which only tunes the mean-field factor; test are the 233 test images, of which two
+thirds are of another drive. Pedestrians, bicyclists and cars are held out: no network learns them, and on the
+test images they are the unknown objects; elsewhere they are void. Calibration AUROC and ECE are of every
+eighth test image, clean; *corrupted* are these under the four corruptions of `stress corrupt --preset
+s3-data` at severities 1, 3 and 5, *blended* every test image with one object drawn by code (fishyscapes-v2).
+A job is a network: (backbone, head, seed). One with a linear head is trained for the steps of `--preset
+camvid-small`; the others start from it and are trained on, all parameters, for a fifth of these. What a job
+found lies in FOLDER/cells; a job that is there is not done again, and one that is missing is shown as
+missing. Needs FAULTSCAPE_DATA and the extra `doubt`.
 Source: S3, Tables 2 and 3.
 """
 
@@ -62,7 +70,9 @@ def make_tree(folder: Path) -> Path:
 
 
 def make_studies(folder: Path) -> tuple[str, str, str]:
-    """Return the study in which networks are trained, that in which the held-out classes are unknown objects, and that of the kept classes, whose void they are."""
+    """Return the study in which networks are trained, that in which the held-out classes are unknown objects,
+    and that of the kept classes, whose void they are.
+    """
     tree, kept = make_tree(folder), folder / "kept"
     learn, whole = make_withheld(folder, tree, "test")
     if not (kept / "sets.json").exists():
@@ -74,7 +84,9 @@ def make_studies(folder: Path) -> tuple[str, str, str]:
 
 
 def make_withheld(folder: Path, tree: Path, split: str) -> tuple[Path, Path]:
-    """Return the study in which networks are trained, and that in which the held-out classes of a split are unknown objects."""
+    """Return the study in which networks are trained, and that in which the held-out classes of a split are
+    unknown objects.
+    """
     learn, whole = folder / "learn", folder / "open"
     if not (learn / "sets.json").exists():
         for part, name, role in (("train", "train", "train"), ("val", "val", "validation")):
@@ -94,7 +106,9 @@ def kept_classes(folder: Path) -> str:
     return str(folder / "kept.json")
 
 
-def collect(study: Path, tree: Path, split: str, name: str | None, role: Role, classes: str | None = None) -> None:
+def collect(
+    study: Path, tree: Path, split: str, name: str | None, role: Role, classes: str | None = None
+) -> None:
     """Collect a split as a set of a study."""
     known = fs.KnownData(layout="camvid", split=split)
     fs.collect(str(study), str(tree), classes=classes, set_=name, role=role, size="480x360", known=known)
@@ -104,7 +118,9 @@ def name_of(backbone: str, head: str, seed: int) -> str:
     return f"{backbone.replace('/', '-')}-{head.replace('+', '-')}-{seed}"
 
 
-def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, seed: int, threads: int | None) -> None:
+def job(
+    folder: Path, studies: tuple[str, str, str], backbone: str, head: str, seed: int, threads: int | None
+) -> None:
     """Train one network and judge it; what was found goes to FOLDER/cells."""
     from faultscape.uncertainty.training.curves import read_rows
 
@@ -114,8 +130,19 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, s
     start = time.perf_counter()
     init = None if head == "linear" else name_of(backbone, "linear", seed)
     machine = fs.TrainingMachine(precision="bf16", threads=threads)
-    made = fs.train(studies[0], name, backbone=backbone, head=head, preset="camvid-small", init=init, seed=seed, machine=machine)
-    steps = sum(row.seconds for row in read_rows(Path(made.folder)))  # of a run that was killed, those before too
+    made = fs.train(
+        studies[0],
+        name,
+        backbone=backbone,
+        head=head,
+        preset="camvid-small",
+        init=init,
+        seed=seed,
+        machine=machine,
+    )
+    steps = sum(
+        row.seconds for row in read_rows(Path(made.folder))
+    )  # of a run that was killed, those before too
     trained = max(steps, time.perf_counter() - start)
     judged = time.perf_counter()
     scorers = ["msp", *SCORERS.get(head, MEMBERS)]
@@ -123,7 +150,11 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, s
     for study in studies[1:]:
         fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
         card = fs.reliability(
-            study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")
+            study,
+            models=[name],
+            worst=0,
+            resamples=0,
+            output=str(folder / "cards" / f"{Path(study).name}-{name}"),
         ).document
         found |= numbers_of(card, name, scorers)
     about = {
@@ -149,20 +180,26 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, s
 def numbers_of(card: Card, name: str, scorers: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return {condition: {metric of a scorer: value}} of what the tables show."""
     wanted = {
-        "few": ("miou", "ece", "error_auroc"), CORRUPTED: ("miou", "ece", "error_auroc"), BLENDED: ("auroc", "average_precision", "fpr95"),
+        "few": ("miou", "ece", "error_auroc"),
+        CORRUPTED: ("miou", "ece", "error_auroc"),
+        BLENDED: ("auroc", "average_precision", "fpr95"),
         "traffic": ("miou", "auroc", "average_precision", "fpr95"),
-    }  # fmt: skip
+    }
     out: dict[str, dict[str, float]] = {}
     for condition, metrics in wanted.items():
         for metric in metrics:
             for scorer in scorers:
-                held = find_cell(card, name, condition, metric, scorer) or find_cell(card, name, condition, metric, "")
+                held = find_cell(card, name, condition, metric, scorer) or find_cell(
+                    card, name, condition, metric, ""
+                )
                 if held is not None:
                     out.setdefault(condition, {})[f"{metric} {scorer}"] = held["value"]
     return out
 
 
-def run(folder: Path, backbones: Sequence[str], heads: Sequence[str], seeds: Sequence[int], threads: int | None) -> None:
+def run(
+    folder: Path, backbones: Sequence[str], heads: Sequence[str], seeds: Sequence[int], threads: int | None
+) -> None:
     """Do all jobs that are missing, a seed at a time."""
     studies = make_studies(folder)
     for seed in seeds:
@@ -175,18 +212,31 @@ def table(folder: Path) -> None:
     """Print the tables of what is there: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
     columns = (
-        ("mIoU", "traffic", "miou msp"), ("calibration AUROC", "few", "error_auroc msp"), ("ECE", "few", "ece msp"), ("corrupted mIoU", CORRUPTED, "miou msp"),
-        ("blended AUROC", BLENDED, "auroc msp"), ("blended AP", BLENDED, "average_precision msp"), ("held out AUROC", "traffic", "auroc msp"), ("held out AP", "traffic", "average_precision msp"),
-    )  # fmt: skip
+        ("mIoU", "traffic", "miou msp"),
+        ("calibration AUROC", "few", "error_auroc msp"),
+        ("ECE", "few", "ece msp"),
+        ("corrupted mIoU", CORRUPTED, "miou msp"),
+        ("blended AUROC", BLENDED, "auroc msp"),
+        ("blended AP", BLENDED, "average_precision msp"),
+        ("held out AUROC", "traffic", "auroc msp"),
+        ("held out AP", "traffic", "average_precision msp"),
+    )
     for backbone in BACKBONES:
-        print(f"\n| {backbone} | seeds | {' | '.join(head for head, *_ in columns)} | minutes |\n|{'---|' * (len(columns) + 3)}")
+        print(
+            f"\n| {backbone} | seeds | {' | '.join(head for head, *_ in columns)} | minutes"
+            f" |\n|{'---|' * (len(columns) + 3)}"
+        )
         for head in HEADS:
             mine = [cell for cell in cells if (cell["backbone"], cell["head"]) == (backbone, head)]
-            shown = [spread([cell["found"].get(condition, {}).get(key) for cell in mine]) for _, condition, key in columns]
+            shown = [
+                spread([cell["found"].get(condition, {}).get(key) for cell in mine])
+                for _, condition, key in columns
+            ]
             minutes = spread([cell["seconds"] / 60 for cell in mine], 0)
             print(f"| {head} | {len(mine)} | {' | '.join(shown)} | {minutes} |")
     print(
-        f"\n| less the linear network of the same seed | head | seeds | {' | '.join(title for title, *_ in columns)} |\n|{'---|' * (len(columns) + 3)}"
+        "\n| less the linear network of the same seed | head | seeds |"
+        f" {' | '.join(title for title, *_ in columns)} |\n|{'---|' * (len(columns) + 3)}"
     )
     plain = {(cell["backbone"], cell["seed"]): cell["found"] for cell in cells if cell["head"] == "linear"}
     for backbone in BACKBONES:
@@ -218,15 +268,22 @@ def table(folder: Path) -> None:
             shown = []
             for backbone, _, condition in places:
                 found = [
-                    cell["found"].get(condition, {}) for cell in cells if (cell["backbone"], cell["head"]) == (backbone, head)
+                    cell["found"].get(condition, {})
+                    for cell in cells
+                    if (cell["backbone"], cell["head"]) == (backbone, head)
                 ]
-                numbers = [spread([one.get(f"{metric} {scorer}") for one in found]) for metric in ("auroc", "average_precision")]
+                numbers = [
+                    spread([one.get(f"{metric} {scorer}") for one in found])
+                    for metric in ("auroc", "average_precision")
+                ]
                 shown.append(" / ".join(numbers))
             print(f"| {head} | {scorer} | {' | '.join(shown)} |")
 
 
 def cost(device: str, precision: str) -> None:
-    """Print what each head, and each way to doubt, adds to the forward pass of ViT-L/16 at 768, the median of five in turns: processor time of one thread, or time on a GPU."""
+    """Print what each head, and each way to doubt, adds to the forward pass of ViT-L/16 at 768, the median of
+    five in turns: processor time of one thread, or time on a GPU.
+    """
     import torch
 
     from faultscape.metrics.pixel_facts import facts_of
@@ -237,17 +294,24 @@ def cost(device: str, precision: str) -> None:
     net, classes = large(19).to(device), 19
     image, turns = torch.rand(1, 3, 768, 768, device=device), 5
     tokens = torch.randn(1, 48 * 48, 1024, device=device)
-    heads = {kind.name: kind.build(1024, classes, None, 0, **kind.options).eval().to(device) for kind in HEADS}
+    heads = {
+        kind.name: kind.build(1024, classes, None, 0, **kind.options).eval().to(device) for kind in HEADS
+    }
     heads["gp, 8 members drawn"] = HEADS[2].build(1024, classes, None, 0).eval().to(device)
     heads["gp, 8 members drawn"].draws = 8
     scores = torch.randn(classes, 48, 48).numpy()
-    rows = {f"head {name}": (lambda head=head: head(tokens)) for name, head in heads.items()}
+    rows = {f"head {name}": lambda head=head: head(tokens) for name, head in heads.items()}
     rows |= {
-        f"labels and {name}": (lambda name=name: score_pixels(scorer_named(name), facts_of(scores, (768, 768)), classes=classes))
+        f"labels and {name}": lambda name=name: score_pixels(
+            scorer_named(name), facts_of(scores, (768, 768)), classes=classes
+        )
         for name in ("msp", "entropy")
     }
     passes = {"forward": lambda: net(image)}
-    for layer, where in (("vit.layernorm", "behind the last norm"), ("vit.layers.22", "behind the last block but one")):
+    for layer, where in (
+        ("vit.layernorm", "behind the last norm"),
+        ("vit.layers.22", "behind the last block but one"),
+    ):
         dropped = fs.uncertainty.add_dropout(large(classes), [layer]).eval().to(device)
         passes[f"MC dropout {where}, 8 members"] = lambda dropped=dropped: dropped(image)
 
@@ -268,13 +332,16 @@ def cost(device: str, precision: str) -> None:
             found[name] += [seconds] if turn else []
     median = {name: float(np.median(seconds)) for name, seconds in found.items()}
     once = median["forward"]
-    print(f"# forward pass of ViT-L/16 at 768 on {device}: {1000 * once:.0f} ms; load {os.getloadavg()[0]:.1f}")
+    print(
+        f"# forward pass of ViT-L/16 at 768 on {device}: {1000 * once:.0f} ms; load {os.getloadavg()[0]:.1f}"
+    )
     print("| beside the forward pass | ms more | share |\n|---|---|---|")
     for name, seconds in median.items():
         without = once if name in passes else median["head linear"] if name.startswith("head") else 0
         if name != "forward":
             print(
-                f"| {name} | {1000 * (seconds - without):{'.0f' if device == 'cpu' else '.2f'}} | {(seconds - without) / once:.2%} |",
+                f"| {name} | {1000 * (seconds - without):{'.0f' if device == 'cpu' else '.2f'}} |"
+                f" {(seconds - without) / once:.2%} |",
                 flush=True,
             )
 
@@ -302,7 +369,9 @@ def each(what: str, heads: Sequence[str], *words: str) -> None:
 
     print("| head | seconds | peak memory, GB |\n|---|---|---|")
     for head in heads:
-        done = subprocess.run([sys.executable, __file__, what, head, *words], check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, __file__, what, head, *words], check=True, stdout=subprocess.PIPE, text=True
+        )
         print(done.stdout.strip(), flush=True)
 
 
@@ -313,19 +382,25 @@ def peak(device: str) -> float:
     import torch
 
     return (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6 if device == "cpu" else torch.cuda.max_memory_allocated() / 1e9
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        if device == "cpu"
+        else torch.cuda.max_memory_allocated() / 1e9
     )
 
 
 def one_frame(head: str, device: str) -> None:
-    """Predict one frame of 1024 x 2048 with random weights, and print its row: on a processor the first of a process, on a GPU the second."""
+    """Predict one frame of 1024 x 2048 with random weights, and print its row: on a processor the first of a
+    process, on a GPU the second.
+    """
     import tempfile
 
     from faultscape.uncertainty import description as d
 
     names = tuple(f"class {k}" for k in range(19))
     dropout = ("decode_head.dropout",) if head == "dropout" else ()
-    about = d.Description("segformer-b0", names, head="linear" if dropout else head, dropout_at=dropout, multiple=32)
+    about = d.Description(
+        "segformer-b0", names, head="linear" if dropout else head, dropout_at=dropout, multiple=32
+    )
     scorers = ["msp", *(MEMBERS if dropout else SCORERS.get(head, MEMBERS))]
     with tempfile.TemporaryDirectory() as folder:
         d.save(Path(folder), about, d.build(about), {})
@@ -348,7 +423,10 @@ def one_step(head: str, device: str, precision: str, batch: int) -> None:
     net = fs.uncertainty.replace_head(large(19, 0.1), head).train().to(device)
     checkpoint_activations(net)
     optimiser = torch.optim.Adam(net.parameters(), 1e-4)
-    images, labels = torch.rand(batch, 3, 768, 768, device=device), torch.randint(0, 19, (batch, 768, 768), device=device)
+    images, labels = (
+        torch.rand(batch, 3, 768, 768, device=device),
+        torch.randint(0, 19, (batch, 768, 768), device=device),
+    )
     for _ in range(1 if device == "cpu" else 3):
         start = time.perf_counter()
         optimiser.zero_grad()
@@ -398,7 +476,16 @@ def main() -> None:
         case "cost":
             cost(given.device, given.precision)
         case "step":
-            each("one-step", HEADS, "--device", given.device, "--precision", given.precision, "--batch", str(given.batch))
+            each(
+                "one-step",
+                HEADS,
+                "--device",
+                given.device,
+                "--precision",
+                given.precision,
+                "--batch",
+                str(given.batch),
+            )
         case "frames":
             each("one-frame", (*HEADS, "dropout"), "--device", given.device)
         case "one-frame":

@@ -1,12 +1,14 @@
-"""How often the 95 % intervals of `measure` hold the truth: 10, 30 or 100 images, or groups, drawn from those of real networks, which are taken as all there are.
+"""How often the 95 % intervals of `measure` hold the truth: 10, 30 or 100 images, or groups, drawn from those
+of real networks, which are taken as all there are.
 
-Conventions: ``python benchmarks/interval_coverage.py FOLDER [--repeats 1000] [--kinds KIND,...] [--sizes 10,30,100]`` adds to
-FOLDER/coverage.json what is missing there, a cell (kind, size) at a time, and prints the rows of docs/benchmarks-intervals.md.
-FOLDER keeps what measure counted. The population of maps are the 233 test images of the CamVid zoo with ten networks, that of
-groups its runs of eight consecutive frames, that of scores the 59 frames of two networks with confidence (every fourth, in groups
-of two), that of probabilities the votes of four ensembles of the ten networks, that of anomaly 67 road scenes with four scores;
-each repeat draws with replacement and takes two networks (or scores), whose intervals and whose difference's interval are looked
-at. Scores are counted in 1,024 steps.
+Conventions: ``python benchmarks/interval_coverage.py FOLDER [--repeats 1000] [--kinds KIND,...] [--sizes
+10,30,100]`` adds to FOLDER/coverage.json what is missing there, a cell (kind, size) at a time, and prints the
+rows of docs/benchmarks-intervals.md. FOLDER keeps what measure counted. The population of maps are the 233
+test images of the CamVid zoo with ten networks, that of groups its runs of eight consecutive frames, that of
+scores the 59 frames of two networks with confidence (every fourth, in groups of two), that of probabilities
+the votes of four ensembles of the ten networks, that of anomaly 67 road scenes with four scores; each repeat
+draws with replacement and takes two networks (or scores), whose intervals and whose difference's interval are
+looked at. Scores are counted in 1,024 steps.
 Source: Reed and Yu 1990 (rarity of colour); Achanta et al. 2009 (saliency).
 """
 
@@ -44,21 +46,53 @@ ZOO = DATA / "camvid-zoo"
 CONFIDENT = ("fcn", "unet-drop")
 OF_MAPS = ("rom", "rum", "ap", "pe_us", "gce", "miou", "pq", "sq", "pixel_accuracy")
 RESAMPLES = 400
-VOTERS = (slice(0, None, 2), slice(1, None, 2), slice(0, 7), slice(3, None))  # of the ten networks: ensembles of five and seven
+VOTERS = (
+    slice(0, None, 2),
+    slice(1, None, 2),
+    slice(0, 7),
+    slice(3, None),
+)  # of the ten networks: ensembles of five and seven
 CLASSES = 11
 TITLES = {
-    "rom": "ROM", "rum": "RUM", "ap": "AP of regions", "pe_us": "PE-US", "gce": "GCE", "miou": "mIoU", "pq": "PQ", "sq": "SQ", "pixel_accuracy": "pixel accuracy",
-    "misclassification_ap": "AP, incorrect", "calibration_auroc": "CalibrationAUC", "misclassification_fpr95": "FPR95, incorrect", "aurc": "AURC", "ece": "ECE", "mce": "MCE",
-    "ece_classwise": "ECE, class-wise", "average_precision": "AP, anomalous", "auroc": "AUROC, anomalous", "fpr95": "FPR95, anomalous",
-    "card_average_precision": "AP", "card_auroc": "AUROC", "card_fpr95": "FPR95",
-}  # fmt: skip
+    "rom": "ROM",
+    "rum": "RUM",
+    "ap": "AP of regions",
+    "pe_us": "PE-US",
+    "gce": "GCE",
+    "miou": "mIoU",
+    "pq": "PQ",
+    "sq": "SQ",
+    "pixel_accuracy": "pixel accuracy",
+    "misclassification_ap": "AP, incorrect",
+    "calibration_auroc": "CalibrationAUC",
+    "misclassification_fpr95": "FPR95, incorrect",
+    "aurc": "AURC",
+    "ece": "ECE",
+    "mce": "MCE",
+    "ece_classwise": "ECE, class-wise",
+    "average_precision": "AP, anomalous",
+    "auroc": "AUROC, anomalous",
+    "fpr95": "FPR95, anomalous",
+    "card_average_precision": "AP",
+    "card_auroc": "AUROC",
+    "card_fpr95": "FPR95",
+}
 Found = dict[str, Evidence]
 
 
 def measured(folder: Path, names: list[str], **more: Any) -> Any:
     """Measure networks of the zoo into a folder; what is there is not made again."""
     models = {name: str(ZOO / name) for name in names}
-    return fs.measure(str(DATA / "camvid" / "testannot"), models, classes=str(ZOO / "classes.json"), output=str(folder), resamples=0, worst=0, engine="local", **group_options(fs.measure, {"boundaries": False, **more}))  # fmt: skip
+    return fs.measure(
+        str(DATA / "camvid" / "testannot"),
+        models,
+        classes=str(ZOO / "classes.json"),
+        output=str(folder),
+        resamples=0,
+        worst=0,
+        engine="local",
+        **group_options(fs.measure, {"boundaries": False, **more}),
+    )
 
 
 def of_maps(folder: Path) -> tuple[list[dict[str, np.ndarray]], int]:
@@ -83,13 +117,22 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     measured(folder, list(CONFIDENT), confidence=sure)
     models = tuple(f"{name}={ZOO / name}" for name in CONFIDENT)
     (data,) = lists.of_words(
-        str(DATA / "camvid" / "testannot"), models, ScoreFolders(confidence=sure), str(ZOO / "classes.json"), None, FileRules(), "connected", lambda _: None
-    )  # fmt: skip
+        str(DATA / "camvid" / "testannot"),
+        models,
+        ScoreFolders(confidence=sure),
+        str(ZOO / "classes.json"),
+        None,
+        FileRules(),
+        "connected",
+        lambda _: None,
+    )
     reading = Reading(boundaries=False)
     out = []
     for found in score_jobs.scores(folder, data, Definitions(), reading).found.values():
         images = [image for image in scoring.sparse_images(found, len(data.ids)) if len(image.places)]
-        rows = {key.removeprefix("row_"): values for key, values in found.items() if key.startswith("row_bin")}
+        rows = {
+            key.removeprefix("row_"): values for key, values in found.items() if key.startswith("row_bin")
+        }
         out.append({"images": [coarser(image) for image in images], **rows})
     return out, len(out[0]["images"])
 
@@ -97,7 +140,9 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
 def coarser(image: bootstrap.SparseHistogram) -> bootstrap.SparseHistogram:
     """Return a histogram in 1,024 steps instead of 65,536."""
     places, inverse = np.unique(image.places // 64, return_inverse=True)
-    known, anomalous = (np.bincount(inverse, values).astype(np.int64) for values in (image.known, image.anomalous))
+    known, anomalous = (
+        np.bincount(inverse, values).astype(np.int64) for values in (image.known, image.anomalous)
+    )
     return bootstrap.SparseHistogram(places, known, anomalous)
 
 
@@ -108,16 +153,23 @@ def scores_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws, _: np
     values: dict[str, np.ndarray] = dict(
         zip(("misclassification_ap", "calibration_auroc", "misclassification_fpr95"), ranks.T, strict=True)
     )
-    values["aurc"] = np.concatenate([selective.aurc(*pair) for pair in bootstrap.grouped(images, draws.weights)])
+    values["aurc"] = np.concatenate(
+        [selective.aurc(*pair) for pair in bootstrap.grouped(images, draws.weights)]
+    )
     sums = {key: weighed(draws.weights, one[key][places]) for key in one if key.startswith("bin")}
     errors = {"ece": np.asarray(calibration.ece(sums)), "mce": np.asarray(calibration.mce(sums))}
     used = np.ones(len(places), bool)
     shapes = dict.fromkeys(errors, "bent") | {"misclassification_fpr95": "stepped"}
-    return {metric: Drawn(*draws.split(found), used, shapes.get(metric, "smooth")) for metric, found in (values | errors).items()}
+    return {
+        metric: Drawn(*draws.split(found), used, shapes.get(metric, "smooth"))
+        for metric, found in (values | errors).items()
+    }
 
 
 def of_probabilities(_: Path) -> tuple[list[dict[str, np.ndarray]], int]:
-    """Return of each ensemble what class-wise calibration adds up, an image a row: its probabilities are shares of votes, with half a vote more for every class."""
+    """Return of each ensemble what class-wise calibration adds up, an image a row: its probabilities are
+    shares of votes, with half a vote more for every class.
+    """
     names = sorted(path.name for path in ZOO.iterdir() if path.is_dir())
     files = sorted((DATA / "camvid" / "testannot").glob("*.png"))
     counted: list[list[dict[str, np.ndarray]]] = [[] for _ in VOTERS]
@@ -132,14 +184,20 @@ def of_probabilities(_: Path) -> tuple[list[dict[str, np.ndarray]], int]:
     return [{key: np.stack([image[key] for image in own]) for key in kept} for own in counted], len(files)
 
 
-def probabilities_evidence(one: dict[str, np.ndarray], places: np.ndarray, draws: Draws, _: np.ndarray) -> Found:
+def probabilities_evidence(
+    one: dict[str, np.ndarray], places: np.ndarray, draws: Draws, _: np.ndarray
+) -> Found:
     """Return what class-wise calibration comes from, of some images."""
-    values = np.asarray(calibration.ece_classwise({key: weighed(draws.weights, of[places]) for key, of in one.items()}))
+    values = np.asarray(
+        calibration.ece_classwise({key: weighed(draws.weights, of[places]) for key, of in one.items()})
+    )
     return {"ece_classwise": Drawn(*draws.split(values), np.ones(len(places), bool), "bent")}
 
 
 def of_anomaly(_: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the frames' histograms of two scores that look at the photo alone, and of two made ones that know the mask, one pixel in sixteen."""
+    """Return the frames' histograms of two scores that look at the photo alone, and of two made ones that
+    know the mask, one pixel in sixteen.
+    """
     rng = np.random.default_rng(0)
     scores: dict[str, list[np.ndarray]] = {}
     masks = []
@@ -164,8 +222,16 @@ def of_anomaly(_: Path) -> tuple[list[dict[str, Any]], int]:
         masks.append(mask)
     out = []
     for of in scores.values():
-        how = bootstrap.coarse_of(detection(*(np.concatenate([x.ravel() for x in all_]) for all_ in (of, masks))))
-        out.append({"images": [coarser(bootstrap.sparse_histogram(s, m, how)) for s, m in zip(of, masks, strict=True)]})
+        how = bootstrap.coarse_of(
+            detection(*(np.concatenate([x.ravel() for x in all_]) for all_ in (of, masks)))
+        )
+        out.append(
+            {
+                "images": [
+                    coarser(bootstrap.sparse_histogram(s, m, how)) for s, m in zip(of, masks, strict=True)
+                ]
+            }
+        )
     return out, len(masks)
 
 
@@ -174,7 +240,10 @@ def anomaly_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws, _: n
     ranks = bootstrap.replicates([one["images"][k] for k in places.tolist()], draws.weights)
     shapes = {"average_precision": "smooth", "auroc": "smooth", "fpr95": "stepped"}
     used = np.ones(len(places), bool)
-    return {metric: Drawn(*draws.split(ranks[:, k]), used, shape) for k, (metric, shape) in enumerate(shapes.items())}
+    return {
+        metric: Drawn(*draws.split(ranks[:, k]), used, shape)
+        for k, (metric, shape) in enumerate(shapes.items())
+    }
 
 
 def card_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws, of: np.ndarray) -> Found:
@@ -205,7 +274,9 @@ KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, np.ndarray, Draws, 
 
 
 def cell(kind: str, size: int, repeats: int, folder: Path) -> dict[str, list[float]]:
-    """Return {metric: [share of intervals that hold the truth, of differences, mean width]} of one kind and size."""
+    """Return {metric: [share of intervals that hold the truth, of differences, mean width]} of one kind and
+    size.
+    """
     population, make, run = KINDS[kind]
     models, images = population(folder)
     runs = np.array_split(np.arange(images), round(images / run))
@@ -228,14 +299,21 @@ def cell(kind: str, size: int, repeats: int, folder: Path) -> dict[str, list[flo
             low, high = found.interval(units)
             width[metric] = width.get(metric, 0.0) + float(high - low)
             held[metric, "own"] += bool(low <= true[one][metric].value <= high)
-            gap, whole = (a.common(b) for a, b in ((found, theirs[metric]), (true[one][metric], true[other][metric])))  # type: ignore[arg-type]
+            gap, whole = (
+                a.common(b) for a, b in ((found, theirs[metric]), (true[one][metric], true[other][metric]))
+            )  # type: ignore[arg-type]
             low, high = gap.interval(units)
             held[metric, "gap"] += bool(low <= whole.value <= high)
-    return {metric: [held[metric, "own"] / repeats, held[metric, "gap"] / repeats, width[metric] / repeats] for metric in width}
+    return {
+        metric: [held[metric, "own"] / repeats, held[metric, "gap"] / repeats, width[metric] / repeats]
+        for metric in width
+    }
 
 
 def rows(found: dict[str, dict[str, list[float]]]) -> list[str]:
-    """Return the rows of the page: a metric's share at each size, and its difference's; of several repeats the most."""
+    """Return the rows of the page: a metric's share at each size, and its difference's; of several repeats
+    the most.
+    """
     cells: dict[tuple[str, str], dict[int, list[float]]] = {}
     for key in sorted(found, key=lambda key: int(key.rsplit(" ", 1)[1])):
         kind, size, _ = key.rsplit(" ", 2)
@@ -245,7 +323,11 @@ def rows(found: dict[str, dict[str, list[float]]]) -> list[str]:
     for (kind, metric), of in cells.items():
         shares = [share for size in sorted(of) for share in of[size][:2]]
         said = [
-            f"{share:.3f}".lstrip("0") if 0.92 <= round(share, 3) <= 0.98 else f"**{share:.3f}**".replace("*0.", "*.")
+            (
+                f"{share:.3f}".lstrip("0")
+                if 0.92 <= round(share, 3) <= 0.98
+                else f"**{share:.3f}**".replace("*0.", "*.")
+            )
             for share in shares
         ]
         out.append(f"| {kind} | {TITLES[metric]} | {' | '.join(said)} |")

@@ -1,8 +1,10 @@
-"""How many labels a ranking needs, by selector and ranking: ``python benchmarks/label_efficiency.py [SET ...] [--repeats N] [--coverage]``.
+"""How many labels a ranking needs, by selector and ranking: ``python benchmarks/label_efficiency.py [SET ...]
+[--repeats N] [--coverage]``.
 
-Every repeat hides all labels, lets each selector ask for them, and ranks from the first 25, 50, ... of them. What it finds lies
-as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is written from all that lie there. ``--coverage``
-measures anew how often intervals hold the truth, in the same draws, and nothing else.
+Every repeat hides all labels, lets each selector ask for them, and ranks from the first 25, 50, ... of them.
+What it finds lies as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is written
+from all that lie there. ``--coverage`` measures anew how often intervals hold the truth, in the same draws,
+and nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ from faultscape.selection.draws import draw
 BUDGETS = (25, 50, 100, 145, 200, 400)
 AS_MEASURED = {"emotion": (72, 104)}  # budgets of figures that were measured before,
 MANY = 300  # which alone get more repeats than these
-REPEATS = {"emotion": 1000, "cue-conflict": 100, "16class-22nets": 100, "frames": 200, "crops": 600, "colour": 100, "noise": 100}
+REPEATS = {
+    "emotion": 1000,
+    "cue-conflict": 100,
+    "16class-22nets": 100,
+    "frames": 200,
+    "crops": 600,
+    "colour": 100,
+    "noise": 100,
+}
 SLOW = {
     "emotion": 100,
     "cue-conflict": 20,
@@ -35,20 +45,30 @@ Found = dict[str, dict[str, dict[str, list[float]]]]
 
 
 def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
-    """Add what one repeat finds: rankings of every selector at every budget, and whether the intervals hold the truth."""
+    """Add what one repeat finds: rankings of every selector at every budget, and whether the intervals hold
+    the truth.
+    """
     shuffled = np.random.default_rng([repeat, 7]).permutation(whole.losses.shape[1])
     chosen = whole.part(shuffled[: whole.draws])  # the order of images decides ties
     risk, everywhere = chosen.losses.mean(1), whole.losses.mean(1)
     measured = AS_MEASURED.get(whole.name, ())
-    budgets = [b for b in sorted({*measured, *(BUDGETS if repeat < MANY or not measured else ())}) if b <= len(shuffled)]
+    budgets = [
+        b
+        for b in sorted({*measured, *(BUDGETS if repeat < MANY or not measured else ())})
+        if b <= len(shuffled)
+    ]
 
-    def add(selector: str, ranking: str, budget: int, score: np.ndarray, extra: dict[str, float] | None = None) -> None:
+    def add(
+        selector: str, ranking: str, budget: int, score: np.ndarray, extra: dict[str, float] | None = None
+    ) -> None:
         cell = found[f"{selector} | {ranking}"][str(budget)]
         cell["spearman"].append(float(np.nan_to_num(spearman(score, -risk))))  # all tied: no order, 0
         if whole.draws:
             cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
         best = np.flatnonzero(np.round(score, 12) >= np.round(score, 12).max())
-        cell["regret"].append(float(100 * (risk[best] - risk.min()).mean()))  # ties: the mean of those who share the first place
+        cell["regret"].append(
+            float(100 * (risk[best] - risk.min()).mean())
+        )  # ties: the mean of those who share the first place
         for key, value in (extra or {}).items():
             cell[key].append(value)
 
@@ -73,7 +93,12 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
             losses = chosen.losses[:, images[:budget]]
             for ranking, score in methods.reused(losses).items():
                 add(name, ranking, budget, score)
-            add(name, "margins re-used + control", budget, methods.controlled(losses, images[:budget], proxies))
+            add(
+                name,
+                "margins re-used + control",
+                budget,
+                methods.controlled(losses, images[:budget], proxies),
+            )
             if name.startswith("mad"):
                 own = duels[np.maximum.accumulate(duels[:, 1]) < budget]
                 add(
@@ -98,7 +123,9 @@ def again(whole: Set, repeat: int, found: Found) -> None:
 
 
 def covered(ranking: str, found: Estimates, pool: dict[str, np.ndarray]) -> dict[str, float]:
-    """Return the share of intervals that hold the truth, of losses (or margins) and of differences, and how wide those of losses are."""
+    """Return the share of intervals that hold the truth, of losses (or margins) and of differences, and how
+    wide those of losses are.
+    """
     margins = ranking.startswith("margins")
     real = pool["margin" if margins else "loss"]
     own, gap = (margin_intervals if margins else loss_intervals)(found), difference_intervals(found)
@@ -120,7 +147,9 @@ def measure(name: str, repeats: int) -> None:
         if repeat % 50 == 0:
             print(name, repeat, flush=True)
     summary = {
-        method: {budget: {"repeats": len(cell["spearman"]), **means(cell)} for budget, cell in budgets.items()}
+        method: {
+            budget: {"repeats": len(cell["spearman"]), **means(cell)} for budget, cell in budgets.items()
+        }
         for method, budgets in found.items()
     }
     KEPT.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """The selectors and rankings of the label-efficiency benchmark, as the rooms give them.
 
-Conventions: a selector returns the images in the order in which they would be labelled, so that a budget is a prefix, and the
-probabilities of the draws and the pool where it has them. A ranking returns one score a model, large = good.
+Conventions: a selector returns the images in the order in which they would be labelled, so that a budget is a
+prefix, and the probabilities of the draws and the pool where it has them. A ranking returns one score a
+model, large = good.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ POWER = 1 / 3  # of margins, as `rank` had them when docs/benchmarks-labels.md w
 def weights(chosen: Set) -> dict[str, np.ndarray]:
     """Return the weights (I,) of every selector that draws."""
     graded = chosen.labels is None
-    facts = {"complete": np.ones(chosen.losses.shape[1], bool), "dispute": proposals.disputed(chosen.discrepancy, graded=graded)}
+    facts = {
+        "complete": np.ones(chosen.losses.shape[1], bool),
+        "dispute": proposals.disputed(chosen.discrepancy, graded=graded),
+    }
     facts |= {"expected": chosen.expected, "discrepancy": chosen.discrepancy}
     given = {name: drawing_weights(name, facts) for name in ("random", "disputed", "expected-loss", "vma")}
     given["mad, temperature 1"] = drawing_weights("mad", facts)
@@ -33,7 +37,9 @@ def weights(chosen: Set) -> dict[str, np.ndarray]:
 
 
 def top_pairs(chosen: Set, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return MAD's images, each pair's best, then each pair's second, ...; and its duels (rows: pair, image place)."""
+    """Return MAD's images, each pair's best, then each pair's second, ...; and its duels (rows: pair, image
+    place).
+    """
     order = np.argsort(-chosen.discrepancy, axis=1, kind="stable")[:, :most]
     images: dict[int, int] = {}
     duels = []
@@ -72,16 +78,22 @@ def weighted(chosen: Set, draws: Draws, budget: int, proxies: dict[str, np.ndarr
     return {
         "LURE": estimates.lure(losses, q, draws.pool),
         "LURE + control": estimates.prediction_powered(losses, q, proxies["loss"], places),
-        "margins + control": estimates.prediction_powered(estimates.margins(losses, POWER), q, proxies["margin"], places),
+        "margins + control": estimates.prediction_powered(
+            estimates.margins(losses, POWER), q, proxies["margin"], places
+        ),
     }
 
 
 def controlled(losses: np.ndarray, images: np.ndarray, proxies: dict[str, np.ndarray]) -> np.ndarray:
-    """Return margins re-used as they come, as if drawn evenly: what the choice of images tilts, the control variate takes back."""
+    """Return margins re-used as they come, as if drawn evenly: what the choice of images tilts, the control
+    variate takes back.
+    """
     size = len(proxies["images"])
     places = np.searchsorted(proxies["images"], images)
     even = estimates.uniform_steps(len(images), size)
-    return -estimates.prediction_powered(estimates.margins(losses, POWER), even, proxies["margin"], places).loss
+    return -estimates.prediction_powered(
+        estimates.margins(losses, POWER), even, proxies["margin"], places
+    ).loss
 
 
 def proxies(chosen: Set, weight: np.ndarray) -> dict[str, np.ndarray]:
@@ -98,7 +110,9 @@ def truth(chosen: Set, pool: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def faithful(chosen: Set, losses: np.ndarray, duels: np.ndarray) -> np.ndarray:
-    """Return the papers' own rankings, from each pair's own labels: Perron (S2 eq. 5) of classes, aggressiveness of maps (S0)."""
+    """Return the papers' own rankings, from each pair's own labels: Perron (S2 eq. 5) of classes,
+    aggressiveness of maps (S0).
+    """
     j = len(losses)
     score = np.ones((j, j))  # of the row model on the images of its pair with the column model
     for pair, (a, b) in enumerate(zip(*np.triu_indices(j, 1), strict=True)):

@@ -1,8 +1,9 @@
-"""Whether `plan` names the right number of labels: ``python benchmarks/label_plan.py [SET ...] [--repeats N]``, writes docs/benchmarks-plan.md.
+"""Whether `plan` names the right number of labels: ``python benchmarks/label_plan.py [SET ...] [--repeats
+N]``, writes docs/benchmarks-plan.md.
 
-What is really needed is found from the full labels: the smallest number from which on 95 % of repeats answer the question right.
-Beside it stands what the plan names before any label and from half of that number of labels (the median of some repeats). What is
-found lies as JSON in a folder for temporary files, one a set.
+What is really needed is found from the full labels: the smallest number from which on 95 % of repeats answer
+the question right. Beside it stands what the plan names before any label and from half of that number of
+labels (the median of some repeats). What is found lies as JSON in a folder for temporary files, one a set.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def really(losses: np.ndarray, weights: np.ndarray, repeats: int) -> dict[str, f
             found = (estimates.lure_weights(q[:number], pool) * losses[:, order[:number]]).mean(1)
             top = np.flatnonzero(np.round(found, 12) == np.round(found.min(), 12))
             right["best"][row] += np.isclose(real[top], real.min(), atol=1e-12).mean()
-            right["order"][row] += (np.sign(np.round(found[first] - found[second], 12)) == sign)[sign != 0].all()
+            right["order"][row] += (np.sign(np.round(found[first] - found[second], 12)) == sign)[
+                sign != 0
+            ].all()
             right["scores"][row] += np.abs(found - real) <= WITHIN
     return {
         name: float("nan") if name == "scores" and pool < images else first_right(grid, share / repeats)
@@ -86,12 +89,20 @@ def imagined(chosen: Set, both: np.ndarray) -> np.ndarray:
 
 def named(curve: variances.Curve, worlds: np.ndarray) -> dict[str, list[float]]:
     """Return the median and the range of the plan's numbers."""
-    out = {q: np.nanquantile(needs.needed(q, worlds, curve), (0.5, *needs.RANGE)).tolist() for q in ("best", "order")}
+    out = {
+        q: np.nanquantile(needs.needed(q, worlds, curve), (0.5, *needs.RANGE)).tolist()
+        for q in ("best", "order")
+    }
     return out | {"scores": [needs.scores_needed(curve, WITHIN)] * 3}
 
 
 def learnt(
-    losses: np.ndarray, weights: np.ndarray, number: int, curve: variances.Curve, before: np.ndarray, repeat: int
+    losses: np.ndarray,
+    weights: np.ndarray,
+    number: int,
+    curve: variances.Curve,
+    before: np.ndarray,
+    repeat: int,
 ) -> tuple[variances.Curve, np.ndarray]:
     """Return curve and worlds after some labels of one repeat."""
     order, q = drawn(weights, np.random.default_rng([repeat, 6]))
@@ -108,7 +119,13 @@ def without_copies(chosen: Set) -> tuple[Set, np.ndarray]:
     pairs = np.isin(first, kept) & np.isin(second, kept)
     labels = None if chosen.labels is None else chosen.labels[kept]
     part = Set(
-        chosen.name, chosen.losses[kept], chosen.expected[kept], chosen.discrepancy[pairs], chosen.entropy, labels, chosen.truth
+        chosen.name,
+        chosen.losses[kept],
+        chosen.expected[kept],
+        chosen.discrepancy[pairs],
+        chosen.entropy,
+        labels,
+        chosen.truth,
     )
     return part, both[np.ix_(kept, kept)]
 
@@ -126,7 +143,10 @@ def back_test(whole: Set, repeats: int) -> dict:
         out[selector] = {}
         for question, number in real.items():
             half = max(int(number / 2), 3) if np.isfinite(number) else 3
-            later = [named(*learnt(chosen.losses, weights, half, curve, before, k))[question] for k in range(HALVES)]
+            later = [
+                named(*learnt(chosen.losses, weights, half, curve, before, k))[question]
+                for k in range(HALVES)
+            ]
             out[selector][question] = {
                 "real": number,
                 "start": start[question],
@@ -134,7 +154,13 @@ def back_test(whole: Set, repeats: int) -> dict:
                 "held": float(np.mean([row[1] <= number <= row[2] for row in later])),
                 "spread": np.quantile(np.array(later)[:, 0], needs.RANGE).tolist(),
             }
-            print(whole.name, selector, question, {k: np.round(v, 0) for k, v in out[selector][question].items()}, flush=True)
+            print(
+                whole.name,
+                selector,
+                question,
+                {k: np.round(v, 0) for k, v in out[selector][question].items()},
+                flush=True,
+            )
     return {
         "models": len(chosen.losses),
         "copies": len(whole.losses) - len(chosen.losses),
@@ -147,7 +173,9 @@ def back_test(whole: Set, repeats: int) -> dict:
 
 
 def simulated(chosen: Set, repeats: int = 300) -> list[dict[str, float]]:
-    """Return, for unequal draws with the true losses known, the variances of the plan and of Hajek's formula over simulated ones, each summed over all pairs."""
+    """Return, for unequal draws with the true losses known, the variances of the plan and of Hajek's formula
+    over simulated ones, each summed over all pairs.
+    """
     losses, out = chosen.losses, []
     first, second = np.triu_indices(len(losses), 1)
     gap = losses[first] - losses[second]
@@ -163,7 +191,11 @@ def simulated(chosen: Set, repeats: int = 300) -> list[dict[str, float]]:
                 found = estimates.lure(losses[:, order[:number]], q[:number], curve.pool)
                 means.append(share * (found.loss[first] - found.loss[second]))
                 own = np.diagonal(found.covariance)
-                formula += share**2 * (own[first] + own[second] - 2 * found.covariance[first, second]).sum() / repeats
+                formula += (
+                    share**2
+                    * (own[first] + own[second] - 2 * found.covariance[first, second]).sum()
+                    / repeats
+                )
             real = np.var(means, axis=0).sum()
             plan = variances.variance(curve, np.array(number), np.arange(len(first))).sum()
             out.append({"plan": float(plan / real), "hajek": float(formula / real)})
@@ -171,7 +203,9 @@ def simulated(chosen: Set, repeats: int = 300) -> list[dict[str, float]]:
 
 
 def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, float]]:
-    """Return, for random groups of 2, 3 and 5 models under uniform draws, what finding the best really needs, what is named (median, range) before any label, from 25 and from half of what is needed."""
+    """Return, for random groups of 2, 3 and 5 models under uniform draws, what finding the best really needs,
+    what is named (median, range) before any label, from 25 and from half of what is needed.
+    """
     out = []
     images = chosen.losses.shape[1]
     for size, k in ((size, k) for size in GROUPS for k in range(number)):
@@ -191,7 +225,9 @@ def of_few(chosen: Set, both: np.ndarray, number: int = 30) -> list[dict[str, fl
         )
         row = {"real": real, "start": named(curve, before)["best"]}
         for key, labels in (("few", FEW), ("half", max(int(real / 2), 3))):
-            row[key] = [named(*learnt(losses, np.ones(images), labels, curve, before, r))["best"] for r in range(5)]
+            row[key] = [
+                named(*learnt(losses, np.ones(images), labels, curve, before, r))["best"] for r in range(5)
+            ]
         out.append(row)
     return out
 
@@ -204,7 +240,9 @@ def told(row: dict, key: str) -> str:
 
 
 def missed(rows: list[dict], key: str) -> str:
-    """Return the median of named over needed, how often that is within 2 and 4, and how often the range holds what is needed."""
+    """Return the median of named over needed, how often that is within 2 and 4, and how often the range holds
+    what is needed.
+    """
     pairs = [(n, r["real"]) for r in rows for n in ([r["start"]] if key == "start" else r[key])]
     times = np.array([n[0] / real for n, real in pairs])
     held = np.mean([n[1] <= real <= n[2] for n, real in pairs])
@@ -215,19 +253,28 @@ def missed(rows: list[dict], key: str) -> str:
 def page(found: dict[str, dict]) -> str:
     """Return docs/benchmarks-plan.md."""
     lines = [
-        "| set | selector | question | really needed | named at the start (90 % of worlds) | times | named half way | times | ranges that hold it |",
+        (
+            "| set | selector | question | really needed | named at the start (90 % of worlds) | times |"
+            " named half way | times | ranges that hold it |"
+        ),
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, one in found.items():
         for selector, rows in one["found"].items():
             for question, row in rows.items():
                 if np.isfinite(row["real"]):
-                    held = "" if question == "scores" else f"{100 * row['held']:.0f} %"  # one number, no range
+                    held = (
+                        "" if question == "scores" else f"{100 * row['held']:.0f} %"
+                    )  # one number, no range
                     lines.append(
-                        f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,} | {told(row, 'start')} | {told(row, 'half')} | {held} |"
+                        f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,}"
+                        f" | {told(row, 'start')} | {told(row, 'half')} | {held} |"
                     )
     few = [
-        "| set | needed: a tenth below, median, a tenth above | named | median of times | within 2 | within 4 | in the range |",
+        (
+            "| set | needed: a tenth below, median, a tenth above | named | median of times | within 2 |"
+            " within 4 | in the range |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     everything = [row for one in found.values() for row in one["few"]]
@@ -238,10 +285,14 @@ def page(found: dict[str, dict]) -> str:
             for key, words in (("start", "at the start"), ("few", f"from {FEW} labels"), ("half", "half way"))
         ]
     ratios = {
-        key: "{:.2f} to {:.2f}".format(*np.quantile([row[key] for one in found.values() for row in one["variances"]], (0, 1)))
+        key: "{:.2f} to {:.2f}".format(
+            *np.quantile([row[key] for one in found.values() for row in one["variances"]], (0, 1))
+        )
         for key in ("plan", "hajek")
     }
-    versions = ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))])
+    versions = ", ".join(
+        [f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))]
+    )
     return (
         (ROOT / "benchmarks" / "plan-notes.md")
         .read_text()
@@ -264,7 +315,9 @@ def main() -> None:
     for name in asked.sets:
         KEPT.mkdir(parents=True, exist_ok=True)
         (KEPT / f"plan-{name}.json").write_text(json.dumps(back_test(SETS[name](), asked.repeats)))
-    found = {name: json.loads(path.read_text()) for name in SETS if (path := KEPT / f"plan-{name}.json").exists()}
+    found = {
+        name: json.loads(path.read_text()) for name in SETS if (path := KEPT / f"plan-{name}.json").exists()
+    }
     (ROOT / "docs" / "benchmarks-plan.md").write_text(page(found))
 
 

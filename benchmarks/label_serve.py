@@ -1,8 +1,13 @@
-"""How long people wait who answer in `label serve`, fifty at a time over HTTP: ``python benchmarks/label_serve.py [--postgres] [--seconds 60]``.
+"""How long people wait who answer in `label serve`, fifty at a time over HTTP: ``python
+benchmarks/label_serve.py [--postgres] [--seconds 60]``.
 
-Conventions: 240 photos of 512 x 512, 6 models, duels. A cycle is five requests on one connection, one after the other, each with the session's cookie: the next item, its photo, the overlays of two models, and the answer, which is in the database once it
-is confirmed. Cycles begin at fixed times, whether those before have ended or not, and a time is counted from when its cycle was to begin: a server that falls behind shows it. One answer in a hundred is sent twice. Server and clients are processes of
-their own. Cold: the server has just begun and shown one picture, and each overlay that was not shown yet is read from the store and painted. Then every key that was confirmed is looked for in the database, where it must be once.
+Conventions: 240 photos of 512 x 512, 6 models, duels. A cycle is five requests on one connection, one after
+the other, each with the session's cookie: the next item, its photo, the overlays of two models, and the
+answer, which is in the database once it is confirmed. Cycles begin at fixed times, whether those before have
+ended or not, and a time is counted from when its cycle was to begin: a server that falls behind shows it. One
+answer in a hundred is sent twice. Server and clients are processes of their own. Cold: the server has just
+begun and shown one picture, and each overlay that was not shown yet is read from the store and painted. Then
+every key that was confirmed is looked for in the database, where it must be once.
 """
 
 from __future__ import annotations
@@ -36,7 +41,11 @@ class Client:
 
     def __init__(self, host: str, port: int, number: int, cookie: str, token: str) -> None:
         self.host, self.port, self.number, self.cookie, self.token = host, port, number, cookie, token
-        self.lock, self.times, self.confirmed = asyncio.Lock(), defaultdict[str, list[float]](list), list[str]()
+        self.lock, self.times, self.confirmed = (
+            asyncio.Lock(),
+            defaultdict[str, list[float]](list),
+            list[str](),
+        )
         self.pictures, self.finished, self.reader = Counter[str](), False, None
 
     async def ask(
@@ -46,11 +55,16 @@ class Client:
         if self.reader is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         self.writer.write(
-            f"{method} {path} HTTP/1.1\r\nhost: {self.host}:{self.port}\r\ncookie: {self.cookie}\r\nx-faultscape: {self.token}\r\n"
-            f"content-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
-        )  # fmt: skip
+            f"{method} {path} HTTP/1.1\r\nhost: {self.host}:{self.port}\r\ncookie:"
+            f" {self.cookie}\r\nx-faultscape: {self.token}\r\ncontent-type: {kind}\r\ncontent-length:"
+            f" {len(body)}\r\n\r\n".encode()
+            + body
+        )
         lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines[1:] if line)
+        }
         data = await self.reader.readexactly(int(headers.get("content-length", 0)))
         if headers.get("connection") == "close":
             self.writer.close()
@@ -79,7 +93,9 @@ class Client:
             }
             for _ in range(2 if number % 100 == 50 else 1):
                 sent = time.perf_counter()
-                status, _, data = await self.ask("POST", "/api/answers", json.dumps({"answers": [row]}).encode())
+                status, _, data = await self.ask(
+                    "POST", "/api/answers", json.dumps({"answers": [row]}).encode()
+                )
                 self.times["answer"].append(time.perf_counter() - sent)
                 assert status == 200, data
                 assert json.loads(data)["taken"] == [key], data
@@ -99,8 +115,12 @@ class Client:
         return data
 
 
-async def clients(host: str, port: int, known: list[tuple[str, str]], rate: float, seconds: float) -> dict[str, Any]:
-    """Return times and confirmed keys of people, known by cookie and token, who begin ``rate`` cycles a second together."""
+async def clients(
+    host: str, port: int, known: list[tuple[str, str]], rate: float, seconds: float
+) -> dict[str, Any]:
+    """Return times and confirmed keys of people, known by cookie and token, who begin ``rate`` cycles a
+    second together.
+    """
     people = [Client(host, port, number, *of) for number, of in enumerate(known)]
     await people[0].cycle(time.perf_counter(), -1)  # the code of pictures is loaded once a server begins
     people[0].times.clear()
@@ -120,9 +140,12 @@ async def clients(host: str, port: int, known: list[tuple[str, str]], rate: floa
     times = {name: [t for one in people for t in one.times[name]] for name in (*REQUESTS, "cycle", "behind")}
     pictures = sum((one.pictures for one in people), Counter[str]())
     return {
-        "times": times, "confirmed": [key for one in people for key in one.confirmed], "seconds": took, "cpu": (time.process_time() - cpu) / took,
+        "times": times,
+        "confirmed": [key for one in people for key in one.confirmed],
+        "seconds": took,
+        "cpu": (time.process_time() - cpu) / took,
         "new": len(pictures) / max(1, pictures.total()),
-    }  # fmt: skip
+    }
 
 
 def make(folder: Path) -> Path:
@@ -134,25 +157,54 @@ def make(folder: Path) -> Path:
     made_study.write_files(folder, IMAGES, MODELS, SIDE)
     root = folder / "study"
     fs.collect(str(root), str(folder / "photos"), classes=made_study.CLASSES)
-    fs.predict(str(root), {name: str(folder / "maps" / name) for name in made_study.names(MODELS)}, engine="local")
+    fs.predict(
+        str(root), {name: str(folder / "maps" / name) for name in made_study.names(MODELS)}, engine="local"
+    )
     fs.compare(str(root), engine="local")
     fs.select(str(root), per_class=PER_CLASS)
     return root
 
 
 def run(root: Path, words: list[str], rate: float, seconds: float, warm: float = 0.0) -> dict[str, Any]:
-    """Serve a study, have people answer, and return what they saw; with ``warm``, after so many seconds that do not count."""
-    line = [sys.executable, "-m", "faultscape", "label", "serve", str(root), "--port", "0", "--overlap", str(PEOPLE), *words]
+    """Serve a study, have people answer, and return what they saw; with ``warm``, after so many seconds that
+    do not count.
+    """
+    line = [
+        sys.executable,
+        "-m",
+        "faultscape",
+        "label",
+        "serve",
+        str(root),
+        "--port",
+        "0",
+        "--overlap",
+        str(PEOPLE),
+        *words,
+    ]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server, ExitStack() as held:
         held.callback(server.send_signal, signal.SIGINT)  # or a mistake here would wait for it without end
         assert server.stdout is not None
-        port = next(found[1] for text in server.stdout if (found := re.search(r"answer at http://127.0.0.1:(\d+)/", text)))
+        port = next(
+            found[1]
+            for text in server.stdout
+            if (found := re.search(r"answer at http://127.0.0.1:(\d+)/", text))
+        )
         confirmed, known = list[str](), json.dumps(people(root))
         for rate_, time_ in ((COLD, warm), (rate, seconds)):
             if not time_:
                 continue
             before, begun = processor(server.pid), time.perf_counter()
-            load = [sys.executable, __file__, "--clients", port, "--rate", str(rate_), "--seconds", str(time_)]
+            load = [
+                sys.executable,
+                __file__,
+                "--clients",
+                port,
+                "--rate",
+                str(rate_),
+                "--seconds",
+                str(time_),
+            ]
             out = subprocess.run(load, input=known, stdout=subprocess.PIPE, check=True, text=True).stdout
             share = (processor(server.pid) - before) / (time.perf_counter() - begun)
             found = json.loads(out)
@@ -161,7 +213,9 @@ def run(root: Path, words: list[str], rate: float, seconds: float, warm: float =
 
 
 def people(root: Path) -> list[tuple[str, str]]:
-    """Return the cookies and tokens of people who are let in past the door, which lets few in a minute from one address."""
+    """Return the cookies and tokens of people who are let in past the door, which lets few in a minute from
+    one address.
+    """
     from fastapi import Request, Response
 
     from faultscape.stages.serve.gate import Gate, server_key
@@ -172,7 +226,11 @@ def people(root: Path) -> list[tuple[str, str]]:
     for number in range(PEOPLE):
         response, name = Response(), f"person {number}"
         found = known.get(name) or gate.people.invite(name)[0]
-        gate.admit(Request({"type": "http", "scheme": "http", "server": ("", 80), "path": "/", "headers": []}), response, found)
+        gate.admit(
+            Request({"type": "http", "scheme": "http", "server": ("", 80), "path": "/", "headers": []}),
+            response,
+            found,
+        )
         out.append((response.headers["set-cookie"].partition(";")[0], gate.token(found)))
     return out
 
@@ -192,23 +250,36 @@ def kept(root: Path) -> Counter[str]:
 
 def row(title: str, found: dict[str, Any]) -> str:
     """Return a row of the table."""
-    times = {name: np.percentile(np.array(values) * 1000, (50, 95, 99)) for name, values in found["times"].items()}
+    times = {
+        name: np.percentile(np.array(values) * 1000, (50, 95, 99)) for name, values in found["times"].items()
+    }
     rate = len(found["times"]["cycle"]) / found["seconds"]
     numbers = " | ".join("{:.0f} / {:.0f} / {:.0f}".format(*times[name]) for name in ("cycle", *REQUESTS))
-    return f"| {title} | {rate:.0f} | {numbers} | {100 * found['new']:.0f} % | {100 * found['server']:.0f} % | {100 * found['cpu']:.0f} % |"
+    return (
+        f"| {title} | {rate:.0f} | {numbers} | {100 * found['new']:.0f} % | {100 * found['server']:.0f} % |"
+        f" {100 * found['cpu']:.0f} % |"
+    )
 
 
 def main() -> None:
     """Measure, check and print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--postgres", action="store_true", help="also on a PostgreSQL server, which is started for it")
+    parser.add_argument(
+        "--postgres", action="store_true", help="also on a PostgreSQL server, which is started for it"
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--study", type=Path, help="a folder in which to make the study, or where it is")
     parser.add_argument("--clients", type=int)
     parser.add_argument("--rate", type=float)
     asked = parser.parse_args()
     if asked.clients:
-        print(json.dumps(asyncio.run(clients("127.0.0.1", asked.clients, json.load(sys.stdin), asked.rate, asked.seconds))))
+        print(
+            json.dumps(
+                asyncio.run(
+                    clients("127.0.0.1", asked.clients, json.load(sys.stdin), asked.rate, asked.seconds)
+                )
+            )
+        )
         return
     with ExitStack() as held:
         folder = asked.study or Path(held.enter_context(tempfile.TemporaryDirectory()))
@@ -218,16 +289,24 @@ def main() -> None:
             sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
             import postgres_server
 
-            databases.append(("PostgreSQL", ["--database", held.enter_context(postgres_server.running()).address()]))
+            databases.append(
+                ("PostgreSQL", ["--database", held.enter_context(postgres_server.running()).address()])
+            )
         model = next(
             text.partition(":")[2].strip()
             for text in Path("/proc/cpuinfo").read_text().splitlines()
             if text.startswith("model name")
         )
-        print(f"{model}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before; Python {platform.python_version()}, "
-              + ", ".join(f"{name} {version(name)}" for name in ("fastapi", "uvicorn", "sqlalchemy", "numpy", "pillow")))  # fmt: skip
         print(
-            f"| answers in | cycles a second | cycle, p50 / p95 / p99 ms | {' | '.join(REQUESTS)} | overlays painted | server's processor | clients' processor |"
+            f"{model}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before; Python"
+            f" {platform.python_version()}, "
+            + ", ".join(
+                f"{name} {version(name)}" for name in ("fastapi", "uvicorn", "sqlalchemy", "numpy", "pillow")
+            )
+        )
+        print(
+            f"| answers in | cycles a second | cycle, p50 / p95 / p99 ms | {' | '.join(REQUESTS)} | overlays"
+            " painted | server's processor | clients' processor |"
         )
         print(f"|---|---|---|{'---|' * (len(REQUESTS) + 3)}")
         settings = (root / "study.toml").read_text()
@@ -243,9 +322,13 @@ def main() -> None:
                 confirmed += found["confirmed"]
                 print(row(title, found), flush=True)
             there = kept(root)
-            lost, twice = [key for key in confirmed if not there[key]], [key for key, times in there.items() if times > 1]
+            lost, twice = (
+                [key for key in confirmed if not there[key]],
+                [key for key, times in there.items() if times > 1],
+            )
             print(
-                f"<!-- {name}: {len(confirmed)} answers confirmed, {len(lost)} of them lost, {len(twice)} there twice; load {os.getloadavg()[0]:.1f} -->"
+                f"<!-- {name}: {len(confirmed)} answers confirmed, {len(lost)} of them lost, {len(twice)}"
+                f" there twice; load {os.getloadavg()[0]:.1f} -->"
             )
             assert len(set(confirmed)) == len(confirmed)
             assert not lost

@@ -1,7 +1,8 @@
-"""The sets of the label-efficiency benchmark: losses of every model on every image, and what was known before any label.
+"""The sets of the label-efficiency benchmark: losses of every model on every image, and what was known before
+any label.
 
-Conventions: as in ``selection.proposals``; ``draws`` is how many images are drawn anew for every repeat (all, unless named).
-Counts of label maps take half a minute and are kept in a folder for temporary files.
+Conventions: as in ``selection.proposals``; ``draws`` is how many images are drawn anew for every repeat (all,
+unless named). Counts of label maps take half a minute and are kept in a folder for temporary files.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ VOID, SHOWN = 11, 0.5  # a crop must be labelled for half of its pixels: 2,092 o
 
 @dataclass(frozen=True, eq=False)
 class Set:
-    """One set: (J, I) losses and expected losses, (P, I) discrepancies, (I,) ensemble entropy, (J, I) labels for classes."""
+    """One set: (J, I) losses and expected losses, (P, I) discrepancies, (I,) ensemble entropy, (J, I) labels
+    for classes.
+    """
 
     name: str
     losses: np.ndarray
@@ -69,12 +72,16 @@ def emotion() -> Set:
 def cue_conflict() -> Set:
     with (DATA / "classifiers" / "cue-conflict" / "predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    models = [c for c in rows[0] if c not in {"image", "shape_label", "texture_label"} and not c.startswith("human")]
+    models = [
+        c for c in rows[0] if c not in {"image", "shape_label", "texture_label"} and not c.startswith("human")
+    ]
     return numbered("cue-conflict", rows, models, "shape_label")
 
 
 def sixteen_classes() -> Set:
-    with gzip.open(DATA / "classifiers" / "16class-22nets" / "predictions.csv.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        DATA / "classifiers" / "16class-22nets" / "predictions.csv.gz", "rt", encoding="utf-8"
+    ) as file:
         rows = list(csv.DictReader(file))
     return numbered("16class-22nets", rows, [c for c in rows[0] if c.startswith("net")], "true_class")
 
@@ -88,15 +95,19 @@ def noise() -> Set:
 
 
 def experiment(name: str) -> Set:
-    """Return the three networks of one experiment of 16class-confidence; an image under two conditions is two."""
-    with gzip.open(DATA / "classifiers" / "16class-confidence" / "predictions.csv.gz", "rt", encoding="utf-8") as file:
+    """Return the three networks of one experiment of 16class-confidence; an image under two conditions is
+    two.
+    """
+    with gzip.open(
+        DATA / "classifiers" / "16class-confidence" / "predictions.csv.gz", "rt", encoding="utf-8"
+    ) as file:
         said = [row for row in csv.DictReader(file) if row["experiment"] == name]
     models = sorted({row["model"] for row in said})
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for row in said:
-        rows.setdefault((row["condition"], row["image"]), {"true_class": row["true_class"]})[row["model"]] = row[
-            "predicted_class"
-        ]
+        rows.setdefault((row["condition"], row["image"]), {"true_class": row["true_class"]})[row["model"]] = (
+            row["predicted_class"]
+        )
     return numbered(name, list(rows.values()), models, "true_class")
 
 
@@ -141,7 +152,10 @@ def counted(cuts: int) -> dict[str, np.ndarray]:
     maps = {folder.name: cut(folder / "labels") for folder in models}
     truth = cut(DATA / "camvid" / "testannot")
     pairs = fs.comparison.count(maps, classes=VOID, truth=truth, void=VOID)
-    votes = [np.mean([[m == c for c in range(VOID)] for m in image], 0) for image in zip(*maps.values(), strict=True)]
+    votes = [
+        np.mean([[m == c for c in range(VOID)] for m in image], 0)
+        for image in zip(*maps.values(), strict=True)
+    ]
     return {
         "concordance": fs.comparison.concordances(pairs),
         "accuracy": fs.comparison.accuracies(pairs),

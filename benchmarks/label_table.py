@@ -1,4 +1,6 @@
-"""Write docs/benchmarks-labels.md from what label_efficiency.py has found, with label-notes.md below the tables."""
+"""Write docs/benchmarks-labels.md from what label_efficiency.py has found, with label-notes.md below the
+tables.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,15 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def agreements(held: dict[str, Any]) -> list[str]:
-    """Return a table: a row a selector and ranking, a column a budget, in a cell the Spearman correlation and the regret."""
+    """Return a table: a row a selector and ranking, a column a budget, in a cell the Spearman correlation and
+    the regret.
+    """
     methods = held["methods"]
     budgets = sorted({int(b) for rows in methods.values() for b in rows})
-    lines = ["| selector | ranking | " + " | ".join(map(str, budgets)) + " |", "|---|---|" + "---|" * len(budgets)]
+    lines = [
+        "| selector | ranking | " + " | ".join(map(str, budgets)) + " |",
+        "|---|---|" + "---|" * len(budgets),
+    ]
     for method, rows in methods.items():
         lines.append(f"| {method} | " + " | ".join(cell(rows.get(str(b))) for b in budgets) + " |")
     return lines
@@ -47,15 +54,23 @@ def cell(found: dict[str, Any] | None) -> str:
 
 
 def coverages(found: dict[str, dict[str, Any]]) -> list[str]:
-    """Return a table: a row a selector and estimator, a column a set; the share of intervals of losses and of differences."""
+    """Return a table: a row a selector and estimator, a column a set; the share of intervals of losses and of
+    differences.
+    """
     lines = ["| selector | estimator | " + " | ".join(found) + " |", "|---|---|" + "---|" * len(found)]
-    methods = dict.fromkeys(m for held in found.values() for m, rows in held["methods"].items() if "loss_covered" in rows["100"])
+    methods = dict.fromkeys(
+        m for held in found.values() for m, rows in held["methods"].items() if "loss_covered" in rows["100"]
+    )
     for method in methods:
         cells = []
         for held in found.values():
             rows = held["methods"].get(method, {})
             shown = [rows[str(b)] for b in SHOWN if str(b) in rows]
-            cells.append("; ".join(f"{short(c['loss_covered'][0])}, {short(c['difference_covered'][0])}" for c in shown))
+            cells.append(
+                "; ".join(
+                    f"{short(c['loss_covered'][0])}, {short(c['difference_covered'][0])}" for c in shown
+                )
+            )
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return lines
 
@@ -74,7 +89,10 @@ def processor() -> str:
 def write() -> None:
     found = {name: json.loads(file.read_text()) for name in SETS if (file := KEPT / f"{name}.json").exists()}
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
+    head = (
+        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python"
+        f" {platform.python_version()}, {libraries}"
+    )
     notes = (ROOT / "benchmarks" / "label-notes.md").read_text().split("<!-- tables -->")
     lines = [
         "# How many labels a ranking needs",
@@ -93,12 +111,22 @@ def write() -> None:
         disputed = f", models differ on {100 * held['disputed']:.0f} %" if held["disputed"] < 1 else ""
         lines += ["", f"## {WHAT[name]}", ""]
         lines += [
-            f"{held['models']} models, {held['images']:,} images{drawn}{disputed}; {repeats['100']} repeats{more}{few}.",
+            (
+                f"{held['models']} models, {held['images']:,} images{drawn}{disputed}; {repeats['100']}"
+                f" repeats{more}{few}."
+            ),
             "",
         ]
         lines += agreements(held)
     repeats = ", ".join(f"{held['coverage_repeats']} of {WHAT[name]}" for name, held in found.items())
-    lines += ["", "## Coverage of nominal 95 % intervals", "", f"{notes[1].strip()} Repeats: {repeats}.", "", *coverages(found)]
+    lines += [
+        "",
+        "## Coverage of nominal 95 % intervals",
+        "",
+        f"{notes[1].strip()} Repeats: {repeats}.",
+        "",
+        *coverages(found),
+    ]
     lines += ["", notes[2].strip(), ""]
     (ROOT / "docs" / "benchmarks-labels.md").write_text("\n".join(lines), encoding="utf-8")
 

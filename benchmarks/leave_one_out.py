@@ -1,9 +1,11 @@
-"""Every selector with every ranking on every set, for the choice of the defaults: ``python benchmarks/leave_one_out.py [SET ...] [--repeats N]``.
+"""Every selector with every ranking on every set, for the choice of the defaults: ``python
+benchmarks/leave_one_out.py [SET ...] [--repeats N]``.
 
-A repeat hides all labels, lets each selector ask for them, and ranks after 1, 2, ... of them. Every twenty repeats are one JSON
-file in a folder for temporary files, so that an interrupted run goes on; ``choice_table.py`` reads them. Answers are right or
-wrong where votes are weighed by ``estimates.vote_weights`` of the labels so far. `information` learns after each ten labels
-(``--more 10``), ``information, at once`` never, its top after each label. The estimators here are the rooms' own without
+A repeat hides all labels, lets each selector ask for them, and ranks after 1, 2, ... of them. Every twenty
+repeats are one JSON file in a folder for temporary files, so that an interrupted run goes on;
+``choice_table.py`` reads them. Answers are right or wrong where votes are weighed by
+``estimates.vote_weights`` of the labels so far. `information` learns after each ten labels (``--more 10``),
+``information, at once`` never, its top after each label. The estimators here are the rooms' own without
 intervals, which ``verify`` holds against them in the first block.
 """
 
@@ -30,7 +32,10 @@ from faultscape.selection.weights import INFORMED, drawing_weights
 KEPT = Path(tempfile.gettempdir()) / "faultscape-choice"
 BLOCK, REPEATS = 20, 200
 BUDGETS = (25, 50, 100, 200, 400)
-FIRST = (*range(1, 21), *range(24, 101, 4))  # labels at which the leader is looked at; it leads since the last look
+FIRST = (
+    *range(1, 21),
+    *range(24, 101, 4),
+)  # labels at which the leader is looked at; it leads since the last look
 GRID = np.array(sorted({*FIRST, *BUDGETS}))
 ROUND = 10
 # what is drawn at once, and its selector; the place of each is that of its stream
@@ -41,7 +46,9 @@ DETERMINISTIC = 1  # blocks of the tops, where only ties differ between repeats
 
 
 class Pool:
-    """One set, or some of its images: what the models differ on, and the losses to expect there under any weights of the votes."""
+    """One set, or some of its images: what the models differ on, and the losses to expect there under any
+    weights of the votes.
+    """
 
     def __init__(self, chosen: Set, sharpness: float) -> None:
         self.set, self.sharpness, self.size = chosen, sharpness, chosen.losses.shape[1]
@@ -56,16 +63,23 @@ class Pool:
         self.j = len(chosen.losses)
         if self.graded:
             some = self.both[:, :, self.differ]
-            self.value: Callable[[np.ndarray], np.ndarray] = lambda belief: information.information_of_similarities(
-                some, belief, sharpness
+            self.value: Callable[[np.ndarray], np.ndarray] = lambda belief: (
+                information.information_of_similarities(some, belief, sharpness)
             )
             expected = chosen.expected[:, self.differ]
-            self.proxies = [self.padded(told) for told in (expected, *(estimates.margins(expected, p) for p in (1.0, 1 / 3)))]
+            self.proxies = [
+                self.padded(told)
+                for told in (expected, *(estimates.margins(expected, p) for p in (1.0, 1 / 3)))
+            ]
         else:
             labels = self.labels[:, self.differ]
             self.value = information.LabelValues(labels, sharpness)
-            self.apart = np.array([(own != labels).sum(1) for own in labels])  # (J, J) on how many images they differ
-            self.first = np.argmax(labels[:, None] == labels, axis=0)  # of each model, the first that says the same
+            self.apart = np.array(
+                [(own != labels).sum(1) for own in labels]
+            )  # (J, J) on how many images they differ
+            self.first = np.argmax(
+                labels[:, None] == labels, axis=0
+            )  # of each model, the first that says the same
             self.cell = (self.first * len(self.differ) + np.arange(len(self.differ))).ravel()
         self.facts = {
             "complete": np.ones(self.size, bool),
@@ -78,7 +92,9 @@ class Pool:
         return np.concatenate([values, np.zeros((len(values), 1))], 1)
 
     def told(self, images: np.ndarray) -> Callable[[int], list[tuple[np.ndarray, np.ndarray]]]:
-        """Return what gives, after a number of labels of ``images`` (M,), the proxies (J, number) of losses, margins (and damped margins of maps) there and their sums over all images."""
+        """Return what gives, after a number of labels of ``images`` (M,), the proxies (J, number) of losses,
+        margins (and damped margins of maps) there and their sums over all images.
+        """
         at = self.place[images]
         if self.graded:
             known = [(proxy[:, at], proxy.sum(1)) for proxy in self.proxies]
@@ -101,7 +117,9 @@ class Pool:
         return information.belief_of_labels(self.set.losses[:, images] == 0, self.sharpness)
 
     def weights(self, selector: str, taken: Sequence[int] | np.ndarray = ()) -> np.ndarray:
-        """Return the weights (I,) of a selector after the labels of the images ``taken``; only those of information hang on them."""
+        """Return the weights (I,) of a selector after the labels of the images ``taken``; only those of
+        information hang on them.
+        """
         if selector not in INFORMED:
             return drawing_weights(selector, self.facts)
         value = np.zeros(self.size)
@@ -110,7 +128,9 @@ class Pool:
 
 
 def drawn(pool: Pool, repeat: int, most: int) -> dict[str, tuple[np.ndarray, np.ndarray, int]]:
-    """Return the images of each selector that draws, in order, the probability of each step and the number that could be drawn."""
+    """Return the images of each selector that draws, in order, the probability of each step and the number
+    that could be drawn.
+    """
     none, out = np.zeros(0, np.intp), {}
     for place, (name, selector) in enumerate(AT_ONCE.items()):
         weight = pool.weights(selector)
@@ -141,14 +161,18 @@ def tops(pool: Pool, repeat: int, most: int) -> dict[str, np.ndarray]:
         return differ[taken]
 
     out = {
-        "entropy, top": differ[chance[np.argsort(-np.round(chosen.entropy[differ][chance], 12), kind="stable")]][:most],
+        "entropy, top": differ[
+            chance[np.argsort(-np.round(chosen.entropy[differ][chance], 12), kind="stable")]
+        ][:most],
         "mad, top of each pair": differ[chance][top_pairs(chosen.part(differ[chance]), most)[0]],
         "information, top": one_by_one(lambda taken: pool.value(pool.belief(taken))),
     }
     if not pool.graded:
         classes = int(max(pool.labels.max(), pool.truth.max())) + 1
         score = picker(pool, classes)
-        out["model-picker"] = one_by_one(lambda taken: score(model_picker.belief(pool.labels[:, taken], pool.truth[taken])))
+        out["model-picker"] = one_by_one(
+            lambda taken: score(model_picker.belief(pool.labels[:, taken], pool.truth[taken]))
+        )
     return out
 
 
@@ -181,13 +205,17 @@ def ranked(pool: Pool, images: np.ndarray, chance: np.ndarray | None, size: int)
     ways = {"re-used": even} | ({} if chance is None else {"drawn": chance})
     powers = {"": 1.0, ", cube root": 1 / 3} if pool.graded else {"": 1.0}
     every = [(losses, (0.0, 1.0))]
-    every += [(estimates.margins(losses, power), (1 / pool.j - 1, 1 - 1 / pool.j)) for power in powers.values()]
+    every += [
+        (estimates.margins(losses, power), (1 / pool.j - 1, 1 - 1 / pool.j)) for power in powers.values()
+    ]
     names = {"re-used": ["mean + control"], "drawn": ["LURE + control"]}
     for word in powers:
         names["re-used"].append("margins re-used + control" + word)
         names["drawn"].append("margins + control" + word)
     rows: dict[str, list[np.ndarray]] = {}
-    steps = {way: [values / q + np.cumsum(values, 1) - values for values, _ in every] for way, q in ways.items()}
+    steps = {
+        way: [values / q + np.cumsum(values, 1) - values for values, _ in every] for way, q in ways.items()
+    }
     for number in grid.tolist():
         proxies = told(number)
         for way, q in ways.items():
@@ -196,16 +224,28 @@ def ranked(pool: Pool, images: np.ndarray, chance: np.ndarray | None, size: int)
                 rows.setdefault("LURE", []).append(
                     -kept_inside((weights * losses[:, :number]).mean(1), losses[:, :number], size, (0, 1))
                 )
-            for name, (values, span), step, (seen, total) in zip(names[way], every, steps[way], proxies, strict=True):
-                found = controlled(values[:, :number], step[:, :number], seen, total / size, q[:number], weights, size)
+            for name, (values, span), step, (seen, total) in zip(
+                names[way], every, steps[way], proxies, strict=True
+            ):
+                found = controlled(
+                    values[:, :number], step[:, :number], seen, total / size, q[:number], weights, size
+                )
                 rows.setdefault(name, []).append(-kept_inside(found, values[:, :number], size, span))
     return out | {name: np.array(scores) for name, scores in rows.items()}
 
 
 def controlled(
-    values: np.ndarray, step: np.ndarray, proxy: np.ndarray, mean: np.ndarray, q: np.ndarray, weights: np.ndarray, size: int
+    values: np.ndarray,
+    step: np.ndarray,
+    proxy: np.ndarray,
+    mean: np.ndarray,
+    q: np.ndarray,
+    weights: np.ndarray,
+    size: int,
 ) -> np.ndarray:
-    """Return the losses (J,) of ``estimates.prediction_powered``, from the losses' own ``step`` (J, M) times the size, the ``proxy`` (J, M) and its ``mean`` (J,) over all images."""
+    """Return the losses (J,) of ``estimates.prediction_powered``, from the losses' own ``step`` (J, M) times
+    the size, the ``proxy`` (J, M) and its ``mean`` (J,) over all images.
+    """
     number, c = len(q), 0.0
     if 1 < number < size:
         m = np.arange(1, number + 1)
@@ -213,7 +253,9 @@ def controlled(
         other = proxy / q + np.cumsum(proxy, 1) - proxy
         own = share * (step - size * (weights * values).mean(1)[:, None])
         other = share * (other - size * (weights * proxy).mean(1)[:, None])
-        if (spread := float((other * other).sum())) > 1e-20 * float((share * share).sum()) * float((proxy * proxy).sum() or 1):
+        if (spread := float((other * other).sum())) > 1e-20 * float((share * share).sum()) * float(
+            (proxy * proxy).sum() or 1
+        ):
             c = float((own * other).sum()) / spread * number / (number + estimates.TRUST)
     return (weights * (values - c * proxy)).mean(1) + c * mean
 
@@ -246,7 +288,9 @@ def measure(pool: Pool, repeat: int, block: int) -> dict[str, dict[str, float]]:
 
 
 def coda(scores: np.ndarray, risk: np.ndarray, grid: np.ndarray) -> float:
-    """Return 100 x the sum over labels 1 to 100 of how far the leader lies below the best; who share the first place are as likely to lead."""
+    """Return 100 x the sum over labels 1 to 100 of how far the leader lies below the best; who share the
+    first place are as likely to lead.
+    """
     looks = np.flatnonzero(np.isin(grid, FIRST))
     lead = scores[looks] >= scores[looks].max(1, keepdims=True)
     regret = (lead * (risk - risk.min())).sum(1) / lead.sum(1)
@@ -259,7 +303,9 @@ def verify(pool: Pool) -> None:
         names = np.arange(pool.size) if size == pool.size else pool.differ
         place, losses = np.searchsorted(names, images), pool.set.losses[:, images]
         found = ranked(pool, images, chance, size)
-        for k, number in ((k, n) for k, n in enumerate(GRID.tolist()) if n in (2, 25, 100) and n <= len(images)):
+        for k, number in (
+            (k, n) for k, n in enumerate(GRID.tolist()) if n in (2, 25, 100) and n <= len(images)
+        ):
             own = losses[:, :number]
             proxy = pool.set.expected[:, names]
             if not pool.graded:
@@ -267,7 +313,12 @@ def verify(pool: Pool) -> None:
             even = estimates.uniform_steps(number, size)
             span = (-1 + 1 / pool.j, 1 - 1 / pool.j)
 
-            mine, said, at, q = estimates.margins(own, 1.0), estimates.margins(proxy, 1.0), place[:number], chance[:number]
+            mine, said, at, q = (
+                estimates.margins(own, 1.0),
+                estimates.margins(proxy, 1.0),
+                place[:number],
+                chance[:number],
+            )
             same = {
                 "LURE": estimates.lure(own, q, size),
                 "LURE + control": estimates.prediction_powered(own, q, proxy, at),
@@ -276,7 +327,9 @@ def verify(pool: Pool) -> None:
                 "margins re-used + control": estimates.prediction_powered(mine, even, said, at, span),
             }
             for name, one in same.items():
-                np.testing.assert_allclose(found[name][k], -estimates.inside(one).loss, rtol=0, atol=1e-9, err_msg=name)
+                np.testing.assert_allclose(
+                    found[name][k], -estimates.inside(one).loss, rtol=0, atol=1e-9, err_msg=name
+                )
     if not pool.graded:
         classes = int(max(pool.labels.max(), pool.truth.max())) + 1
         some = pool.differ[:20]
@@ -305,13 +358,21 @@ def run(name: str, repeats: int) -> None:
     some = np.random.default_rng(0).permutation(differ)[: information.SAMPLE]
     sharpness = information.fit_sharpness(alike(whole, some))
     every = Pool(whole, sharpness)
-    about = {"models": len(whole.losses), "images": every.size, "disputed": len(differ) / every.size, "sharpness": sharpness}
+    about = {
+        "models": len(whole.losses),
+        "images": every.size,
+        "disputed": len(differ) / every.size,
+        "sharpness": sharpness,
+    }
     for block in missing:
         start, rows = time.time(), []
         for repeat in range(block * BLOCK, (block + 1) * BLOCK):
             pool = every
             if whole.draws:
-                pool = Pool(whole.part(np.random.default_rng([repeat, 7]).permutation(every.size)[: whole.draws]), sharpness)
+                pool = Pool(
+                    whole.part(np.random.default_rng([repeat, 7]).permutation(every.size)[: whole.draws]),
+                    sharpness,
+                )
             if repeat == 0:
                 verify(pool)
             rows.append(measure(pool, repeat, block))

@@ -1,7 +1,7 @@
 """Label maps like those of real networks, made by code: one smooth scene, and each model's own errors.
 
-Conventions: (J, H, W) uint8. ``web`` agrees about as models do on web pictures, ``easy`` more, ``hard`` hardly; ``speckle`` has 2 % of pixels at random,
-``noise`` is nothing else.
+Conventions: (J, H, W) uint8. ``web`` agrees about as models do on web pictures, ``easy`` more, ``hard``
+hardly; ``speckle`` has 2 % of pixels at random, ``noise`` is nothing else.
 """
 
 from __future__ import annotations

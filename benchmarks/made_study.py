@@ -1,8 +1,10 @@
-"""Studies of any size from a few made pictures and maps, used again and again: as files to collect and predict from, or as predict would leave them.
+"""Studies of any size from a few made pictures and maps, used again and again: as files to collect and
+predict from, or as predict would leave them.
 
-Conventions: a picture's file is a link to one of some files, so that a million of them take a million names and no more: as many
-maps as a shard has images (fewer of large ones), cut from some scenes, so that nothing in a shard compresses because it is there
-twice. Every image is of the pool and a near-duplicate of none; ids are ``FOLDER/NUMBER``, a thousand a folder.
+Conventions: a picture's file is a link to one of some files, so that a million of them take a million names
+and no more: as many maps as a shard has images (fewer of large ones), cut from some scenes, so that nothing
+in a shard compresses because it is there twice. Every image is of the pool and a near-duplicate of none; ids
+are ``FOLDER/NUMBER``, a thousand a folder.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def stacks(models: int, side: int, shard: int = SHARD) -> np.ndarray:
     rng, kinds, wide = np.random.default_rng(1), shard if side <= 128 else 128, side * 3 // 2
     scenes = [maps("web", models, wide, CLASSES, seed) for seed in range(SCENES)]
     corners = rng.integers(0, wide - side + 1, (kinds, 2))
-    return np.stack([scenes[k % SCENES][:, y : y + side, x : x + side] for k, (y, x) in enumerate(corners)], axis=1)
+    return np.stack(
+        [scenes[k % SCENES][:, y : y + side, x : x + side] for k, (y, x) in enumerate(corners)], axis=1
+    )
 
 
 def identity(number: int) -> str:
@@ -48,7 +52,9 @@ def write_files(folder: Path, images: int, models: int, side: int) -> None:
     """Write ``photos`` and ``maps/NAME`` below a folder."""
     rng, made = np.random.default_rng(0), stacks(models, side)
     photos = [cv2.resize(rng.integers(0, 256, (8, 8, 3), np.uint8), (side, side)) for _ in made[0]]
-    rooms = {"photos": photos} | {f"maps/{name}": list(stack) for name, stack in zip(names(models), made, strict=True)}
+    rooms = {"photos": photos} | {
+        f"maps/{name}": list(stack) for name, stack in zip(names(models), made, strict=True)
+    }
     for room, pictures in rooms.items():
         kinds = [folder / ".kinds" / room / f"{k}.png" for k in range(len(pictures))]
         kinds[0].parent.mkdir(parents=True)
@@ -69,7 +75,20 @@ def write_collected(root: Path, images: int, side: int, shard: int = SHARD) -> N
     def rows() -> Iterator[Image]:
         for k, dhash in enumerate(hashes):
             id_, digest = identity(k), hashlib.sha256(b"%d" % k).hexdigest()
-            yield Image(id_, f"/data/photos/{id_}.png", "main", "pool", "clean", "", side, side, digest, dhash, id_, k // shard)
+            yield Image(
+                id_,
+                f"/data/photos/{id_}.png",
+                "main",
+                "pool",
+                "clean",
+                "",
+                side,
+                side,
+                digest,
+                dhash,
+                id_,
+                k // shard,
+            )
 
     write_corpus(root, list(rows()))
 

@@ -1,11 +1,13 @@
-"""Shards a second of `compare` in studies of many small shards: what entering them costs beside the work itself.
+"""Shards a second of `compare` in studies of many small shards: what entering them costs beside the work
+itself.
 
     python benchmarks/many_shards.py 1000 20000
     python benchmarks/many_shards.py --missing 1000 20000     # all but the last thousand are there already
     python benchmarks/many_shards.py --agreement 1000 4000    # then only the mean agreement of the models, which reads every shard again
 
-Each study has two images of 16 x 16 a shard and the maps of three models, put into the store by hand. Prints a row a study: shards that were counted, seconds on the clock, shards a second, and
-milliseconds of processor a shard (all processes).
+Each study has two images of 16 x 16 a shard and the maps of three models, put into the store by hand. Prints
+a row a study: shards that were counted, seconds on the clock, shards a second, and milliseconds of processor
+a shard (all processes).
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import pairs
 
 IMAGES, SIDE, MODELS = 2, 16, 3
-HEAD = "| shards in the study | counted | s | shards a second | ms of processor a shard |\n|---|---|---|---|---|"
+HEAD = (
+    "| shards in the study | counted | s | shards a second | ms of processor a shard |\n|---|---|---|---|---|"
+)
 
 
 def make(study: Path, shards: int) -> None:
@@ -43,7 +47,9 @@ def lose(study: Path, number: int) -> None:
 
 
 def count(study: Path, missing: int = 0) -> Cost:
-    """Count all pairs of a study anew, or those of its last shards, and return what that cost; a share of all, so that the mean agreement is not asked for."""
+    """Count all pairs of a study anew, or those of its last shards, and return what that cost; a share of
+    all, so that the mean agreement is not asked for.
+    """
     if missing:
         fs.compare(str(study), shard="1/1")
         lose(study, missing)
@@ -63,9 +69,13 @@ def agree(study: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sizes", type=int, nargs="+")
-    parser.add_argument("--missing", type=int, default=0, help="how many shards are counted by the measured run; default: all")
+    parser.add_argument(
+        "--missing", type=int, default=0, help="how many shards are counted by the measured run; default: all"
+    )
     parser.add_argument("--keep", help="a folder for the studies, which are made once")
-    parser.add_argument("--agreement", action="store_true", help="measure the mean agreement, with all pairs counted")
+    parser.add_argument(
+        "--agreement", action="store_true", help="measure the mean agreement, with all pairs counted"
+    )
     given = parser.parse_args()
     base = Path(given.keep or tempfile.mkdtemp())
     print(HEAD, flush=True)

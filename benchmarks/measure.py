@@ -1,6 +1,8 @@
-"""Measured ratios of `measure` against named peers, all in one run: ``make bench`` writes docs/benchmarks-measure.md.
+"""Measured ratios of `measure` against named peers, all in one run: ``make bench`` writes
+docs/benchmarks-measure.md.
 
-Conventions: those of run.py, whose table this one stands beside; what the rows are made of stands in regions.py and detection.py.
+Conventions: those of run.py, whose table this one stands beside; what the rows are made of stands in
+regions.py and detection.py.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def thresholds() -> Iterator[regions.Row]:
         confidence = np.random.default_rng(0).random(truth.shape, dtype=np.float32)
 
         def curve(at: np.ndarray, pair: tuple[np.ndarray, ...] = (truth, prediction, confidence)) -> object:
-            return region_counts.count_above(overlaps(pair[0], pair[1], regions.C, confidence=pair[2]), regions.C, at)
+            return region_counts.count_above(
+                overlaps(pair[0], pair[1], regions.C, confidence=pair[2]), regions.C, at
+            )
 
         single, hundred = in_turns(lambda c=curve: c(one), lambda c=curve: c(many), 5, regions.GOES)
         yield (
@@ -65,12 +69,20 @@ def main() -> None:
         print(f"{what:<96} {measured:<28} {target}", flush=True)
         lines.append(f"| {what} | {measured} | {target} |")
     for what, ours, peer, ratio, target in detection.rows():
-        measured = ", ".join(part for part in (ratio, f"ours {ours}" if peer else ours, f"peer {peer}" if peer else "") if part)
+        measured = ", ".join(
+            part for part in (ratio, f"ours {ours}" if peer else ours, f"peer {peer}" if peer else "") if part
+        )
         print(f"{what:<96} {measured:<28} {target}", flush=True)
         lines.append(f"| {what} | {measured} | {target} |")
     libraries = ", ".join(found for name in LIBRARIES if (found := installed(name)))
-    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
-    text = "# Measured speed of measuring\n\nMade by `make bench`: one run, processor time of one thread, best of several in turns with the peer.\n\n"
+    head = (
+        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
+        f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
+    )
+    text = (
+        "# Measured speed of measuring\n\nMade by `make bench`: one run, processor time of one thread, best"
+        " of several in turns with the peer.\n\n"
+    )
     text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "\n".join(lines) + "\n"
     notes = ROOT / "benchmarks" / "measure-notes.md"
     text += "\n" + notes.read_text() if notes.exists() else ""

@@ -1,8 +1,10 @@
-"""Peak memory of the verbs `predict`, `compare` and `select` on studies of any size: ``python benchmarks/memory.py 1000 50000``.
+"""Peak memory of the verbs `predict`, `compare` and `select` on studies of any size: ``python
+benchmarks/memory.py 1000 50000``.
 
-Conventions: 64 x 64 pixels, shards of 1,024, everything in the one process that is measured (``--engine local``); `predict` of one folder of maps and of one
-ONNX network from files (this also with two worker processes: the driver, then the larger worker), `compare` and `select` of three models from a study as predict would
-leave it. MiB.
+Conventions: 64 x 64 pixels, shards of 1,024, everything in the one process that is measured (``--engine
+local``); `predict` of one folder of maps and of one ONNX network from files (this also with two worker
+processes: the driver, then the larger worker), `compare` and `select` of three models from a study as predict
+would leave it. MiB.
 """
 
 from __future__ import annotations
@@ -30,13 +32,17 @@ def peaks(images: int) -> dict[str, int]:
         labels.write_text(json.dumps({k: f"class-{k}" for k in range(made_study.CLASSES)}))
         other = str(Path(place, "other"))
         measure_cost("collect", other, str(files / "photos"), classes=made_study.CLASSES)
-        beside = measure_cost("predict", other, {"beside": str(NETWORK)}, labels=str(labels), engine="processes", workers=2)
+        beside = measure_cost(
+            "predict", other, {"beside": str(NETWORK)}, labels=str(labels), engine="processes", workers=2
+        )
         folder = {made_study.names(1)[0]: str(files / "maps" / made_study.names(1)[0])}
         return {
             "predict (folder)": measure_cost("predict", other, folder, engine="local").driver,
-            "predict (network)": measure_cost(
-                "predict", other, {"network": str(NETWORK)}, labels=str(labels), engine="local"
-            ).driver,
+            "predict (network)": (
+                measure_cost(
+                    "predict", other, {"network": str(NETWORK)}, labels=str(labels), engine="local"
+                ).driver
+            ),
             "predict (network, processes)": beside.driver,
             "its worker": beside.worker,
             "compare": measure_cost("compare", str(root), engine="local").driver,

@@ -1,9 +1,11 @@
-"""What the ranges of `plan` hold on sets left out: ``python benchmarks/plan_ranges.py [SET ...] [--groups N] [--table]``.
+"""What the ranges of `plan` hold on sets left out: ``python benchmarks/plan_ranges.py [SET ...] [--groups N]
+[--table]``.
 
-Cases are random groups of 2, 3 and 5 models of a set, of which the best is looked for by uniform draws: before any label, from 25
-labels and half way, as in label_plan.py. Of each the number really needed is kept beside what worlds name. The width that holds
-four fifths of the cases of all other sets is chosen for the set left out; crops and frames of the same drives, and the two
-experiments of 16class-confidence, are left out together. One JSON file a set lies in a folder for temporary files.
+Cases are random groups of 2, 3 and 5 models of a set, of which the best is looked for by uniform draws:
+before any label, from 25 labels and half way, as in label_plan.py. Of each the number really needed is kept
+beside what worlds name. The width that holds four fifths of the cases of all other sets is chosen for the set
+left out; crops and frames of the same drives, and the two experiments of 16class-confidence, are left out
+together. One JSON file a set lies in a folder for temporary files.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from faultscape.ranking.planning import label_variances as variances
 KEPT = Path(tempfile.gettempdir()) / "faultscape-plan-ranges"
 WIDTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 WANTED, PLANS = 0.8, 3
-TOGETHER = {"frames": "CamVid", "crops": "CamVid", "colour": "16class-confidence", "noise": "16class-confidence"}
+TOGETHER = {
+    "frames": "CamVid",
+    "crops": "CamVid",
+    "colour": "16class-confidence",
+    "noise": "16class-confidence",
+}
 STAGES = {"start": "before any label", "few": f"from {label_plan.FEW} labels", "half": "half way"}
 
 
@@ -43,7 +50,9 @@ def cases(name: str, number: int) -> list[dict]:
         losses, part = chosen.losses[some], both[np.ix_(some, some)]
         risk, right = np.round(losses.mean(1), 12), np.zeros((images, 1))
         for repeat in range(100):
-            found = np.round(losses[:, np.random.default_rng([repeat, k, 9]).permutation(images)].cumsum(1), 9)
+            found = np.round(
+                losses[:, np.random.default_rng([repeat, k, 9]).permutation(images)].cumsum(1), 9
+            )
             top = found == found.min(0)
             right[:, 0] += (top * (risk == risk.min())[:, None]).sum(0) / top.sum(0)
         real = label_plan.first_right(np.arange(1, images + 1), right / 100)
@@ -66,11 +75,16 @@ def cases(name: str, number: int) -> list[dict]:
 
 def held(rows: list[dict], stage: str) -> np.ndarray:
     """Return (n, W) whether the range of each width holds what is needed."""
-    return np.array([[low <= row["real"] <= high for low, high in ranges] for row in rows for ranges in row[stage]], dtype=float)
+    return np.array(
+        [[low <= row["real"] <= high for low, high in ranges] for row in rows for ranges in row[stage]],
+        dtype=float,
+    )
 
 
 def table() -> list[str]:
-    """Return the lines of the table: the width chosen on the other sets, and what it holds on the one left out."""
+    """Return the lines of the table: the width chosen on the other sets, and what it holds on the one left
+    out.
+    """
     rows = {name: json.loads(path.read_text()) for name in SETS if (path := KEPT / f"{name}.json").exists()}
     lines = [
         "| left out | width chosen on the others | "
@@ -83,7 +97,9 @@ def table() -> list[str]:
     families = list(dict.fromkeys(TOGETHER.get(name, name) for name in rows))
     for family in families:
         inside = [name for name in rows if TOGETHER.get(name, name) == family]
-        others = [np.mean([held(rows[n], stage).mean(0) for stage in STAGES], 0) for n in rows if n not in inside]
+        others = [
+            np.mean([held(rows[n], stage).mean(0) for stage in STAGES], 0) for n in rows if n not in inside
+        ]
         enough = np.flatnonzero(np.mean(others, 0) >= WANTED)
         width = int(enough[0]) if len(enough) else len(WIDTHS) - 1
         mine = [row for name in inside for row in rows[name]]
@@ -96,7 +112,8 @@ def table() -> list[str]:
         near.append(shares["start"][~wide].mean() if (~wide).any() else np.nan)
         told = " | ".join(f"{100 * share.mean():.0f} %" for share in shares.values())
         lines.append(
-            f"| {', '.join(inside)} | {100 * WIDTHS[width]:g} % of worlds | {told} | {100 * wides[-1]:.0f} % | {'' if np.isnan(near[-1]) else f'{100 * near[-1]:.0f} %'} |"
+            f"| {', '.join(inside)} | {100 * WIDTHS[width]:g} % of worlds | {told} | {100 * wides[-1]:.0f} %"
+            f" | {'' if np.isnan(near[-1]) else f'{100 * near[-1]:.0f} %'} |"
         )
     told = " | ".join(f"{100 * np.mean(share):.0f} %" for share in everything.values())
     return [*lines, f"| mean | | {told} | {100 * np.mean(wides):.0f} % | {100 * np.nanmean(near):.0f} % |"]

@@ -1,7 +1,9 @@
-"""Whether intervals hold what they speak of, this pool or data to come: ``python benchmarks/populations.py [--repeats N]`` prints the table of docs/guides/rankings.md.
+"""Whether intervals hold what they speak of, this pool or data to come: ``python benchmarks/populations.py
+[--repeats N]`` prints the table of docs/guides/rankings.md.
 
-Errors of four models are made from what is shared by the images of a group, by an image for all models, and by nothing; draws
-prefer hard images. Pools are drawn anew for every repeat, so that the error rates of data to come are known.
+Errors of four models are made from what is shared by the images of a group, by an image for all models, and
+by nothing; draws prefer hard images. Pools are drawn anew for every repeat, so that the error rates of data
+to come are known.
 """
 
 from __future__ import annotations
@@ -34,8 +36,13 @@ def made(
     rng: np.random.Generator, groups: int, size: int, shared: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return losses (J, N), a proxy of them, the weights of the draws, and the group of each image."""
-    group = np.repeat(np.arange(groups), rng.integers(size // 3, 5 * size // 3 + 1, groups) if size > 1 else 1)
-    hard, image = rng.normal(size=groups)[group] * np.sqrt(shared / 2), rng.normal(size=len(group)) * np.sqrt(0.4 * (1 - shared))
+    group = np.repeat(
+        np.arange(groups), rng.integers(size // 3, 5 * size // 3 + 1, groups) if size > 1 else 1
+    )
+    hard, image = (
+        rng.normal(size=groups)[group] * np.sqrt(shared / 2),
+        rng.normal(size=len(group)) * np.sqrt(0.4 * (1 - shared)),
+    )
     own = rng.normal(size=(4, groups))[:, group] * np.sqrt(shared / 2)
     noise = rng.normal(size=(4, len(group))) * np.sqrt(0.6 * (1 - shared))
     loss = (hard + own + image + noise < norm.ppf(ERRORS)[:, None]).astype(float)
@@ -48,7 +55,9 @@ def made(
 
 
 def held(groups: int, size: int, shared: float, repeats: int) -> np.ndarray:
-    """Return the shares of intervals that hold: the pool's errors; errors of data to come in intervals of the pool; in those of data to come; and differences there."""
+    """Return the shares of intervals that hold: the pool's errors; errors of data to come in intervals of the
+    pool; in those of data to come; and differences there.
+    """
     out = []
     for repeat in range(repeats):
         rng = np.random.default_rng([groups, size, int(100 * shared), repeat])
@@ -64,7 +73,12 @@ def held(groups: int, size: int, shared: float, repeats: int) -> np.ndarray:
             for low, high in [loss_intervals(found).T]
         ]
         low, high = difference_intervals(future)[FIRST, SECOND].T
-        out.append([*row, np.mean((low <= ERRORS[FIRST] - ERRORS[SECOND]) & (ERRORS[FIRST] - ERRORS[SECOND] <= high))])
+        out.append(
+            [
+                *row,
+                np.mean((low <= ERRORS[FIRST] - ERRORS[SECOND]) & (ERRORS[FIRST] - ERRORS[SECOND] <= high)),
+            ]
+        )
     return np.mean(out, 0)
 
 
@@ -75,7 +89,9 @@ def main() -> None:
     for groups, size, shared in CASES:
         shares = " | ".join(f"{100 * share:.1f}" for share in held(groups, size, shared, repeats))
         print(
-            f"| {f'{groups} groups of {size} images' if size > 1 else f'{groups} images'} | {shared:g} | {shares} |", flush=True
+            f"| {f'{groups} groups of {size} images' if size > 1 else f'{groups} images'} | {shared:g} |"
+            f" {shares} |",
+            flush=True,
         )
 
 

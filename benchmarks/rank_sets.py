@@ -1,8 +1,10 @@
-"""How often all rank intervals hold at once, and what they still tell apart: ``python benchmarks/rank_sets.py`` prints one row a case.
+"""How often all rank intervals hold at once, and what they still tell apart: ``python
+benchmarks/rank_sets.py`` prints one row a case.
 
-Conventions: made answers of eight models, one better, one worse, six equal; hard images are hard for all. *Hold* is the share of
-draws in which the intervals of all models hold every rank that ties let them have: nominal 95 %. *Single* is the same of the
-ranks that single tests leave. *Apart* is the share of the 13 pairs that differ which the intervals tell apart.
+Conventions: made answers of eight models, one better, one worse, six equal; hard images are hard for all.
+*Hold* is the share of draws in which the intervals of all models hold every rank that ties let them have:
+nominal 95 %. *Single* is the same of the ranks that single tests leave. *Apart* is the share of the 13 pairs
+that differ which the intervals tell apart.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ from scipy.stats import norm
 
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.intervals import bootstrap_weights
-from faultscape.ranking.simultaneous_ranks import paired_p_values, rank_sets, replicate_p_values, single_rank_sets
+from faultscape.ranking.simultaneous_ranks import (
+    paired_p_values,
+    rank_sets,
+    replicate_p_values,
+    single_rank_sets,
+)
 
 TRUTH = np.array([0.9, 0.75, 0.75, 0.75, 0.75, 0.75, 0.75, 0.55])
 BEST = 1 + (TRUTH[:, None] < TRUTH).sum(1)
@@ -25,7 +32,9 @@ DIFFERENT = TRUTH[:, None] > TRUTH
 
 def answers(rng, images):
     hard = rng.normal(0, 1, images)
-    return (0.5 * hard + np.sqrt(0.75) * rng.normal(0, 1, (8, images)) < norm.ppf(TRUTH)[:, None]).astype(float)
+    return (0.5 * hard + np.sqrt(0.75) * rng.normal(0, 1, (8, images)) < norm.ppf(TRUTH)[:, None]).astype(
+        float
+    )
 
 
 def concordances(rng, images):
@@ -78,7 +87,8 @@ def competitions(k, draws, rng):
         )
         for name, ranking in said.rankings.items():
             sets, single = (
-                np.array([ranking[key][m] for m in models]) for key in ("simultaneous_rank_interval", "rank_interval")
+                np.array([ranking[key][m] for m in models])
+                for key in ("simultaneous_rank_interval", "rank_interval")
             )
             found.setdefault(name, []).append((holds(sets), holds(single), apart(sets)))
     return found

@@ -1,11 +1,13 @@
-"""How often nominal 95 % hold after the recommended draws: ``python benchmarks/ranking_coverage.py [SET ...] [--goal order|best] [--repeats N] [--page]``.
+"""How often nominal 95 % hold after the recommended draws: ``python benchmarks/ranking_coverage.py [SET ...]
+[--goal order|best] [--repeats N] [--page]``.
 
-Which images are drawn for a goal and what stands first are read off ``ranking.catalogue``. A repeat draws anew, with what labels
-say where draws learn, and asks after each number of labels whether intervals hold the scores by all labels of the pool. Draws
-take the images in the order among equals, as `select` does: in the first repeat of each block the set is drawn from in
-class-sorted and in shuffled order too, and must give the same images. The intervals are those of ``draw_rankings``, held against
-it in that repeat as well. Every hundred repeats are one JSON file in a folder for temporary files, so that an interrupted run
-goes on; ``--page`` writes docs/benchmarks-coverage.md from all that lie there.
+Which images are drawn for a goal and what stands first are read off ``ranking.catalogue``. A repeat draws
+anew, with what labels say where draws learn, and asks after each number of labels whether intervals hold the
+scores by all labels of the pool. Draws take the images in the order among equals, as `select` does: in the
+first repeat of each block the set is drawn from in class-sorted and in shuffled order too, and must give the
+same images. The intervals are those of ``draw_rankings``, held against it in that repeat as well. Every
+hundred repeats are one JSON file in a folder for temporary files, so that an interrupted run goes on;
+``--page`` writes docs/benchmarks-coverage.md from all that lie there.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ WEIGHTED = "margins", "lure", "prediction_powered"
 
 
 class Drawing:
-    """A set in the order among equals of the ``keys`` of its images, and how images are drawn from it for a goal."""
+    """A set in the order among equals of the ``keys`` of its images, and how images are drawn from it for a
+    goal.
+    """
 
     def __init__(self, whole: Set, keys: list[str], goal: str) -> None:
         order = tie_order(keys)
@@ -69,7 +73,9 @@ class Drawing:
         return out
 
     def draw(self, number: int, repeat: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the images in the order drawn and the probability of each step: at once for the order of all, in rounds that learn for the best."""
+        """Return the images in the order drawn and the probability of each step: at once for the order of
+        all, in rounds that learn for the best.
+        """
         images, chance = np.zeros(0, np.intp), np.zeros(0)
         while len(images) < number:
             more = min(ROUND if self.goal == "best" else number, number - len(images))
@@ -78,7 +84,9 @@ class Drawing:
         return images, chance
 
     def proxy(self, losses: np.ndarray) -> np.ndarray:
-        """Return the loss (J, N) to expect on each image of the pool; the labels so far weigh the votes of classifiers."""
+        """Return the loss (J, N) to expect on each image of the pool; the labels so far weigh the votes of
+        classifiers.
+        """
         if self.apart is None:
             return self.set.expected[:, self.pool]
         trust = estimates.vote_weights(losses)
@@ -91,13 +99,19 @@ class Drawing:
 
 
 def rankings(goal: str) -> tuple[str, ...]:
-    """Return the rankings whose intervals are looked at: what stands first, and the others that weigh labels as draws preferred them."""
+    """Return the rankings whose intervals are looked at: what stands first, and the others that weigh labels
+    as draws preferred them.
+    """
     chosen = rankings_catalogue.BEST if goal == "best" else rankings_catalogue.CHANCE
     return tuple(dict.fromkeys([rankings_catalogue.FIRST[chosen][0], *WEIGHTED]))
 
 
-def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray) -> np.ndarray | None:
-    """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking, without its bootstrap; None where it gives no number."""
+def interval(
+    name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray
+) -> np.ndarray | None:
+    """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking, without its bootstrap;
+    None where it gives no number.
+    """
     if name == "prediction_powered":
         found = estimates.inside(estimates.prediction_powered(losses, q, proxy, at))
         return None if scores.unusable(found) else held(1 - loss_intervals(found)[:, ::-1], 1 - found.loss)
@@ -113,17 +127,24 @@ def interval(name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy
     if name == "margins":
         return held(bounds, -found.loss)
     even = estimates.uniform_steps(len(q), said.shape[1])
-    return held(bounds, -estimates.inside(estimates.prediction_powered(own, even, said, at, (-most, most))).loss)
+    return held(
+        bounds, -estimates.inside(estimates.prediction_powered(own, even, said, at, (-most, most))).loss
+    )
 
 
-def ranked(drawing: Drawing, images: np.ndarray, q: np.ndarray, proxy: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+def ranked(
+    drawing: Drawing, images: np.ndarray, q: np.ndarray, proxy: np.ndarray, seed: int
+) -> dict[str, np.ndarray]:
     """Return the (J, 2) intervals of scores of each ranking as ``draw_rankings`` gives them."""
     losses = drawing.set.losses[:, images]
     models, pool = [f"m{k:02d}" for k in range(len(losses))], [f"{k:06d}" for k in drawing.pool]
     some = [f"{k:06d}" for k in images]
     rounds = [1 + m // ROUND if drawing.goal == "best" else 1 for m in range(len(images))]
     steps = zip(rounds, some, q.tolist(), strict=True)
-    rows = [Draw("information", r, m, image, 1.0, chance, len(pool)) for m, (r, image, chance) in enumerate(steps, 1)]
+    rows = [
+        Draw("information", r, m, image, 1.0, chance, len(pool))
+        for m, (r, image, chance) in enumerate(steps, 1)
+    ]
     learns = drawing.goal == "best"
     table = draw_rankings(
         models, rows, 1 - losses, some, proxy=proxy, pool=pool, resamples=RESAMPLES, seed=seed, learns=learns
@@ -133,7 +154,9 @@ def ranked(drawing: Drawing, images: np.ndarray, q: np.ndarray, proxy: np.ndarra
 
 
 def one(drawing: Drawing, repeat: int) -> dict[str, dict[str, list]]:
-    """Return {number of labels: {ranking: [which models' intervals hold, as digits, mean half-width]}} of one repeat; nothing of a ranking that gives no number."""
+    """Return {number of labels: {ranking: [which models' intervals hold, as digits, mean half-width]}} of one
+    repeat; nothing of a ranking that gives no number.
+    """
     budgets, out = [n for n in BUDGETS if n <= MOST * len(drawing.pool)], {}
     drawn, chance = drawing.draw(max(budgets), repeat)
     for number in budgets:
@@ -149,7 +172,10 @@ def one(drawing: Drawing, repeat: int) -> dict[str, dict[str, list]]:
             assert repeat % BLOCK or np.allclose(bounds, by_room[name], atol=1e-9), name
             truth = drawing.real(name)
             hold = (bounds[:, 0] - 1e-12 <= truth) & (truth <= bounds[:, 1] + 1e-12)
-            cell[name] = ["".join(map(str, hold.astype(int))), float((bounds[:, 1] - bounds[:, 0]).mean() / 2)]
+            cell[name] = [
+                "".join(map(str, hold.astype(int))),
+                float((bounds[:, 1] - bounds[:, 0]).mean() / 2),
+            ]
     return out
 
 
@@ -194,7 +220,10 @@ def table(goal: str) -> tuple[list[str], list[str]]:
                 cells = [row[number][ranking] for row in rows if ranking in row.get(number, {})]
                 if not any(number in row for row in rows):
                     continue
-                about = f"| {name} ({blocks[0]['models']} models, {blocks[0]['pool']:,} images) | {number} | `{ranking}` |"
+                about = (
+                    f"| {name} ({blocks[0]['models']} models, {blocks[0]['pool']:,} images) | {number} |"
+                    f" `{ranking}` |"
+                )
                 if not cells:
                     lines.append(f"{about} 0 of {len(rows):,} | - | - | - |")
                     continue
@@ -202,7 +231,9 @@ def table(goal: str) -> tuple[list[str], list[str]]:
                 share, error = holds.mean(), holds.mean(1).std() / np.sqrt(len(cells))
                 half = 100 * np.mean([cell[1] for cell in cells])
                 count = f"{len(cells):,}" if len(cells) == len(rows) else f"{len(cells):,} of {len(rows):,}"
-                lines.append(f"{about} {count} | {share:.1f} ± {error:.1f} | {holds.mean(0).min():.1f} | {half:.1f} |")
+                lines.append(
+                    f"{about} {count} | {share:.1f} ± {error:.1f} | {holds.mean(0).min():.1f} | {half:.1f} |"
+                )
                 if not 92 <= share <= 98:
                     outside.append(f"- {name}, {number} labels, `{ranking}`: {share:.1f} %")
     return lines, outside
@@ -214,7 +245,10 @@ def page() -> None:
         lines, outside = table(goal)
         text = text.replace(f"{{{goal}}}", "\n".join(lines))
         text = text.replace(f"{{outside {goal}}}", "\n".join(outside) or "Nothing.")
-    machine = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
+    machine = (
+        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python"
+        f" {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
+    )
     (ROOT / "docs" / "benchmarks-coverage.md").write_text(text.replace("{machine}", machine))
 
 

@@ -1,8 +1,10 @@
-"""The area under per-region overlap against what is usually written for it: ``python benchmarks/region_overlap.py [FRAMES]`` prints one row each.
+"""The area under per-region overlap against what is usually written for it: ``python
+benchmarks/region_overlap.py [FRAMES]`` prints one row each.
 
-Conventions: made frames of 1024 x 2048 float32, 1 % anomalous in about 40 regions each; processor seconds of one thread, best of three, numba's kernels loaded before.
-The peers are plain copies in NumPy of what public code does: all pixels sorted at once (exact, all in memory), and the mean over regions at each of 200 thresholds between
-the least and the largest score.
+Conventions: made frames of 1024 x 2048 float32, 1 % anomalous in about 40 regions each; processor seconds of
+one thread, best of three, numba's kernels loaded before. The peers are plain copies in NumPy of what public
+code does: all pixels sorted at once (exact, all in memory), and the mean over regions at each of 200
+thresholds between the least and the largest score.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ def at_thresholds(frames: Frames, thresholds: int = 200) -> float:
             wrong += np.count_nonzero(predicted & (mask == 0))
             known += np.count_nonzero(mask == 0)
             shares += [
-                predicted[part][numbers[part] == k + 1].mean() for k, part in enumerate(ndimage.find_objects(numbers, count))
+                predicted[part][numbers[part] == k + 1].mean()
+                for k, part in enumerate(ndimage.find_objects(numbers, count))
             ]
         x.append(wrong / known)
         y.append(np.mean(shares))
@@ -76,10 +79,15 @@ def main(count: int) -> None:
     frames = [frame(k) for k in range(count)]
     scores, masks = [f[0] for f in frames], [f[1] for f in frames]
     expected = aupro(scores[:1], masks[:1]), stream(lambda: iter(frames), connectivity=8).aupro
-    print(f"{count} frames of {SHAPE[0]} x {SHAPE[1]}: AUPRO {expected[1]:.6f}; the first alone {expected[0]:.6f}")
+    print(
+        f"{count} frames of {SHAPE[0]} x {SHAPE[1]}: AUPRO {expected[1]:.6f}; the first alone"
+        f" {expected[0]:.6f}"
+    )
     rows = {
         "aupro, in memory": lambda: aupro(scores, masks),
-        "stream with AUPRO (AP, AUROC, FPR95 too)": lambda: stream(lambda: iter(frames), connectivity=8).aupro,
+        "stream with AUPRO (AP, AUROC, FPR95 too)": (
+            lambda: stream(lambda: iter(frames), connectivity=8).aupro
+        ),
         "stream without": lambda: stream(lambda: iter(frames)).aupro,
         "peer: all pixels sorted at once": lambda: sorted_at_once(frames),
         "peer: 200 thresholds": lambda: at_thresholds(frames),

@@ -1,10 +1,13 @@
-"""Region metrics against named peers: ratios in one run on one core, for the table that ``make bench`` writes.
+"""Region metrics against named peers: ratios in one run on one core, for the table that ``make bench``
+writes.
 
-Conventions: pairs of a true and a predicted map, (H, W) uint8 of 21 classes, made by made_maps. Ours is ``measured``: of each pair the table of overlaps from
-runs and its counts, GCE and LCE of the regions, then ROR, ROM, RUR, RUM, PE-OS, PE-US, AP, PQ, SQ, RQ of every class from the counts of all images at once,
-as `measure` does it. Peers do less: what each does stands in its row. One that is not installed is said to be so; ``pairwise_loop`` is our own plain writing
-of a public algorithm and needs only scipy. Every peer's numbers are held equal to ours before anything is timed. Times are processor seconds of this thread,
-the least of several, for one pair.
+Conventions: pairs of a true and a predicted map, (H, W) uint8 of 21 classes, made by made_maps. Ours is
+``measured``: of each pair the table of overlaps from runs and its counts, GCE and LCE of the regions, then
+ROR, ROM, RUR, RUM, PE-OS, PE-US, AP, PQ, SQ, RQ of every class from the counts of all images at once, as
+`measure` does it. Peers do less: what each does stands in its row. One that is not installed is said to be
+so; ``pairwise_loop`` is our own plain writing of a public algorithm and needs only scipy. Every peer's
+numbers are held equal to ours before anything is timed. Times are processor seconds of this thread, the least
+of several, for one pair.
 """
 
 from __future__ import annotations
@@ -39,10 +42,12 @@ def measured(pairs: Pairs) -> tuple[dict[str, np.ndarray], list[tuple[float, flo
 
 
 def pairwise_loop(truth: np.ndarray, prediction: np.ndarray) -> tuple[list[float], list[float]]:
-    """An own copy of the algorithm of haruishi43/rom_rum, class by class: ROM and RUM (0 where a side has no region).
+    """An own copy of the algorithm of haruishi43/rom_rum, class by class: ROM and RUM (0 where a side has no
+    region).
 
-    Each measure labels both masks anew and tests every true region against every predicted one with masks of the whole image. Published with the reference of
-    this project: 217 ms on easy maps and 151 on web-like ones, of the original with scikit-image.
+    Each measure labels both masks anew and tests every true region against every predicted one with masks of
+    the whole image. Published with the reference of this project: 217 ms on easy maps and 151 on web-like
+    ones, of the original with scikit-image.
     """
 
     def labelled(mask: np.ndarray) -> tuple[np.ndarray, int]:
@@ -71,17 +76,23 @@ def pairwise_loop(truth: np.ndarray, prediction: np.ndarray) -> tuple[list[float
 
 
 def components_table(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """cc3d's components of all classes at once, twice, and np.bincount of pairs: (N, M) shared pixels, and no metric yet."""
+    """cc3d's components of all classes at once, twice, and np.bincount of pairs: (N, M) shared pixels, and no
+    metric yet.
+    """
     import cc3d
 
     # cc3d leaves 0 out, so classes go up by one
-    (one, n), (other, m) = (cc3d.connected_components(x + 1, connectivity=8, return_N=True) for x in (truth, prediction))
+    (one, n), (other, m) = (
+        cc3d.connected_components(x + 1, connectivity=8, return_N=True) for x in (truth, prediction)
+    )
     pair = one.ravel().astype(np.int64) * (m + 1) + other.ravel()
     return np.bincount(pair, minlength=(n + 1) * (m + 1)).reshape(n + 1, m + 1)[1:, 1:]
 
 
 def torch_quality(truth: np.ndarray, prediction: np.ndarray) -> Callable[[], np.ndarray]:
-    """Of torchmetrics, PanopticQuality of every class from (class, region) maps; the maps are made outside the timing."""
+    """Of torchmetrics, PanopticQuality of every class from (class, region) maps; the maps are made outside
+    the timing.
+    """
     import torch
     from torchmetrics.functional.detection import panoptic_quality
 
@@ -95,17 +106,23 @@ def torch_quality(truth: np.ndarray, prediction: np.ndarray) -> Callable[[], np.
     true, predicted = pairs(truth), pairs(prediction)
 
     def work() -> np.ndarray:
-        return panoptic_quality(predicted, true, things=set(range(C)), stuffs=set(), return_per_class=True).numpy()[0]
+        return panoptic_quality(
+            predicted, true, things=set(range(C)), stuffs=set(), return_per_class=True
+        ).numpy()[0]
 
     return work
 
 
 def image_measures(truth: np.ndarray, prediction: np.ndarray) -> tuple[float, float]:
-    """scikit-image's variation of information and adapted Rand error, its own components of all classes first."""
+    """scikit-image's variation of information and adapted Rand error, its own components of all classes
+    first.
+    """
     from skimage.measure import label
     from skimage.metrics import adapted_rand_error, variation_of_information
 
-    one, other = (label(x, connectivity=2, background=-1) for x in (truth.astype(np.int32), prediction.astype(np.int32)))
+    one, other = (
+        label(x, connectivity=2, background=-1) for x in (truth.astype(np.int32), prediction.astype(np.int32))
+    )
     return sum(variation_of_information(one, other)), adapted_rand_error(one, other, ignore_labels=())[0]
 
 
@@ -145,8 +162,14 @@ def rows() -> Iterator[Row]:
                 continue
             works = [prepare(*pair) for pair in pairs]
             few = 1 if kind == "hard" or module == "torchmetrics" else 3
-            seconds, slow = in_turns(lambda p=pairs: measured(p), lambda w=works: [work() for work in w], few + 1, GOES)
-            yield line, f"{slow / seconds:.{0 if slow > 99 * seconds else 1}f}x ({seconds / images * 1e3:.2f} ms)", target
+            seconds, slow = in_turns(
+                lambda p=pairs: measured(p), lambda w=works: [work() for work in w], few + 1, GOES
+            )
+            yield (
+                line,
+                f"{slow / seconds:.{0 if slow > 99 * seconds else 1}f}x ({seconds / images * 1e3:.2f} ms)",
+                target,
+            )
     yield from sizes()
 
 
@@ -154,9 +177,17 @@ def peers() -> list[tuple[str, str, Callable[[np.ndarray, np.ndarray], Callable[
     """Return (module it needs, what it does, from two maps the work to be timed) of each peer."""
     return [
         ("", "rom_rum's algorithm (own copy; ROM and RUM only)", lambda t, p: lambda: pairwise_loop(t, p)),
-        ("cc3d", "cc3d twice and np.bincount (a table, no metric)", lambda t, p: lambda: components_table(t, p)),
+        (
+            "cc3d",
+            "cc3d twice and np.bincount (a table, no metric)",
+            lambda t, p: lambda: components_table(t, p),
+        ),
         ("torchmetrics", "torchmetrics' PanopticQuality (PQ only, regions given)", torch_quality),
-        ("skimage", "scikit-image's VI and adapted Rand (these two only)", lambda t, p: lambda: image_measures(t, p)),
+        (
+            "skimage",
+            "scikit-image's VI and adapted Rand (these two only)",
+            lambda t, p: lambda: image_measures(t, p),
+        ),
     ]
 
 
@@ -165,15 +196,24 @@ def sizes() -> Iterator[Row]:
     truth, prediction = maps("web", 2)
     wide = [(np.tile(truth, (2, 4)), np.tile(prediction, (2, 4)))]
     small, large = in_turns(lambda: measured([(truth, prediction)]), lambda: measured(wide), 5, GOES)
-    yield "region metrics, 1024 x 2048 (web, tiled): times 512 x 512", f"{large / small:.1f}x ({large * 1e3:.2f} ms)", "<= 8x"
+    yield (
+        "region metrics, 1024 x 2048 (web, tiled): times 512 x 512",
+        f"{large / small:.1f}x ({large * 1e3:.2f} ms)",
+        "<= 8x",
+    )
     table = overlaps(truth, prediction, C)
     pairs = (table.truth, table.prediction, table.pixels)
-    alone, all_five = in_turns(lambda: partition.partition_distance(*pairs), lambda: partition.partition_errors(*pairs), 5, GOES)
+    alone, all_five = in_turns(
+        lambda: partition.partition_distance(*pairs), lambda: partition.partition_errors(*pairs), 5, GOES
+    )
     yield "partition distance, web, from the table: ms", f"{alone * 1e3:.2f}", "reported"
     yield "all five partition errors, web, from the table: ms", f"{all_five * 1e3:.2f}", "reported"
     many = crowded(500, 60)
     most, edges = in_turns(
-        lambda: partition.partition_distance(*many), lambda: boundary.boundary_counts(truth, prediction, C), 5, GOES
+        lambda: partition.partition_distance(*many),
+        lambda: boundary.boundary_counts(truth, prediction, C),
+        5,
+        GOES,
     )
     yield "partition distance, 500 x 60 regions, 19,000 overlaps: ms", f"{most * 1e3:.1f}", "< 50"
     yield "boundary F-score and boundary IoU, web, 21 classes: ms", f"{edges * 1e3:.1f}", "reported"

@@ -4,9 +4,11 @@
     python benchmarks/reliability.py frames FOLDER --frames 500        # half an hour, mostly to make them; 20 GB
     python benchmarks/reliability.py differences FOLDER PLAIN SHAKEN   # networks of examples/train_camvid.py; needs FAULTSCAPE_DATA
 
-Conventions: `cost` is processor time of one thread, SegFormer-b0's size with random weights on 512 x 1024 and 19 classes: its forward pass against all that a scorer adds to it, the median of
-five in turns. `frames` are drawn scenes of 1024 x 2048 with unknown objects blended in, whose scores are stored as float32. `differences` takes all pixels of CamVid's test images, sorted as
-float32 by `faultscape.metrics.detection`, against what the card says of the same. What a folder holds is not made again.
+Conventions: `cost` is processor time of one thread, SegFormer-b0's size with random weights on 512 x 1024 and
+19 classes: its forward pass against all that a scorer adds to it, the median of five in turns. `frames` are
+drawn scenes of 1024 x 2048 with unknown objects blended in, whose scores are stored as float32. `differences`
+takes all pixels of CamVid's test images, sorted as float32 by `faultscape.metrics.detection`, against what
+the card says of the same. What a folder holds is not made again.
 """
 
 from __future__ import annotations
@@ -87,11 +89,17 @@ def cost() -> None:
                     taken.setdefault((words, kind), []).append(seconds)
     once = median(passes[1:])
     print(f"forward pass: {1000 * once:.0f} ms; load {os.getloadavg()[0]:.1f}\n")
-    print("| scorer | with anomalies, ms | share of the forward passes | only corrupted, ms | share |\n|---|---|---|---|---|")
+    print(
+        "| scorer | with anomalies, ms | share of the forward passes | only corrupted, ms | share"
+        " |\n|---|---|---|---|---|"
+    )
     for words in rows:
         fine, coarse = (median(taken[words, kind]) for kind in ("fine", "coarse"))
         name, whole = "+".join(words), passes_of(words) * once
-        print(f"| {name} | {1000 * fine:.0f} | {fine / whole:.1%} | {1000 * coarse:.0f} | {coarse / whole:.1%} |")
+        print(
+            f"| {name} | {1000 * fine:.0f} | {fine / whole:.1%} | {1000 * coarse:.0f} |"
+            f" {coarse / whole:.1%} |"
+        )
 
 
 def segformer(classes: int) -> tuple[object, object]:
@@ -101,13 +109,17 @@ def segformer(classes: int) -> tuple[object, object]:
 
     torch.manual_seed(0)
     names = {k: f"class-{k}" for k in range(classes)}
-    config = transformers.SegformerConfig(num_labels=classes, id2label=names, label2id={n: k for k, n in names.items()})
+    config = transformers.SegformerConfig(
+        num_labels=classes, id2label=names, label2id={n: k for k, n in names.items()}
+    )
     network = transformers.SegformerForSemanticSegmentation(config).eval()
     return network, torch.rand(1, 3, 512, 1024)
 
 
 def made_counters():
-    """Return what gives, of some scorers, the counter and the image of a frame with anomalies and of one that is only corrupted."""
+    """Return what gives, of some scorers, the counter and the image of a frame with anomalies and of one that
+    is only corrupted.
+    """
     folder = Path(tempfile.mkdtemp())
     write_scenes(folder, 1, (1024, 512))
     study = str(folder / "study")
@@ -121,7 +133,9 @@ def made_counters():
     def of(words: tuple[str, ...]) -> Mapping[str, tuple[PixelCounter, str]]:
         counting = Counting("labels", {doubt_folder(word): (word, 0.0, 19) for word in words})
         out = {}
-        for kind, image in zip(("fine", "coarse"), sorted(images, key=lambda image: image.set != "main"), strict=True):
+        for kind, image in zip(
+            ("fine", "coarse"), sorted(images, key=lambda image: image.set != "main"), strict=True
+        ):
             out[kind] = (PixelCounter(root, settings, "net", image.shard, counting, {}), image.id)
         return out
 
@@ -153,7 +167,9 @@ def step(name: str) -> Iterator[None]:
 
 
 def frames(folder: Path, count: int) -> None:
-    """Print what it takes to evaluate stored scores of large frames, and what their counts take on the disk."""
+    """Print what it takes to evaluate stored scores of large frames, and what their counts take on the
+    disk.
+    """
     network = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
     study = folder / "study"
     with step("scenes"):
@@ -179,7 +195,10 @@ def frames(folder: Path, count: int) -> None:
         for kind in gone:
             shutil.rmtree(cards / kind, ignore_errors=True)
         spent = measure_cost("reliability", str(study), worst=0, engine=engine)
-        print(f"| {name} | {spent.seconds:.0f} | {spent.processor:.0f} | {spent.driver} | {spent.worker} |", flush=True)
+        print(
+            f"| {name} | {spent.seconds:.0f} | {spent.processor:.0f} | {spent.driver} | {spent.worker} |",
+            flush=True,
+        )
     held = sum(path.stat().st_size for path in (counts / "net" / "doubt-msp").rglob("*") if path.is_file())
     print(f"# counts: {held / 2 / count / 1000:.1f} kB a frame of {2 * count}")
 
@@ -202,12 +221,16 @@ def differences(folder: Path, networks: Mapping[str, str]) -> None:
         card = fs.reliability(str(study), worst=0, resamples=0).document
     said = {(c["model"], c["scorer"], c["condition"], c["metric"]): c["value"] for c in card["cells"]}
     print(
-        "| model | scorer | of | pixels | AP | difference | AUROC | FPR95 | difference |\n|---|---|---|---|---|---|---|---|---|"
+        "| model | scorer | of | pixels | AP | difference | AUROC | FPR95 | difference"
+        " |\n|---|---|---|---|---|---|---|---|---|"
     )
     for model in card["models"]:
         for word in model["scorers"]:
             for condition in card["conditions"]:
-                for metrics in (("error_ap", "error_auroc", "error_fpr95"), ("average_precision", "auroc", "fpr95")):
+                for metrics in (
+                    ("error_ap", "error_auroc", "error_fpr95"),
+                    ("average_precision", "auroc", "fpr95"),
+                ):
                     if (model["name"], word, condition["name"], metrics[0]) in said:
                         row(study, model["name"], word, condition, metrics, said)
 
@@ -217,10 +240,13 @@ def row(study, model, word, condition, metrics, said) -> None:
     score, label = pixels(study, model, word, condition, errors=metrics[0] == "error_ap")
     exact = detection(score, label)
     card = [said[model, word, condition["name"], metric] for metric in metrics]
-    gaps = [abs(a - b) for a, b in zip(card, (exact.average_precision, exact.auroc, exact.fpr95), strict=True)]
+    gaps = [
+        abs(a - b) for a, b in zip(card, (exact.average_precision, exact.auroc, exact.fpr95), strict=True)
+    ]
     of = "errors" if metrics[0] == "error_ap" else "anomalies"
     print(
-        f"| {model} | {word} | {of}, {condition['name']} | {len(label):,} | {exact.average_precision:.5f} | {gaps[0]:.1e} | {gaps[1]:.1e} | {exact.fpr95:.5f} | {gaps[2]:.1e} |",
+        f"| {model} | {word} | {of}, {condition['name']} | {len(label):,} | {exact.average_precision:.5f} |"
+        f" {gaps[0]:.1e} | {gaps[1]:.1e} | {exact.fpr95:.5f} | {gaps[2]:.1e} |",
         flush=True,
     )
 
@@ -238,7 +264,9 @@ def pixels(study: Path, model: str, word: str, condition, *, errors: bool) -> tu
         for id_ in ids:
             doubt = held[id_][0]
             size = (doubt.shape[1], doubt.shape[0])
-            view = next(view for view in judge.views(id_, size) if view.holdout == condition.get("holdout", ""))
+            view = next(
+                view for view in judge.views(id_, size) if view.holdout == condition.get("holdout", "")
+            )
             if errors:
                 counts, label = view.semantic != void, view.semantic != maps.read(id_, size)
                 if view.anomaly is not None:

@@ -1,7 +1,8 @@
 """Measured ratios against named peers, all in one run on one core: ``make bench`` writes docs/benchmarks.md.
 
-Conventions: processor time of this thread, best of several; a ratio above 1 says how many times less time (or bytes, where it
-says so) ours takes. Targets are printed beside, met or not. Real maps are used where FAULTSCAPE_DATA (or ../shared/data) is.
+Conventions: processor time of this thread, best of several; a ratio above 1 says how many times less time (or
+bytes, where it says so) ours takes. Targets are printed beside, met or not. Real maps are used where
+FAULTSCAPE_DATA (or ../shared/data) is.
 """
 
 from __future__ import annotations
@@ -56,12 +57,18 @@ def row(what: str, measured: str, target: str) -> None:
 def bincounts(stack: np.ndarray, n: int) -> np.ndarray:
     flat = stack.reshape(len(stack), -1).astype(np.int64)
     j = len(stack)
-    return np.stack([np.bincount(flat[a] * n + flat[b], minlength=n * n) for a in range(j) for b in range(a + 1, j)])
+    return np.stack(
+        [np.bincount(flat[a] * n + flat[b], minlength=n * n) for a in range(j) for b in range(a + 1, j)]
+    )
 
 
 def real_maps(number: int = 40) -> list[np.ndarray]:
     zoo = sorted(p for p in (DATA / "camvid-zoo").glob("*") if (p / "labels").is_dir())
-    names = sorted(p.name for p in (zoo[0] / "labels").iterdir())[:: max(1, 233 // number)][:number] if zoo else []
+    names = (
+        sorted(p.name for p in (zoo[0] / "labels").iterdir())[:: max(1, 233 // number)][:number]
+        if zoo
+        else []
+    )
     return [np.stack([np.asarray(Image.open(z / "labels" / name)) for z in zoo]) for name in names]
 
 
@@ -69,15 +76,23 @@ def confusion(kind: str, stacks: list[np.ndarray], n: int, target: str) -> None:
     """All 45 pairs of 10 models."""
     for stack in stacks:
         assert (counts.confusions(stack, n).reshape(45, -1) == bincounts(stack, n)).all()
-    ours, peer = in_turns(lambda: [counts.confusions(s, n) for s in stacks], lambda: [bincounts(s, n) for s in stacks])
-    row(f"45 pairs, {kind}: times np.bincount per pair", f"{peer / ours:.1f}x ({ours / len(stacks) * 1e3:.2f} ms)", target)
+    ours, peer = in_turns(
+        lambda: [counts.confusions(s, n) for s in stacks], lambda: [bincounts(s, n) for s in stacks]
+    )
+    row(
+        f"45 pairs, {kind}: times np.bincount per pair",
+        f"{peer / ours:.1f}x ({ours / len(stacks) * 1e3:.2f} ms)",
+        target,
+    )
     if kind == "web":
         from sklearn.metrics import confusion_matrix
 
         flat = stacks[0].reshape(10, -1)
         slow = best(lambda: confusion_matrix(flat[0], flat[1], labels=np.arange(n)), 2) * 45
         row(
-            "45 pairs, web: times scikit-learn confusion_matrix (one pair x 45)", f"{slow / (ours / len(stacks)):.0f}x", ">= 400x"
+            "45 pairs, web: times scikit-learn confusion_matrix (one pair x 45)",
+            f"{slow / (ours / len(stacks)):.0f}x",
+            ">= 400x",
         )
 
 
@@ -93,14 +108,21 @@ def many(n: int = 22) -> None:
         ">= 50x",
     )
     full = best(lambda: counts.confusions(stack, n), 3)
-    row("780 pairs of 40 models, web, full counts: times np.bincount", f"{peer / full:.1f}x ({full * 1e3:.1f} ms)", "reported")
+    row(
+        "780 pairs of 40 models, web, full counts: times np.bincount",
+        f"{peer / full:.1f}x ({full * 1e3:.1f} ms)",
+        "reported",
+    )
 
 
 def store(kind: str, stacks: list[np.ndarray], n: int) -> None:
     """The label store against PNG, and disk to all matrices."""
     every = [m for s in stacks for m in s]
     codes = [runs.encode(m) for m in every]
-    png = {level: [cv2.imencode(".png", m, [cv2.IMWRITE_PNG_COMPRESSION, level])[1] for m in every] for level in (1, 9)}
+    png = {
+        level: [cv2.imencode(".png", m, [cv2.IMWRITE_PNG_COMPRESSION, level])[1] for m in every]
+        for level in (1, 9)
+    }
     size = {level: sum(map(len, p)) for level, p in png.items()}
     bytes_ = sum(map(len, codes))
     assert all((runs.decode(c) == m).all() for c, m in zip(codes, every, strict=True))
@@ -135,7 +157,10 @@ def store(kind: str, stacks: list[np.ndarray], n: int) -> None:
         def fast() -> list[np.ndarray]:
             stored = [label_maps.read_maps(folder, 0, part) for folder, part in parts.items()]
             return [
-                counts.confusions([runs.decode(s[str(k)], out=o) for s, o in zip(stored, room, strict=True)], n) for k in groups
+                counts.confusions(
+                    [runs.decode(s[str(k)], out=o) for s, o in zip(stored, room, strict=True)], n
+                )
+                for k in groups
             ]
 
         def slow() -> list[np.ndarray]:
@@ -163,14 +188,25 @@ def pairs_on_disk(stacks: list[np.ndarray], n: int = 12) -> None:
     sinks = []
     for column in columns:
         sink = io.BytesIO()
-        pq.write_table(pa.table({"counts": pa.array(column, pa.binary())}), sink, compression="zstd", use_dictionary=False)
+        pq.write_table(
+            pa.table({"counts": pa.array(column, pa.binary())}),
+            sink,
+            compression="zstd",
+            use_dictionary=False,
+        )
         sinks.append(sink.getvalue())
-    row("pairs of 10 models on disk, real maps: bytes an image", f"{sum(map(len, sinks)) / len(stacks):.0f}", "<= 5000")
+    row(
+        "pairs of 10 models on disk, real maps: bytes an image",
+        f"{sum(map(len, sinks)) / len(stacks):.0f}",
+        "<= 5000",
+    )
 
     def read() -> None:
         for j, data in enumerate(sinks):
             column = pq.read_table(pa.BufferReader(data))["counts"].combine_chunks()
-            both, rows, cols, _, _ = sparse_counts.unpack(column.chunk(0) if hasattr(column, "chunk") else column, j, n)
+            both, rows, cols, _, _ = sparse_counts.unpack(
+                column.chunk(0) if hasattr(column, "chunk") else column, j, n
+            )
             miou(both[..., :-1], rows, cols)
 
     read()
@@ -189,7 +225,11 @@ def selection(images: int = 100_000, j: int = 10, c: int = 20) -> None:
     at = np.arange(images)
     Best(j, c, 4).offer(agreement[:, :, :100], member[:, :100], at[:100], at[:100], at[:100])
     once = best(lambda: Best(j, c, 4).offer(agreement, member, at, at, at), 2)
-    row(f"selection over {images:,} images, {j} models, {c} classes, concordances there: seconds", f"{once:.2f}", "<= 1")
+    row(
+        f"selection over {images:,} images, {j} models, {c} classes, concordances there: seconds",
+        f"{once:.2f}",
+        "<= 1",
+    )
 
     def streamed(total: int) -> Best:
         cells = Best(j, c, 4)
@@ -204,7 +244,10 @@ def selection(images: int = 100_000, j: int = 10, c: int = 20) -> None:
     places = counting.pair_places(j)
     shape = (len(places), 1024)
     both = rng.integers(0, 500, (*shape, c))
-    more = [np.concatenate([both + rng.integers(0, 500, both.shape), np.zeros((*shape, 1), int)], axis=2) for _ in range(2)]
+    more = [
+        np.concatenate([both + rng.integers(0, 500, both.shape), np.zeros((*shape, 1), int)], axis=2)
+        for _ in range(2)
+    ]
     classes = counting.resolve(c)
     names = tuple(f"m{k}" for k in range(j))
     block = Pairs(
@@ -219,7 +262,11 @@ def selection(images: int = 100_000, j: int = 10, c: int = 20) -> None:
         np.ones(shape, bool),
     )
     new = best(lambda: concordances(block, "fwiou"), 2) * images / 1024
-    row(f"a new concordance from stored counts, {images:,} images (one block of 1,024 measured): seconds", f"{new:.1f}", "<= 10")
+    row(
+        f"a new concordance from stored counts, {images:,} images (one block of 1,024 measured): seconds",
+        f"{new:.1f}",
+        "<= 10",
+    )
 
 
 def memory_and_start() -> None:
@@ -244,7 +291,8 @@ def small_study(images: int = 256) -> None:
         took = small_studies.medians(study, "compare", ["here", "workers", str(PAYS)], 5)
     here, workers, decided = (f"{seconds:.2f}" for seconds in took.values())
     row(
-        f"`compare` of 3 models, {images} images in two shards: seconds in this process, in two workers, as the engine decides",
+        f"`compare` of 3 models, {images} images in two shards: seconds in this process, in two workers, as"
+        " the engine decides",
         f"{here}, {workers}, {decided}",
         "the least",
     )
@@ -257,9 +305,19 @@ def verbs(shards: int = 1000) -> None:
         many_shards.make(study, shards)
         cost = many_shards.count(study)
         what = f"3 models, {shards:,} shards of two images"
-        row(f"`compare` of {what}: milliseconds of processor a shard", f"{1000 * cost.processor / shards:.0f}", "<= 20")
-        row(f"mean agreement after it, {what}: seconds of processor", f"{many_shards.agree(study):.1f}", "reported")
-    what = f"`status` of {status.IMAGES:,} images, {status.MODELS} networks, a selection of 1,080 slots: seconds"
+        row(
+            f"`compare` of {what}: milliseconds of processor a shard",
+            f"{1000 * cost.processor / shards:.0f}",
+            "<= 20",
+        )
+        row(
+            f"mean agreement after it, {what}: seconds of processor",
+            f"{many_shards.agree(study):.1f}",
+            "reported",
+        )
+    what = (
+        f"`status` of {status.IMAGES:,} images, {status.MODELS} networks, a selection of 1,080 slots: seconds"
+    )
     row(what, f"{status.seconds():.2f}", "< 1")
 
 
@@ -283,11 +341,20 @@ def main() -> None:
     verbs()
     memory_and_start()
     libraries = ", ".join(
-        f"{name} {version(name)}" for name in ("numpy", "numba", "pyarrow", "opencv-python-headless", "pillow", "scikit-learn")
+        f"{name} {version(name)}"
+        for name in ("numpy", "numba", "pyarrow", "opencv-python-headless", "pillow", "scikit-learn")
     )
-    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
-    text = "# Measured speed\n\nMade by `make bench`: one run, processor time of one thread, best of several; 512 x 512 unless real (480 x 360).\n\n"
-    text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "".join(f"| {a} | {b} | {c} |\n" for a, b, c in ROWS)
+    head = (
+        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
+        f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
+    )
+    text = (
+        "# Measured speed\n\nMade by `make bench`: one run, processor time of one thread, best of several;"
+        " 512 x 512 unless real (480 x 360).\n\n"
+    )
+    text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "".join(
+        f"| {a} | {b} | {c} |\n" for a, b, c in ROWS
+    )
     notes = ROOT / "benchmarks" / "notes.md"
     text += "\n" + notes.read_text() if notes.exists() else ""
     (ROOT / "docs" / "benchmarks.md").write_text(text)

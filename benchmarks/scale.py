@@ -1,4 +1,5 @@
-"""How the line grows with the corpus: each stage on studies of a thousand to a million images, through the real store and kernels.
+"""How the line grows with the corpus: each stage on studies of a thousand to a million images, through the
+real store and kernels.
 
     python benchmarks/scale.py 1000 10000 100000                  # all stages, from files: 20 minutes on two cores
     python benchmarks/scale.py --made 1000000                     # maps put into the store by hand: compare, select, status
@@ -6,9 +7,9 @@
     python benchmarks/scale.py --stages compare,select 10000      # in parts: what these need is made without being measured
     python benchmarks/scale.py --near 10000 100000 300000         # the search for near-duplicates alone, among pictures that are none
 
-Prints a row a stage: seconds on the clock, microseconds of processor an image (all processes), the same of a model's map for
-predict and compare, peak MiB of driver and of the largest worker, bytes an image that the stage added to the study. Says first
-how much disk it takes, and removes everything in the end.
+Prints a row a stage: seconds on the clock, microseconds of processor an image (all processes), the same of a
+model's map for predict and compare, peak MiB of driver and of the largest worker, bytes an image that the
+stage added to the study. Says first how much disk it takes, and removes everything in the end.
 """
 
 from __future__ import annotations
@@ -33,23 +34,38 @@ from faultscape.study.tables.corpus import Image
 
 STAGES = ("collect", "predict", "again", "network", "compare", "select", "status")
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
-HEAD = "| images | stage | s | us an image | driver MiB | worker MiB | bytes an image |\n|---|---|---|---|---|---|---|"
+HEAD = (
+    "| images | stage | s | us an image | driver MiB | worker MiB | bytes an image"
+    " |\n|---|---|---|---|---|---|---|"
+)
 
 
 def taken(folder: Path, pattern: str = "**/*") -> int:
     """Return the bytes of a folder's files."""
-    return sum(path.stat().st_size for path in folder.glob(pattern) if path.is_file() and not path.is_symlink())
+    return sum(
+        path.stat().st_size for path in folder.glob(pattern) if path.is_file() and not path.is_symlink()
+    )
 
 
 def row(images: int, stage: str, cost: Cost, added: int) -> None:
     each = f"{cost.processor / images * 1e6:.0f}"
     print(
-        f"| {images:,} | {stage} | {cost.seconds:.1f} | {each} | {cost.driver} | {cost.worker or '-'} | {added / images:.1f} |",
+        f"| {images:,} | {stage} | {cost.seconds:.1f} | {each} | {cost.driver} | {cost.worker or '-'} |"
+        f" {added / images:.1f} |",
         flush=True,
     )
 
 
-def simulate(base: Path, images: int, models: int, side: int, stages: Sequence[str], *, files: bool, workers: int | None) -> None:
+def simulate(
+    base: Path,
+    images: int,
+    models: int,
+    side: int,
+    stages: Sequence[str],
+    *,
+    files: bool,
+    workers: int | None,
+) -> None:
     """Do the line over one study, and print what each stage costs."""
     place = base / str(images)
     study, names, engine = place / "study", made_study.names(models), {"workers": workers}
@@ -58,7 +74,9 @@ def simulate(base: Path, images: int, models: int, side: int, stages: Sequence[s
         made_study.write_files(place, images, models, side)
         maps = {name: str(place / "maps" / name) for name in names}
         calls = {
-            "collect": lambda: measure_cost("collect", str(study), str(place / "photos"), classes=made_study.CLASSES),
+            "collect": lambda: measure_cost(
+                "collect", str(study), str(place / "photos"), classes=made_study.CLASSES
+            ),
             "predict": lambda: measure_cost("predict", str(study), maps, **engine),
             "again": lambda: measure_cost("predict", str(study), maps, **engine),
         }
@@ -73,7 +91,9 @@ def simulate(base: Path, images: int, models: int, side: int, stages: Sequence[s
     if files:
         labels = place / "labels.json"
         labels.write_text(json.dumps({k: f"class-{k}" for k in range(made_study.CLASSES)}))
-        calls["network"] = lambda: measure_cost("predict", str(study), {"network": str(NETWORK)}, labels=str(labels), **engine)
+        calls["network"] = lambda: measure_cost(
+            "predict", str(study), {"network": str(NETWORK)}, labels=str(labels), **engine
+        )
     last = max(list(calls).index(stage) for stage in stages if stage in calls)
     for stage in list(calls)[: last + 1]:
         before = taken(study) if study.exists() else 0
@@ -83,8 +103,9 @@ def simulate(base: Path, images: int, models: int, side: int, stages: Sequence[s
     manifest = max((path.stat().st_size for path in study.glob("p*/*/manifest.json")), default=0)
     corpus, times = ((study / f"{name}.parquet") for name in ("corpus", "timings"))
     print(
-        f"{images:,} images: corpus.parquet {corpus.stat().st_size / images:.1f} bytes an image; the largest manifest {manifest:,} bytes; "
-        f"timings.parquet {times.stat().st_size if times.exists() else 0:,} bytes; study.toml and all else, {taken(study, '*'):,} bytes",
+        f"{images:,} images: corpus.parquet {corpus.stat().st_size / images:.1f} bytes an image; the largest"
+        f" manifest {manifest:,} bytes; timings.parquet {times.stat().st_size if times.exists() else 0:,}"
+        f" bytes; study.toml and all else, {taken(study, '*'):,} bytes",
         flush=True,
     )
     shutil.rmtree(place)
@@ -103,11 +124,15 @@ def warm_up(base: Path, side: int) -> None:
 def near(images: int) -> None:
     """Print what the search for near-duplicates costs among pictures of which none is one."""
     hashes = np.random.default_rng(0).integers(-(2**63), 2**63, images)
-    rows = [Image(f"{k:09d}", "", "main", "pool", "clean", "", 1, 1, "", int(h), "", 0) for k, h in enumerate(hashes)]
+    rows = [
+        Image(f"{k:09d}", "", "main", "pool", "clean", "", 1, 1, "", int(h), "", 0)
+        for k, h in enumerate(hashes)
+    ]
     start = time.process_time()
     grouped(rows)
     print(
-        f"{images:,} images: {(time.process_time() - start) / images * 1e6:.0f} us an image to look for near-duplicates",
+        f"{images:,} images: {(time.process_time() - start) / images * 1e6:.0f} us an image to look for"
+        " near-duplicates",
         flush=True,
     )
 
@@ -117,7 +142,10 @@ def room(sizes: Sequence[int], models: int, side: int, *, files: bool) -> str:
     code = float(np.mean([len(runs.encode(m)) for m in made_study.stacks(models, side)[0]]))
     each = models * (code + 40) + 200 * models * (models - 1) + 150 + (120 * (models + 1) if files else 0)
     need, free = max(sizes) * each, shutil.disk_usage(tempfile.gettempdir()).free
-    words = f"the largest study takes at most {need / 1e9:.2f} GB of {free / 1e9:.1f} GB that are free ({code:.0f} bytes a map)"
+    words = (
+        f"the largest study takes at most {need / 1e9:.2f} GB of {free / 1e9:.1f} GB that are free"
+        f" ({code:.0f} bytes a map)"
+    )
     if need > 0.8 * free:
         sys.exit(f"{words}: too much; give fewer images or --models, or set TMPDIR")
     return words
@@ -129,7 +157,11 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3)
     parser.add_argument("--side", type=int, default=64, help="pixels of a side of every picture")
     parser.add_argument("--stages", default=",".join(STAGES))
-    parser.add_argument("--made", action="store_true", help="put maps into the store by hand: no files, no collect, no predict")
+    parser.add_argument(
+        "--made",
+        action="store_true",
+        help="put maps into the store by hand: no files, no collect, no predict",
+    )
     parser.add_argument("--near", action="store_true")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
@@ -146,7 +178,13 @@ def main() -> None:
         print(f"\n{about}\n\n{HEAD}", flush=True)
         for images in given.sizes:
             simulate(
-                Path(base), images, given.models, given.side, given.stages.split(","), files=not given.made, workers=given.workers
+                Path(base),
+                images,
+                given.models,
+                given.side,
+                given.stages.split(","),
+                files=not given.made,
+                workers=given.workers,
             )
 
 

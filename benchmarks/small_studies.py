@@ -1,10 +1,12 @@
-"""Where workers pay: `compare` and `select` of small studies in this process, in workers from the start, and as the engine decides.
+"""Where workers pay: `compare` and `select` of small studies in this process, in workers from the start, and
+as the engine decides.
 
     python benchmarks/small_studies.py                       # 3 models, shards of 128 images of 256 x 256
     python benchmarks/small_studies.py --models 10 --pays .5 1 1.5 3
 
-Each cell is the median of ``--times`` runs in turns, each a process of its own: seconds on the clock. ``here`` never starts a worker, ``workers`` starts them at
-once, the others start them where more than so many seconds of work are left (`faultscape.engine.processes.PAYS`).
+Each cell is the median of ``--times`` runs in turns, each a process of its own: seconds on the clock.
+``here`` never starts a worker, ``workers`` starts them at once, the others start them where more than so many
+seconds of work are left (`faultscape.engine.processes.PAYS`).
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ getattr(fs, verb)(study, engine="local" if way == "here" else "processes")
 
 def seconds(verb: str, study: Path, way: str) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", _CALL, verb, str(study), way], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-c", _CALL, verb, str(study), way], check=True, stdout=subprocess.DEVNULL
+    )
     return time.perf_counter() - start
 
 
@@ -71,7 +75,9 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
     ways = ["here", "workers", *map(str, given.pays)]
-    print("| verb | images | shards | " + " | ".join(ways) + " |\n" + "|---" * (3 + len(ways)) + "|", flush=True)
+    print(
+        "| verb | images | shards | " + " | ".join(ways) + " |\n" + "|---" * (3 + len(ways)) + "|", flush=True
+    )
     with tempfile.TemporaryDirectory() as base:
         for images in given.sizes:
             study = Path(base, str(images))

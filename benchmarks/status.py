@@ -1,6 +1,8 @@
-"""How long `status` takes: 100,000 images x 10 networks x 98 shards, counted, with one selection of all pairs and classes. Run: python benchmarks/status.py.
+"""How long `status` takes: 100,000 images x 10 networks x 98 shards, counted, with one selection of all pairs
+and classes. Run: python benchmarks/status.py.
 
-Conventions: wall clock of one call in this process, the median of five after one that warms the files; no part of maps or counts is opened, so that tiny ones serve.
+Conventions: wall clock of one call in this process, the median of five after one that warms the files; no
+part of maps or counts is opened, so that tiny ones serve.
 """
 
 from __future__ import annotations
@@ -37,17 +39,30 @@ def study(root: Path) -> None:
     keys = {part_name(n): label_maps.photos_key(settings.size, images) for n, images in each_shard(root)}
     for name in settings.models:
         folder = label_maps.predictions(root, name)
-        write_manifest(folder, {part: replace(held, key=keys[part]) for part, held in read_manifest(folder).items()})
+        write_manifest(
+            folder, {part: replace(held, key=keys[part]) for part, held in read_manifest(folder).items()}
+        )
     entries: dict[str, dict[str, Part]] = {}
     for part in wanted(root, settings, sorted(shard_sizes(root)), []):
         folder = pairs.folder(root, part.name)
-        entries.setdefault(part.name, {})[part.part] = Part(put_part(folder, part.part, pa.table({"id": ["x"]})), 1, part.key)
+        entries.setdefault(part.name, {})[part.part] = Part(
+            put_part(folder, part.part, pa.table({"id": ["x"]})), 1, part.key
+        )
     for name, parts in entries.items():
         write_manifest(pairs.folder(root, name), parts)
     ids = [image.id for _, images in each_shard(root) for image in images]
     cells = list(itertools.product(itertools.permutations(settings.models, 2), settings.class_list.names))
-    rows = [Slot("mad", 1, k, i, j, class_, 1, ids[37 * k % len(ids)], 0.3, 1.0, 100) for k, ((i, j), class_) in enumerate(cells)]
-    define = {"selector": "mad", "concordance": "miou", "per_class": 1, "groups": list(range(12)), "constraints": "class"}
+    rows = [
+        Slot("mad", 1, k, i, j, class_, 1, ids[37 * k % len(ids)], 0.3, 1.0, 100)
+        for k, ((i, j), class_) in enumerate(cells)
+    ]
+    define = {
+        "selector": "mad",
+        "concordance": "miou",
+        "per_class": 1,
+        "groups": list(range(12)),
+        "constraints": "class",
+    }
     models = tuple(settings.models)
     selections.write_selection(root, Slots(models, define, tuple(rows)), corpus_key(root, settings, models))
 
@@ -67,4 +82,6 @@ def seconds() -> float:
 
 
 if __name__ == "__main__":
-    print(f"status of {IMAGES:,} images x {MODELS} networks: {seconds():.2f} s (load {os.getloadavg()[0]:.1f})")
+    print(
+        f"status of {IMAGES:,} images x {MODELS} networks: {seconds():.2f} s (load {os.getloadavg()[0]:.1f})"
+    )

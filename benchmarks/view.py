@@ -1,7 +1,9 @@
-"""How long pages of a study of 100,000 images take: ``python benchmarks/view.py [FOLDER]``; without a folder, one that is removed again.
+"""How long pages of a study of 100,000 images take: ``python benchmarks/view.py [FOLDER]``; without a folder,
+one that is removed again.
 
-Conventions: 10 models, 21 classes, shards of 1024 images; corpus, counts and labels are written as the verbs write them, photos and label maps there are none. A time is the median of five
-answers over HTTP, in milliseconds, once all counts are read; pictures are not counted.
+Conventions: 10 models, 21 classes, shards of 1024 images; corpus, counts and labels are written as the verbs
+write them, photos and label maps there are none. A time is the median of five answers over HTTP, in
+milliseconds, once all counts are read; pictures are not counted.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ ASKED = {
     "disagreement at least .6": "/images?low=0.6",
     "most disagreement first": "/images?sort=-disagreement",
     "agreement of two at most .3, least first": "/images?a=model-2&b=model-7&agree_high=0.3&sort=agreement",
-    "all of these at once": "/images?id=7&set=night&class=class-12&by=some&label=kept&low=0.2&a=model-2&b=model-7&agree_high=0.6&sort=-disagreement",
+    "all of these at once": (
+        "/images?id=7&set=night&class=class-12&by=some&label=kept&low=0.2&a=model-2&b=model-7&agree_high=0.6&sort=-disagreement"
+    ),
     "one image among 100,000": "/image/50000?sort=-disagreement",
     "list of 100,000 ids": "/list.txt",
 }
@@ -65,34 +69,56 @@ def make(root: Path) -> None:
     root.mkdir(parents=True, exist_ok=True)
     write_settings(root, settings)
     images = [
-        Image(f"{'night' if k % 4 == 0 else 'day'}/city-{k % 50}/frame-{k:06d}", f"photos/{k}.jpg", "night" if k % 4 == 0 else "main", "pool", "", "", 1024, 768,
-              f"{k:064x}", k, "", k // SHARD, f"city-{k % 50}")
+        Image(
+            f"{'night' if k % 4 == 0 else 'day'}/city-{k % 50}/frame-{k:06d}",
+            f"photos/{k}.jpg",
+            "night" if k % 4 == 0 else "main",
+            "pool",
+            "",
+            "",
+            1024,
+            768,
+            f"{k:064x}",
+            k,
+            "",
+            k // SHARD,
+            f"city-{k % 50}",
+        )
         for k in range(IMAGES)
-    ]  # fmt: skip
+    ]
     write_corpus(root, images)
     shards = sorted({image.shard for image in images})
     ids = {shard: sorted(image.id for image in images if image.shard == shard) for shard in shards}
     for name in models:
-        write_manifest(label_maps.predictions(root, name), {part_name(s): Part(f"{s:064x}", len(ids[s]), "") for s in shards})
+        write_manifest(
+            label_maps.predictions(root, name),
+            {part_name(s): Part(f"{s:064x}", len(ids[s]), "") for s in shards},
+        )
     codes = {j: [code(rng, j) for _ in range(SHARD)] for j in range(MODELS)}
     made: dict[str, dict[str, Part]] = {name: {} for name in models}
     for part in wanted(root, settings, shards, []):
         held = ids[part.shard]
         mine = codes[int(part.name.rpartition("-")[2])][: len(held)]
-        made[part.name][part.part] = Part(pairs.put_counts(pairs.folder(root, part.name), part, held, mine), len(held), part.key)
+        made[part.name][part.part] = Part(
+            pairs.put_counts(pairs.folder(root, part.name), part, held, mine), len(held), part.key
+        )
     for name, parts in made.items():
         write_manifest(pairs.folder(root, name), parts)
     label = runs.encode(np.zeros((8, 8), np.uint8))
     labels = {}
     for shard in shards[::3]:
         maps = [label_maps.StoredMap(id_, label) for id_ in ids[shard][::2]]
-        labels[part_name(shard)] = Part(label_maps.put_maps(label_maps.truth(root, "labels"), shard, maps), len(maps), "")
+        labels[part_name(shard)] = Part(
+            label_maps.put_maps(label_maps.truth(root, "labels"), shard, maps), len(maps), ""
+        )
     write_manifest(label_maps.truth(root, "labels"), labels)
     Tags(root).add_all((Tag(image.id, "rain", "benchmark") for image in images[::9]), "benchmark")
 
 
 def code(rng: np.random.Generator, before: int) -> bytes:
-    """Return the counts of one image of a model with those named before it: some five classes an image, of which a model moves some pixels."""
+    """Return the counts of one image of a model with those named before it: some five classes an image, of
+    which a model moves some pixels.
+    """
     n = CLASSES + 1
     shown = rng.choice(CLASSES, 5, replace=False)
     totals = np.zeros(n, np.int64)
@@ -115,7 +141,9 @@ def main() -> None:
         library = Library(root)
         opened = time.perf_counter()
         listener = server.bind(port=0)
-        threading.Thread(target=server.serve, args=(make_app([router(library)]), listener), daemon=True).start()
+        threading.Thread(
+            target=server.serve, args=(make_app([router(library)]), listener), daemon=True
+        ).start()
         pages = server.address_of(listener).rstrip("/")
         first = timed(pages, "/")
         while library.now.said.read < IMAGES // 2:
@@ -124,7 +152,8 @@ def main() -> None:
         library.wait()
         assert library.now.said.lacking == 0
         print(
-            f"opened {opened - begun:.2f} s, first answer {first:.0f} ms, a page while counts are read {meanwhile:.0f} ms, all counts {time.perf_counter() - begun:.1f} s"
+            f"opened {opened - begun:.2f} s, first answer {first:.0f} ms, a page while counts are read"
+            f" {meanwhile:.0f} ms, all counts {time.perf_counter() - begun:.1f} s"
         )
         for title, address in ASKED.items():
             print(f"{title:<42} {statistics.median(timed(pages, address) for _ in range(TIMES)):7.0f} ms")

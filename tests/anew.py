@@ -1,4 +1,6 @@
-"""What the graph calls done against what the same lines make of a copy of the study: numbers, plans and pages must be the same."""
+"""What the graph calls done against what the same lines make of a copy of the study: numbers, plans and pages
+must be the same.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def states(study: str) -> dict[tuple[str, str], str]:
 
 def whys(study: str) -> dict[tuple[str, str], tuple[str, ...]]:
     """Why what is stale of a study is stale, by kind and name."""
-    return {(node.artefact, node.name): node.why for node in graph.nodes(Snapshot(Path(study))) if node.state == "stale"}
+    return {
+        (node.artefact, node.name): node.why
+        for node in graph.nodes(Snapshot(Path(study)))
+        if node.state == "stale"
+    }
 
 
 def differing(study: str) -> list[str]:
@@ -52,7 +58,13 @@ def differing(study: str) -> list[str]:
         for kind, name in sorted(done, key=lambda pair: KINDS.index(pair[0])):
             if kind == "standings":
                 held = standings.provenance(snapshot, name) or {}
-                fs.rank(str(fresh), selection=name, truth=held["truth"], engine="local", **held.get("arguments", {}))
+                fs.rank(
+                    str(fresh),
+                    selection=name,
+                    truth=held["truth"],
+                    engine="local",
+                    **held.get("arguments", {}),
+                )
             elif kind == "plan":
                 fs.plan(str(fresh), engine="local", **plan.again(snapshot).options)
             elif kind == "measures":
@@ -88,7 +100,9 @@ def _sets_of(snapshot: Snapshot, name: str) -> list[str]:
 
 def _made(root: Path, sets: list[str]) -> object:
     """What is known of the images of made sets, where they lie aside, and their labels."""
-    rows = {i.id: (i.digest, i.parent, i.condition, i.role, i.group) for i in read_corpus(root) if i.set in sets}
+    rows = {
+        i.id: (i.digest, i.parent, i.condition, i.role, i.group) for i in read_corpus(root) if i.set in sets
+    }
     folders = [labels_folder(root, name) / kind for name in sets for kind in (".", "anomaly")]
     return rows, [label_maps.content_digest(folder) for folder in folders]
 

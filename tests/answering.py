@@ -43,7 +43,9 @@ document.addEventListener("DOMContentLoaded", () => new MutationObserver(async (
   await new Promise(requestAnimationFrame);
   took.push({ at_once, seen, milliseconds: performance.now() - begun });
 }).observe(document.getElementById("work") || document.body, { attributeFilter: ["data-item"] }));
-"""  # from a key to the next item: whether the browser did nothing else between, whether pictures stood at once, and milliseconds until a frame was drawn
+# from a key to the next item: whether the browser did nothing else between, whether pictures stood at once,
+# and milliseconds until a frame was drawn
+"""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class Serving:
 
 @contextmanager
 def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options: Any) -> Iterator[Serving]:
-    """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of `ServeOptions`, without host and port."""
+    """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of
+    `ServeOptions`, without host and port.
+    """
     from faultscape.stages.rank.live import standings_now
     from faultscape.stages.serve.campaign import Campaign
     from faultscape.stages.serve.gate import Gate, server_key
@@ -92,7 +96,11 @@ def running(app: Any, listener: Any) -> Iterator[str]:
 
     from faultscape.web import server
 
-    held = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1))
+    held = uvicorn.Server(
+        uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1
+        )
+    )
     thread = threading.Thread(target=lambda: asyncio.run(held.serve(sockets=[listener])))
     thread.start()
     try:
@@ -126,7 +134,9 @@ def go_on(page: Any) -> None:
 
 
 def others_take_all_but(held: Serving, number: int) -> dict[str, Any]:
-    """Somebody called ben comes before and has the items in hand, but some; returns these by what pages call them."""
+    """Somebody called ben comes before and has the items in hand, but some; returns these by what pages call
+    them.
+    """
     from faultscape.study.answers.annotators import Annotators
 
     ben, _ = Annotators(held.root).invite("ben")

@@ -1,4 +1,6 @@
-"""Prints digests of blended frames: run in processes with other processor features, other orders and without numba."""
+"""Prints digests of blended frames: run in processes with other processor features, other orders and without
+numba.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,21 @@ def base_frame(height: int = 96, width: int = 160) -> np.ndarray:
 
 @functools.cache
 def small_cutouts() -> list[Cutout]:
-    """A drawn object with a soft border, the same with a hard one, and a known object with a place of its own."""
+    """A drawn object with a soft border, the same with a hard one, and a known object with a place of its
+    own.
+    """
     soft = drawn_cutout("cow")
     soft = Cutout(soft.pixels[::4, ::4].copy(), soft.alpha[::4, ::4].copy(), "cow", "cow")
     hard = Cutout(soft.pixels, ((soft.alpha > 127) * 255).astype(np.uint8), "hard cow", "cow")
-    known = Cutout(soft.pixels[:30].copy(), hard.alpha[:30].copy(), "car", "car", use="known", corner=(40, 50), frame=(96, 160))
+    known = Cutout(
+        soft.pixels[:30].copy(),
+        hard.alpha[:30].copy(),
+        "car",
+        "car",
+        use="known",
+        corner=(40, 50),
+        frame=(96, 160),
+    )
     return [soft, hard, known]
 
 
@@ -39,7 +51,9 @@ def digests(keys: list[str]) -> dict[str, str]:
     found = {}
     for key in keys:
         for preset in PRESETS:
-            plan = plan_blend(base.shape[:2], cutouts, preset, seed=1, key=key, objects_per_frame=2, fog_chance=0.5)
+            plan = plan_blend(
+                base.shape[:2], cutouts, preset, seed=1, key=key, objects_per_frame=2, fog_chance=0.5
+            )
             made = blend(base, plan.placed(cutouts), plan, void)
             found[f"{preset} {key}"] = hashlib.blake2b(
                 plan.text().encode() + made.image.tobytes() + made.labels.tobytes(), digest_size=8

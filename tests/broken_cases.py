@@ -1,4 +1,6 @@
-"""Cases that break the law of hostile files, each in its own way, and one that keeps it: they show that the law is looked after."""
+"""Cases that break the law of hostile files, each in its own way, and one that keeps it: they show that the
+law is looked after.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ from typing import Any
 
 
 def start(words: list[str], **options: Any) -> subprocess.Popen[Any]:
-    """Start a program that Ctrl-C reaches, also where the tests run in the background: a shell has them ignore SIGINT then, and children inherit that."""
+    """Start a program that Ctrl-C reaches, also where the tests run in the background: a shell has them
+    ignore SIGINT then, and children inherit that.
+    """
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # a new program begins with the default of a signal that was handled
@@ -22,7 +24,9 @@ def start(words: list[str], **options: Any) -> subprocess.Popen[Any]:
 
 
 def end(program: subprocess.Popen[bytes], seconds: float) -> str:
-    """Return what a program says on standard error until nobody can any more; it leads a session, of which who lives too long is named and killed."""
+    """Return what a program says on standard error until nobody can any more; it leads a session, of which
+    who lives too long is named and killed.
+    """
     try:
         return program.communicate(timeout=seconds)[1].decode()
     except subprocess.TimeoutExpired:

@@ -1,6 +1,8 @@
-"""Compile the kernels that most tests use, before several workers would each compile them for themselves; numba keeps them beside the package.
+"""Compile the kernels that most tests use, before several workers would each compile them for themselves;
+numba keeps them beside the package.
 
-Run as ``compile_kernels.py line`` (a study from images to a ranking), ``scores`` (measuring maps and scores) or ``stress`` (corrupting and blending): they share few kernels.
+Run as ``compile_kernels.py line`` (a study from images to a ranking), ``scores`` (measuring maps and scores)
+or ``stress`` (corrupting and blending): they share few kernels.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from faultscape.stages.given_options import group_options
 
 
 def line(corpus: made.Corpus) -> None:
-    study, network = str(corpus.root / "study"), Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
+    study, network = (
+        str(corpus.root / "study"),
+        Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx",
+    )
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
     fs.predict(study, {"net": str(network)}, engine="local", unmapped="void", keep=["probabilities"])
@@ -32,8 +37,16 @@ def scores(corpus: made.Corpus) -> None:
     for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
         (corpus.root / "sure" / id_).parent.mkdir(parents=True, exist_ok=True)
         np.save(corpus.root / "sure" / f"{id_}.npy", rng.random(truth.shape, np.float32))
-    models, sure = [f"{name}={path}" for name, path in corpus.models.items()], f"model-1={corpus.root / 'sure'}"
-    words = {"classes": str(corpus.classes), "confidence": sure, "doubt": sure, "output": str(corpus.root / "measured")}
+    models, sure = (
+        [f"{name}={path}" for name, path in corpus.models.items()],
+        f"model-1={corpus.root / 'sure'}",
+    )
+    words = {
+        "classes": str(corpus.classes),
+        "confidence": sure,
+        "doubt": sure,
+        "output": str(corpus.root / "measured"),
+    }
     fs.measure(str(corpus.truth), *models, engine="local", resamples=10, **group_options(fs.measure, words))
 
 
@@ -41,10 +54,14 @@ def stress(corpus: made.Corpus) -> None:
     study = str(corpus.root / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.label.import_(study, str(corpus.truth))
-    fs.stress.corrupt(study, preset="hendrycks19", severities="3", engine="local", write=str(corpus.root / "out"))
+    fs.stress.corrupt(
+        study, preset="hendrycks19", severities="3", engine="local", write=str(corpus.root / "out")
+    )
     fs.stress.blend(study, preset="fishyscapes-v2", engine="local", blending=fs.Blending(fog=1.0))
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        {"line": line, "scores": scores, "stress": stress}[sys.argv[1]](made.corpus(Path(folder), images=4, models=2))
+        {"line": line, "scores": scores, "stress": stress}[sys.argv[1]](
+            made.corpus(Path(folder), images=4, models=2)
+        )

@@ -19,7 +19,9 @@ import loopback
 import postgres_server
 from faultscape import engine
 
-hypothesis.settings.register_profile("faultscape", derandomize=True, deadline=None, database=None, print_blob=False)
+hypothesis.settings.register_profile(
+    "faultscape", derandomize=True, deadline=None, database=None, print_blob=False
+)
 hypothesis.settings.load_profile("faultscape")
 
 
@@ -27,23 +29,33 @@ HERE = Path(__file__).parent
 collect_ignore_glob = [
     "prediction/*_networks.py"
 ]  # files of networks hold no tests; the search for examples in them would import torch everywhere
-FIRST = tuple((HERE / "slowest_files.txt").read_text().split())  # else a worker begins one of these when the others have ended
+FIRST = tuple(
+    (HERE / "slowest_files.txt").read_text().split()
+)  # else a worker begins one of these when the others have ended
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: of the laws that kill, wait or run a cluster a core sees little."""
+    """One process more than there are cores: of the laws that kill, wait or run a cluster a core sees
+    little.
+    """
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each worker one thread for torch, and have the kernels compiled once where several workers are to come and none were compiled beside this package."""
+    """Give each worker one thread for torch, and have the kernels compiled once where several workers are to
+    come and none were compiled beside this package.
+    """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of several workers would wait for one another
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
     compiled = Path(faultscape.__file__).parent / "maps" / "kernels" / "__pycache__"
     if several and not [*compiled.glob("*.nbi")]:
-        words = [[sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores", "stress")]
-        at_work = [subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in words]
+        words = [
+            [sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores", "stress")
+        ]
+        at_work = [
+            subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in words
+        ]
         for process in at_work:
             process.wait()  # what fails here will be compiled, or fail, where it is needed
 
@@ -65,7 +77,9 @@ def data() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_core() -> Iterator[None]:
-    """Verbs do their work in this process where nobody says how many workers, as on a machine of one core; who tests engines says how many."""
+    """Verbs do their work in this process where nobody says how many workers, as on a machine of one core;
+    who tests engines says how many.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "cores", lambda: 1)
         patch.setattr(
@@ -88,9 +102,16 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End with the files that took longest, as slowest_files.txt holds them, and with what was skipped and why."""
+    """End with the files that took longest, as slowest_files.txt holds them, and with what was skipped and
+    why.
+    """
     seconds: Counter[str] = Counter()
-    for report in (report for reports in terminalreporter.stats.values() for report in reports if hasattr(report, "duration")):
+    for report in (
+        report
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if hasattr(report, "duration")
+    ):
         seconds[report.nodeid.partition("::")[0].removeprefix("tests/")] += report.duration
     if len(seconds) > len(FIRST):
         terminalreporter.section("slowest files")

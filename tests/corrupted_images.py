@@ -1,4 +1,6 @@
-"""What tests of corruptions share: drawn images, loops without numba, and digests; run as a program it prints the digests of all corruptions."""
+"""What tests of corruptions share: drawn images, loops without numba, and digests; run as a program it prints
+the digests of all corruptions.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ COMPILED = ("noise", "filters", "geometry", "weather", "colour")
 def drawn_image(high: int, wide: int, channels: int = 3, kind: type = np.uint8) -> np.ndarray:
     """A picture of slopes, a bright square and some noise, in whole numbers; (H, W) for one channel."""
     y, x, c = np.ogrid[:high, :wide, :channels]
-    noise = (words_at(1, high * wide * channels) % np.uint64(40)).astype(np.int64).reshape(high, wide, channels)
+    noise = (
+        (words_at(1, high * wide * channels) % np.uint64(40)).astype(np.int64).reshape(high, wide, channels)
+    )
     square = ((y - high // 2) ** 2 < high) & ((x - wide // 3) ** 2 < wide)
     image = (3 * y + (2 + c) * x + 30 * c + 90 * square) % 216 + noise
     image = (image * (257 if kind is np.uint16 else 1)).astype(kind)

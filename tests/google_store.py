@@ -1,6 +1,8 @@
-"""A Google Cloud Storage on this machine: as much of its JSON interface as arrow asks for, objects held in memory.
+"""A Google Cloud Storage on this machine: as much of its JSON interface as arrow asks for, objects held in
+memory.
 
-Conventions: https://cloud.google.com/storage/docs/json_api. An object's name is one part of a path, percent-encoded. No page of a list is the first of several.
+Conventions: https://cloud.google.com/storage/docs/json_api. An object's name is one part of a path,
+percent-encoded. No page of a list is the first of several.
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 
 class GoogleStore:
-    """A server with buckets; ``objects`` are bytes by (bucket, name), ``asked`` the (method, path) of every request."""
+    """A server with buckets; ``objects`` are bytes by (bucket, name), ``asked`` the (method, path) of every
+    request.
+    """
 
     def __init__(self, *buckets: str) -> None:
         self.buckets = set(buckets)
         self.objects: dict[tuple[str, str], bytes] = {}
         self.generations: dict[tuple[str, str], int] = {}
-        self.sessions: dict[str, tuple[str, str, bytes]] = {}  # uploads in pieces: bucket, name, what came so far
+        self.sessions: dict[
+            str, tuple[str, str, bytes]
+        ] = {}  # uploads in pieces: bucket, name, what came so far
         self.asked: list[tuple[str, str]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"store": self}))
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -42,11 +48,20 @@ class GoogleStore:
     def about(self, bucket: str, name: str) -> dict[str, Any]:
         data, generation = self.objects[bucket, name], self.generations[bucket, name]
         return {
-            "kind": "storage#object", "id": f"{bucket}/{name}/{generation}", "bucket": bucket, "name": name, "size": str(len(data)),
-            "generation": str(generation), "metageneration": "1", "contentType": "application/octet-stream", "storageClass": "STANDARD",
-            "etag": base64.b64encode(hashlib.sha256(data).digest()[:6]).decode(), "md5Hash": base64.b64encode(hashlib.md5(data).digest()).decode(),
-            "timeCreated": "2026-01-01T00:00:00Z", "updated": "2026-01-01T00:00:00Z",
-        }  # fmt: skip
+            "kind": "storage#object",
+            "id": f"{bucket}/{name}/{generation}",
+            "bucket": bucket,
+            "name": name,
+            "size": str(len(data)),
+            "generation": str(generation),
+            "metageneration": "1",
+            "contentType": "application/octet-stream",
+            "storageClass": "STANDARD",
+            "etag": base64.b64encode(hashlib.sha256(data).digest()[:6]).decode(),
+            "md5Hash": base64.b64encode(hashlib.md5(data).digest()).decode(),
+            "timeCreated": "2026-01-01T00:00:00Z",
+            "updated": "2026-01-01T00:00:00Z",
+        }
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -60,7 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self, status: int, body: bytes | dict[str, Any] = b"", **headers: str) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), "Content-Type": "application/json", **headers}.items():
+        for name, value in {
+            "Content-Length": str(len(data)),
+            "Content-Type": "application/json",
+            **headers,
+        }.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         if self.command != "HEAD":
@@ -68,7 +87,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def missing(self, what: str) -> None:
         said = "The specified bucket does not exist." if what == "bucket" else f"No such {what}"
-        self.answer(404, {"error": {"code": 404, "message": said, "errors": [{"domain": "global", "reason": "notFound"}]}})
+        self.answer(
+            404,
+            {"error": {"code": 404, "message": said, "errors": [{"domain": "global", "reason": "notFound"}]}},
+        )
 
     def asked(self) -> tuple[str, str, str, dict[str, str], bytes]:
         """Return the kind of path, bucket, object, options and body of the request."""
@@ -79,7 +101,11 @@ class _Handler(BaseHTTPRequestHandler):
         found = re.fullmatch(r"(/upload|/download)?/storage/v1/b/([^/]+)(?:/o(?:/(.+))?)?", url.path)
         if found is None:
             plain = re.fullmatch(r"/([^/]+)/(.+)", url.path)  # reads of the XML interface
-            return ("xml", unquote(plain[1]), unquote(plain[2]), options, data) if plain else ("", "", "", options, data)
+            return (
+                ("xml", unquote(plain[1]), unquote(plain[2]), options, data)
+                if plain
+                else ("", "", "", options, data)
+            )
         kind = (found[1] or "") + ("/o" if "/o" in url.path.partition("/b/")[2] else "")
         return kind, unquote(found[2]), found[3] or "", options, data
 
@@ -88,7 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
         if bucket not in self.store.buckets:
             return self.missing("bucket")
         if kind == "":
-            return self.answer(200, {"kind": "storage#bucket", "id": bucket, "name": bucket, "location": "HERE"})
+            return self.answer(
+                200, {"kind": "storage#bucket", "id": bucket, "name": bucket, "location": "HERE"}
+            )
         if not name:
             return self.answer(200, self.listed(bucket, options))
         name = unquote(name)
@@ -100,14 +128,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def bytes_of(self, bucket: str, name: str) -> None:
         data = self.store.objects[bucket, name]
-        more = {"Content_Type": "application/octet-stream", "x_goog_generation": str(self.store.generations[bucket, name])}
+        more = {
+            "Content_Type": "application/octet-stream",
+            "x_goog_generation": str(self.store.generations[bucket, name]),
+        }
         part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if part is None:
             return self.answer(200, data, **more)
         first, last = int(part[1]), min(int(part[2] or len(data) - 1), len(data) - 1)
         if first > last:
             return self.answer(416)
-        return self.answer(206, data[first : last + 1], Content_Range=f"bytes {first}-{last}/{len(data)}", **more)
+        return self.answer(
+            206, data[first : last + 1], Content_Range=f"bytes {first}-{last}/{len(data)}", **more
+        )
 
     def listed(self, bucket: str, options: dict[str, str]) -> dict[str, Any]:
         prefix, until = options.get("prefix", ""), options.get("delimiter", "")
@@ -133,9 +166,13 @@ class _Handler(BaseHTTPRequestHandler):
             where = f"http://{self.store.address}/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={session}"
             return self.answer(200, Location=where)
         if kind == "/upload/o" and options.get("uploadType") == "multipart":
-            whole = BytesParser().parsebytes(b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n" + data)
+            whole = BytesParser().parsebytes(
+                b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n" + data
+            )
             about, held = (part.get_payload(decode=True) for part in whole.get_payload())  # type: ignore[union-attr, misc]
-            return self.answer(200, self.store.keep(bucket, options.get("name") or json.loads(about)["name"], held))
+            return self.answer(
+                200, self.store.keep(bucket, options.get("name") or json.loads(about)["name"], held)
+            )
         if kind == "/upload/o":
             return self.answer(200, self.store.keep(bucket, options["name"], data))
         if copied := re.fullmatch(r"([^/]+)/rewriteTo/b/([^/]+)/o/([^/]+)", name):

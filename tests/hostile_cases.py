@@ -1,9 +1,11 @@
-"""One catalogue of hostile files: what each writes, how it is read, and what must be said of it. Whoever reads a new format adds its cases here.
+"""One catalogue of hostile files: what each writes, how it is read, and what must be said of it. Whoever
+reads a new format adds its cases here.
 
-Conventions: a case writes into an empty folder of its own and reads what it wrote as a user's line does (`refused_text`,
-`failure`, `refused`); what it returns is what a person is told: one line. tests/laws/test_hostile_files.py runs every case: this
-file, run as a program, is the one process in which they all run, with bounded memory and processor time. A case that dies, or
-does not end, takes the process with it; the rest go on in another.
+Conventions: a case writes into an empty folder of its own and reads what it wrote as a user's line does
+(`refused_text`, `failure`, `refused`); what it returns is what a person is told: one line.
+tests/laws/test_hostile_files.py runs every case: this file, run as a program, is the one process in which
+they all run, with bounded memory and processor time. A case that dies, or does not end, takes the process
+with it; the rest go on in another.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ SECONDS, LEAST = 10, 5  # of the processor that a case may use, and that a part 
 
 @dataclass(frozen=True)
 class Case:
-    """``write`` fills an empty folder, ``read`` reads it and returns what a person is told, in which ``says`` must be found (a regular expression). Of memory and of time it has one ``part``."""
+    """``write`` fills an empty folder, ``read`` reads it and returns what a person is told, in which ``says``
+    must be found (a regular expression). Of memory and of time it has one ``part``.
+    """
 
     name: str
     write: Callable[[Path], object]
@@ -52,7 +56,9 @@ class Told:
 
 
 def smaller(case: Case, part: int, *limits: str) -> Case:
-    """Return a case that is tried with one ``part`` of limits, each MODULE.NAME of the package, and of memory and time with it: what is right of a small file under small limits is right of a large one."""
+    """Return a case that is tried with one ``part`` of limits, each MODULE.NAME of the package, and of memory
+    and time with it: what is right of a small file under small limits is right of a large one.
+    """
     return replace(case, read=partial(_smaller, case.read, part, limits), part=part)
 
 
@@ -131,19 +137,57 @@ def _of_labelme(name: str, document: Any, says: str) -> Case:
 
 
 LABELME = (
-    _of_labelme("a circle of radius 9e6", _shape("circle", [[24, 18], [9e6, 18]]), "shape 0: a circle of radius"),
-    _of_labelme("a shape_type that is a list", _shape(["polygon"], [[0, 0], [1, 1]]), "shape 0: .* has no area"),
-    _of_labelme("a shape_type that is a table", _shape({"polygon": 1}, [[0, 0], [1, 1]]), "shape 0: .* has no area"),
-    _of_labelme("a coordinate of 10**400", _shape("polygon", [[10**400, 0], [1, 1], [2, 2]]), "shape 0: .* finite numbers"),
-    _of_labelme("a coordinate of 5,000 digits", '{"shapes": [{"points": [[1' + "0" * 5000 + ", 0]]}]}", "is no LabelMe file"),
+    _of_labelme(
+        "a circle of radius 9e6", _shape("circle", [[24, 18], [9e6, 18]]), "shape 0: a circle of radius"
+    ),
+    _of_labelme(
+        "a shape_type that is a list", _shape(["polygon"], [[0, 0], [1, 1]]), "shape 0: .* has no area"
+    ),
+    _of_labelme(
+        "a shape_type that is a table", _shape({"polygon": 1}, [[0, 0], [1, 1]]), "shape 0: .* has no area"
+    ),
+    _of_labelme(
+        "a coordinate of 10**400",
+        _shape("polygon", [[10**400, 0], [1, 1], [2, 2]]),
+        "shape 0: .* finite numbers",
+    ),
+    _of_labelme(
+        "a coordinate of 5,000 digits",
+        '{"shapes": [{"points": [[1' + "0" * 5000 + ", 0]]}]}",
+        "is no LabelMe file",
+    ),
     _of_labelme("points that are a number", _shape("polygon", 5), "shape 0: .* 2 or more points"),
-    _of_labelme("a mask that is a table", _shape("mask", [[0, 0], [9, 9]], mask={"a": 1}), "shape 0: its mask is no PNG"),
-    _of_labelme("a label that is a list", {"shapes": [{"label": ["road"]}], "imageWidth": 48, "imageHeight": 36}, "shape 0: has no label"),
-    _of_labelme("a declared height of 13,000", _shape("polygon", [[0, 0], [9, 9]]) | {"imageWidth": 13_000, "imageHeight": 13_000}, "is 13000 x 13000 pixels, its photo 48 x 36"),
-    _of_labelme("200,000 shapes", {"shapes": [0] * 200_000, "imageWidth": 48, "imageHeight": 36}, "200,000 shapes; at most"),
-    _of_labelme("lines that take minutes", {"shapes": _shape("polygon", [[-9e6, 0], [9e6, 0]])["shapes"] * 2000, "imageWidth": 48, "imageHeight": 36}, "its 2,000 shapes would take"),
+    _of_labelme(
+        "a mask that is a table",
+        _shape("mask", [[0, 0], [9, 9]], mask={"a": 1}),
+        "shape 0: its mask is no PNG",
+    ),
+    _of_labelme(
+        "a label that is a list",
+        {"shapes": [{"label": ["road"]}], "imageWidth": 48, "imageHeight": 36},
+        "shape 0: has no label",
+    ),
+    _of_labelme(
+        "a declared height of 13,000",
+        _shape("polygon", [[0, 0], [9, 9]]) | {"imageWidth": 13_000, "imageHeight": 13_000},
+        "is 13000 x 13000 pixels, its photo 48 x 36",
+    ),
+    _of_labelme(
+        "200,000 shapes",
+        {"shapes": [0] * 200_000, "imageWidth": 48, "imageHeight": 36},
+        "200,000 shapes; at most",
+    ),
+    _of_labelme(
+        "lines that take minutes",
+        {
+            "shapes": _shape("polygon", [[-9e6, 0], [9e6, 0]])["shapes"] * 2000,
+            "imageWidth": 48,
+            "imageHeight": 36,
+        },
+        "its 2,000 shapes would take",
+    ),
     _of_labelme("lists within lists", '{"shapes": ' + "[" * 100_000, "is no LabelMe file"),
-)  # fmt: skip
+)
 
 # Images that Pillow opens
 
@@ -166,11 +210,33 @@ def _of_image(name: str, write: Callable[[Path], object], says: str) -> Case:
 
 
 IMAGES = (
-    _of_image("PostScript called a PNG", lambda folder: (folder / "image.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nquit\n"), "EPS is a drawing"),
-    _of_image("floats that are not finite", partial(_tiff, [[0.5, float("nan")]]), "TIFF is damaged, or its pixels have 64 bits"),
-    _of_image("a TIFF that is its first bytes", lambda folder: (folder / "image.tif").write_bytes(b"II*\0\xff\xff\xff\xff"), "this TIFF is damaged"),
-    _of_image("a TIFF of 4e9 x 4e9 pixels", lambda folder: (folder / "image.tif").write_bytes(b"II*\0\x08\0\0\0\x02\0" + b"".join(tag.to_bytes(2, "little") + b"\4\0\1\0\0\0\xff\xff\xff\xff" for tag in (256, 257)) + bytes(4)), "pixels are more than|this TIFF is damaged"),
-)  # fmt: skip
+    _of_image(
+        "PostScript called a PNG",
+        lambda folder: (folder / "image.png").write_bytes(
+            b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nquit\n"
+        ),
+        "EPS is a drawing",
+    ),
+    _of_image(
+        "floats that are not finite",
+        partial(_tiff, [[0.5, float("nan")]]),
+        "TIFF is damaged, or its pixels have 64 bits",
+    ),
+    _of_image(
+        "a TIFF that is its first bytes",
+        lambda folder: (folder / "image.tif").write_bytes(b"II*\0\xff\xff\xff\xff"),
+        "this TIFF is damaged",
+    ),
+    _of_image(
+        "a TIFF of 4e9 x 4e9 pixels",
+        lambda folder: (folder / "image.tif").write_bytes(
+            b"II*\0\x08\0\0\0\x02\0"
+            + b"".join(tag.to_bytes(2, "little") + b"\4\0\1\0\0\0\xff\xff\xff\xff" for tag in (256, 257))
+            + bytes(4)
+        ),
+        "pixels are more than|this TIFF is damaged",
+    ),
+)
 
 # Networks: each is the smallest ONNX file with one thing wrong, shown to a study of images of 48 x 36
 
@@ -178,9 +244,17 @@ Nodes = list[Any]
 
 
 def _network(
-    nodes: Nodes, folder: Path, *, shape: Any = ("n", 3, "h", "w"), output: Any = None, weights: Any = (), said: Any = None
+    nodes: Nodes,
+    folder: Path,
+    *,
+    shape: Any = ("n", 3, "h", "w"),
+    output: Any = None,
+    weights: Any = (),
+    said: Any = None,
 ) -> None:
-    """Write a network from ``five``, an image's channels and two of them again, to ``out`` beside a study of five classes."""
+    """Write a network from ``five``, an image's channels and two of them again, to ``out`` beside a study of
+    five classes.
+    """
     import onnx
     from onnx import TensorProto, helper
 
@@ -188,7 +262,13 @@ def _network(
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)
     nodes = [_node("Gather", ["image", "twice"], ["five"], axis=1), *nodes]
     outputs = [output or helper.make_tensor_value_info("out", TensorProto.FLOAT, None)]
-    model = helper.make_model(helper.make_graph(nodes, "g", [image], outputs, [*weights, _constant("twice", [0, 1, 2, 0, 1], "int64")]), opset_imports=[helper.make_opsetid("", 17)], ir_version=9)  # fmt: skip
+    model = helper.make_model(
+        helper.make_graph(
+            nodes, "g", [image], outputs, [*weights, _constant("twice", [0, 1, 2, 0, 1], "int64")]
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=9,
+    )
     for key, value in (said or {}).items():
         model.metadata_props.add(key=f"faultscape.{key}", value=value)
     onnx.save(model, folder / "net.onnx")
@@ -228,13 +308,22 @@ def _plain(folder: Path, **more: Any) -> None:
 
 
 def _with_weights(named: int, size: int, folder: Path) -> None:
-    """A network of five classes whose 15 weights lie in a file beside it, of which it names so many bytes and which has so many, nearly none of them on the disk."""
+    """A network of five classes whose 15 weights lie in a file beside it, of which it names so many bytes and
+    which has so many, nearly none of them on the disk.
+    """
     from onnx import TensorProto, helper
 
-    numbers = TensorProto(name="weights", data_type=TensorProto.FLOAT, dims=[5, 3, 1, 1], data_location=TensorProto.EXTERNAL)
+    numbers = TensorProto(
+        name="weights", data_type=TensorProto.FLOAT, dims=[5, 3, 1, 1], data_location=TensorProto.EXTERNAL
+    )
     for key, value in (("location", "net.bin"), ("offset", "0"), ("length", str(named))):
         numbers.external_data.add(key=key, value=value)
-    _network([_node("Conv", ["image", "weights"], ["out"])], folder, output=helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 5, "h", "w"]), weights=[numbers])  # fmt: skip
+    _network(
+        [_node("Conv", ["image", "weights"], ["out"])],
+        folder,
+        output=helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 5, "h", "w"]),
+        weights=[numbers],
+    )
     with (folder / "net.bin").open("wb") as file:
         file.truncate(size)
 
@@ -243,24 +332,53 @@ def _endless(folder: Path) -> None:
     """A loop of 10**15 turns."""
     from onnx import TensorProto, helper
 
-    turn, go_on, before, after = (helper.make_tensor_value_info(n, k, s) for n, k, s in (("turn", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("before", TensorProto.FLOAT, None), ("after", TensorProto.FLOAT, None)))  # fmt: skip
+    turn, go_on, before, after = (
+        helper.make_tensor_value_info(n, k, s)
+        for n, k, s in (
+            ("turn", TensorProto.INT64, []),
+            ("go", TensorProto.BOOL, []),
+            ("before", TensorProto.FLOAT, None),
+            ("after", TensorProto.FLOAT, None),
+        )
+    )
     went_on = helper.make_tensor_value_info("went", TensorProto.BOOL, [])
-    body = helper.make_graph([_node("Identity", ["go"], ["went"]), _node("Neg", ["before"], ["after"])], "body", [turn, go_on, before], [went_on, after])  # fmt: skip
+    body = helper.make_graph(
+        [_node("Identity", ["go"], ["went"]), _node("Neg", ["before"], ["after"])],
+        "body",
+        [turn, go_on, before],
+        [went_on, after],
+    )
     nodes = [_node("Loop", ["turns", "yes", "five"], ["out"], body=body)]
     _network(nodes, folder, weights=[_constant("turns", 10**15, "int64"), _constant("yes", 1, "bool")])
 
 
 def _long(folder: Path, *, known: bool) -> None:
-    """One product of seconds, which nothing interrupts: before the first image where its numbers are ``known``, and at each where they come from the image."""
+    """One product of seconds, which nothing interrupts: before the first image where its numbers are
+    ``known``, and at each where they come from the image.
+    """
     size = [_constant("much", [3500, 3500], "int64")]
     one = _node("ConstantOfShape", ["much"], ["a"]) if known else _node("Expand", ["mean", "much"], ["a"])
     mean = [] if known else [_node("ReduceMean", ["five"], ["mean"], keepdims=0)]
-    _network([*mean, one, _node("MatMul", ["a", "a"], ["b"]), _node("ReduceSum", ["b"], ["sum"], keepdims=0), _node("Add", ["five", "sum"], ["out"])], folder, weights=size)  # fmt: skip
+    _network(
+        [
+            *mean,
+            one,
+            _node("MatMul", ["a", "a"], ["b"]),
+            _node("ReduceSum", ["b"], ["sum"], keepdims=0),
+            _node("Add", ["five", "sum"], ["out"]),
+        ],
+        folder,
+        weights=size,
+    )
 
 
 def _huge(folder: Path) -> None:
     """16 TB of zeros in the middle."""
-    nodes = [_node("ConstantOfShape", ["much"], ["zeros"]), _node("ReduceSum", ["zeros"], ["sum"], keepdims=0), _node("Add", ["five", "sum"], ["out"])]  # fmt: skip
+    nodes = [
+        _node("ConstantOfShape", ["much"], ["zeros"]),
+        _node("ReduceSum", ["zeros"], ["sum"], keepdims=0),
+        _node("Add", ["five", "sum"], ["out"]),
+    ]
     _network(nodes, folder, weights=[_constant("much", [1 << 42], "int64")])
 
 
@@ -280,7 +398,9 @@ def _predicted(folder: Path) -> str:
 def _predicted_well(folder: Path) -> str:
     import faultscape as fs
 
-    return repr(fs.predict(str(folder / "study"), {"net": str(folder / "net.onnx")}, engine="local")).splitlines()[1]
+    return repr(
+        fs.predict(str(folder / "study"), {"net": str(folder / "net.onnx")}, engine="local")
+    ).splitlines()[1]
 
 
 def _of_network(name: str, write: Callable[[Path], object], says: str) -> Case:
@@ -288,25 +408,97 @@ def _of_network(name: str, write: Callable[[Path], object], says: str) -> Case:
 
 
 NETWORKS = (
-    _of_network("200 GB of sparse weights", partial(_with_weights, 200 * 10**9, 200 * 10**9), r"its weights take 200\.0 GB, and this machine has"),
-    Case("network: 200 GB behind its weights", partial(_with_weights, 60, 200 * 10**9), _predicted_well, r"^  net +4 maps$"),
-    _of_network("weights shorter than named", partial(_with_weights, 60, 40), r"its weights 'net\.bin' have 40 bytes, and it names 60"),
-    _of_network("an ONNX file of 3 GB", _three_gigabytes, r"has 3,221,225,472 bytes; an ONNX file has at most"),
-    _of_network("a scalar", partial(_of_one_node, "ReduceMean", keepdims=0), r"its output 'out' is float32 of shape \(\); expected numbers whose first axis is the 1 image"),
-    _of_network("one answer an image", partial(_of_one_node, "GlobalAveragePool"), r"gives one answer for a whole image of 48 x 36, as a classifier does"),
-    _of_network("an answer of two axes", lambda folder: _network([_node("GlobalAveragePool", ["five"], ["a"]), _node("Flatten", ["a"], ["out"])], folder), r"gives each image an array of shape \(5,\)"),
-    _of_network("a label an image", lambda folder: _network([_node("ArgMax", ["five"], ["a"], axis=1), _node("ReduceMax", ["a"], ["out"], axes=[1, 2, 3], keepdims=0)], folder, output=_info("INT64")), r"gives each image an array of shape \(\)"),
-    _of_network("words", lambda folder: _network([_node("Cast", ["five"], ["out"], to=8)], folder, output=_info("STRING")), "its output 'out' is object of shape"),
-    _of_network("a list", lambda folder: _network([_node("SequenceConstruct", ["five"], ["out"])], folder, output=_sequence()), "its output 'out' is a list"),
-    _of_network("no image", lambda folder: _network([_node("Identity", ["five"], ["a"]), _node("Slice", ["a", "first", "last"], ["out"])], folder, weights=[_constant("first", [0], "int64"), _constant("last", [0], "int64")]), r"of shape \(0, 5, 36, 48\); expected"),
-    _of_network("an image of 10**6 x 10**6", partial(_plain, shape=[1, 3, 10**6, 10**6]), "cannot be brought to 1000000 x 1000000 pixels|fit into memory"),
-    _of_network("a mean of lists within lists", partial(_plain, said={"mean": "[" * 100_000}), "its metadata faultscape.mean is no JSON"),
-    _of_network("classes that are a number", partial(_plain, said={"classes": "5"}), "its metadata faultscape.classes"),
-    _of_network("hours of folding before the first image", partial(_long, known=True), r"has not opened it within 0 s"),
-    _of_network("one product that nothing interrupts", partial(_long, known=False), r"gave no answer within 0 s an image"),
+    _of_network(
+        "200 GB of sparse weights",
+        partial(_with_weights, 200 * 10**9, 200 * 10**9),
+        r"its weights take 200\.0 GB, and this machine has",
+    ),
+    Case(
+        "network: 200 GB behind its weights",
+        partial(_with_weights, 60, 200 * 10**9),
+        _predicted_well,
+        r"^  net +4 maps$",
+    ),
+    _of_network(
+        "weights shorter than named",
+        partial(_with_weights, 60, 40),
+        r"its weights 'net\.bin' have 40 bytes, and it names 60",
+    ),
+    _of_network(
+        "an ONNX file of 3 GB", _three_gigabytes, r"has 3,221,225,472 bytes; an ONNX file has at most"
+    ),
+    _of_network(
+        "a scalar",
+        partial(_of_one_node, "ReduceMean", keepdims=0),
+        r"its output 'out' is float32 of shape \(\); expected numbers whose first axis is the 1 image",
+    ),
+    _of_network(
+        "one answer an image",
+        partial(_of_one_node, "GlobalAveragePool"),
+        r"gives one answer for a whole image of 48 x 36, as a classifier does",
+    ),
+    _of_network(
+        "an answer of two axes",
+        lambda folder: _network(
+            [_node("GlobalAveragePool", ["five"], ["a"]), _node("Flatten", ["a"], ["out"])], folder
+        ),
+        r"gives each image an array of shape \(5,\)",
+    ),
+    _of_network(
+        "a label an image",
+        lambda folder: _network(
+            [
+                _node("ArgMax", ["five"], ["a"], axis=1),
+                _node("ReduceMax", ["a"], ["out"], axes=[1, 2, 3], keepdims=0),
+            ],
+            folder,
+            output=_info("INT64"),
+        ),
+        r"gives each image an array of shape \(\)",
+    ),
+    _of_network(
+        "words",
+        lambda folder: _network([_node("Cast", ["five"], ["out"], to=8)], folder, output=_info("STRING")),
+        "its output 'out' is object of shape",
+    ),
+    _of_network(
+        "a list",
+        lambda folder: _network([_node("SequenceConstruct", ["five"], ["out"])], folder, output=_sequence()),
+        "its output 'out' is a list",
+    ),
+    _of_network(
+        "no image",
+        lambda folder: _network(
+            [_node("Identity", ["five"], ["a"]), _node("Slice", ["a", "first", "last"], ["out"])],
+            folder,
+            weights=[_constant("first", [0], "int64"), _constant("last", [0], "int64")],
+        ),
+        r"of shape \(0, 5, 36, 48\); expected",
+    ),
+    _of_network(
+        "an image of 10**6 x 10**6",
+        partial(_plain, shape=[1, 3, 10**6, 10**6]),
+        "cannot be brought to 1000000 x 1000000 pixels|fit into memory",
+    ),
+    _of_network(
+        "a mean of lists within lists",
+        partial(_plain, said={"mean": "[" * 100_000}),
+        "its metadata faultscape.mean is no JSON",
+    ),
+    _of_network(
+        "classes that are a number", partial(_plain, said={"classes": "5"}), "its metadata faultscape.classes"
+    ),
+    _of_network(
+        "hours of folding before the first image", partial(_long, known=True), r"has not opened it within 0 s"
+    ),
+    _of_network(
+        "one product that nothing interrupts",
+        partial(_long, known=False),
+        r"gave no answer within 0 s an image",
+    ),
     _of_network("a loop of 10**15 turns", _endless, r"gave no answer within 0 s an image"),
     _of_network("16 TB of zeros", _huge, "memory|allocate|size overflow|failed"),
-)  # fmt: skip
+)
 
 
 # Names: what files are called, in folders and in tables that a spreadsheet opens
@@ -352,12 +544,32 @@ def _discarded_too(folder: Path) -> None:
 
 
 NAMES = (
-    Case("names: images in folders with a dot", partial(_named, [".a/b.png", ".a/.c/d.png"]), lambda folder: _collected_names(folder)[0], r"2 images lie in folders whose names begin with a dot, left out; .*the first: .*/\.a/b\.png$"),
-    Case("names: nothing but dots", partial(_named, ["..png", ".jpg"]), lambda folder: _collected_names(folder)[0], r"2 files have no name before the ending and are left out; rename them; the first: .*/\.\.png$"),
-    Case("names: what clears a terminal", partial(_named, ["\x1b[2J\x9b2J\u202e.png"]), _shown, r"^\\x1b\[2J\\x9b2J\\u202e "),
+    Case(
+        "names: images in folders with a dot",
+        partial(_named, [".a/b.png", ".a/.c/d.png"]),
+        lambda folder: _collected_names(folder)[0],
+        r"2 images lie in folders whose names begin with a dot, left out; .*the first: .*/\.a/b\.png$",
+    ),
+    Case(
+        "names: nothing but dots",
+        partial(_named, ["..png", ".jpg"]),
+        lambda folder: _collected_names(folder)[0],
+        r"2 files have no name before the ending and are left out; rename them; the first: .*/\.\.png$",
+    ),
+    Case(
+        "names: what clears a terminal",
+        partial(_named, ["\x1b[2J\x9b2J\u202e.png"]),
+        _shown,
+        r"^\\x1b\[2J\\x9b2J\\u202e ",
+    ),
     Case("names: a formula", partial(_named, ["x.png "]), _failure_line, "^collect,main,'=photos/x.png,"),
-    Case("names: a label and a discard", _discarded_too, lambda folder: told("label", "import", folder / "study", folder / "masks")[0], r"^1 image has a label and a discard: the discard counts, .*part1/photo 001$"),
-)  # fmt: skip
+    Case(
+        "names: a label and a discard",
+        _discarded_too,
+        lambda folder: told("label", "import", folder / "study", folder / "masks")[0],
+        r"^1 image has a label and a discard: the discard counts, .*part1/photo 001$",
+    ),
+)
 
 
 # Studies: one file of a whole study is damaged, and a verb reads it
@@ -394,26 +606,125 @@ def _of_study(name: str, write: Callable[[Path], object], verb: str, says: str) 
 
 
 STUDIES = (
-    _of_study("a manifest of lists within lists", partial(_damaged, "predictions/model-0/manifest.json", DEEP), "compare --engine local", r"model-0/manifest\.json is damaged; .*"),
-    _of_study("a manifest that is a list", partial(_damaged, "predictions/model-0/manifest.json", "[]"), "select --engine local --as new", r"model-0/manifest\.json is damaged; .*"),
-    _of_study("a sha256 that is no text", partial(_edited, "predictions/model-0/manifest.json", r'"sha256": "\w+"', '"sha256": 5'), "compare --engine local", r"model-0/manifest\.json is damaged; .*"),
-    _of_study("a selection of lists within lists", partial(_damaged, "selection.json", DEEP), "status", r"selection\.json is damaged: its lists lie too deep"),
-    _of_study("a selection without models", partial(_edited, "selection.json", r'"models": \[[^]]*\]', '"models": 5'), "status", r"selection\.json is damaged: models, definition or drawn_from"),
-    _of_study("a change that is a list", partial(_damaged, ".change.json", "[]"), "select --engine local", r"\.change\.json is damaged \(expected an object, \{\.\.\.\}; got \[\]\); put it back"),
-    _of_study("a change of lists within lists", partial(_damaged, ".change.json", DEEP), "select --engine local", r"\.change\.json is damaged \(its lists lie too deep"),
-    _of_study("a change without its line", partial(_damaged, ".change.json", '{"done": false}'), "select --engine local", r"\.change\.json is damaged \(line is None\)"),
-    _of_study("a class id of -1", partial(_edited, "study.toml", r"ids = \[0", "ids = [-1"), "status", r"study\.toml: classes\.ids\.0: .*greater than or equal to 0"),
-    _of_study("a class id of 70000", partial(_edited, "study.toml", r"ids = \[0", "ids = [70000"), "status", r"study\.toml: classes\.ids\.0: .*less than or equal to 65535"),
-    _of_study("settings of lists within lists", partial(_damaged, "study.toml", "a = " + DEEP), "status", r"study\.toml is not TOML"),
-    _of_study("a null id", partial(_corpus_column, "id", [None, "b", "c", "d"]), "status", r"corpus\.parquet is damaged \(its column id has 1 rows without a value\); delete it"),
-    _of_study("ids that are numbers", partial(_corpus_column, "id", [1, 2, 3, 4]), "select --engine local --as new", r"corpus\.parquet is damaged \(its column id holds int64\)"),
-    _of_study("no widths", partial(_corpus_column, "width", None), "compare --engine local", r"corpus\.parquet is damaged \(it has no column width\)"),
-    _of_study("a shard of words", partial(_corpus_column, "shard", ["a"] * 4), "status", r"corpus\.parquet is damaged \(its column shard holds string\)"),
-    _of_study("a width of -1", partial(_corpus_column, "width", [-1] * 4), "report", r"corpus\.parquet is damaged \(its column width holds -1\)"),
-    _of_study("a ranking without an order", partial(_damaged, "standings.json", '{"models": [], "labels": {}, "matrices": {}, "rankings": {"mean": {}}, "definitions": {}}'), "report", r"these are no standings: ranking 'mean' is damaged; make them anew"),
-    _of_study("standings of lists within lists", partial(_damaged, "standings.json", DEEP), "report", r"standings\.json is damaged \(.*make it anew with `faultscape rank"),
-    _of_study("a corpus that is none", partial(_damaged, "corpus.parquet", "PAR1"), "status", r"corpus\.parquet is damaged \("),
-)  # fmt: skip
+    _of_study(
+        "a manifest of lists within lists",
+        partial(_damaged, "predictions/model-0/manifest.json", DEEP),
+        "compare --engine local",
+        r"model-0/manifest\.json is damaged; .*",
+    ),
+    _of_study(
+        "a manifest that is a list",
+        partial(_damaged, "predictions/model-0/manifest.json", "[]"),
+        "select --engine local --as new",
+        r"model-0/manifest\.json is damaged; .*",
+    ),
+    _of_study(
+        "a sha256 that is no text",
+        partial(_edited, "predictions/model-0/manifest.json", r'"sha256": "\w+"', '"sha256": 5'),
+        "compare --engine local",
+        r"model-0/manifest\.json is damaged; .*",
+    ),
+    _of_study(
+        "a selection of lists within lists",
+        partial(_damaged, "selection.json", DEEP),
+        "status",
+        r"selection\.json is damaged: its lists lie too deep",
+    ),
+    _of_study(
+        "a selection without models",
+        partial(_edited, "selection.json", r'"models": \[[^]]*\]', '"models": 5'),
+        "status",
+        r"selection\.json is damaged: models, definition or drawn_from",
+    ),
+    _of_study(
+        "a change that is a list",
+        partial(_damaged, ".change.json", "[]"),
+        "select --engine local",
+        r"\.change\.json is damaged \(expected an object, \{\.\.\.\}; got \[\]\); put it back",
+    ),
+    _of_study(
+        "a change of lists within lists",
+        partial(_damaged, ".change.json", DEEP),
+        "select --engine local",
+        r"\.change\.json is damaged \(its lists lie too deep",
+    ),
+    _of_study(
+        "a change without its line",
+        partial(_damaged, ".change.json", '{"done": false}'),
+        "select --engine local",
+        r"\.change\.json is damaged \(line is None\)",
+    ),
+    _of_study(
+        "a class id of -1",
+        partial(_edited, "study.toml", r"ids = \[0", "ids = [-1"),
+        "status",
+        r"study\.toml: classes\.ids\.0: .*greater than or equal to 0",
+    ),
+    _of_study(
+        "a class id of 70000",
+        partial(_edited, "study.toml", r"ids = \[0", "ids = [70000"),
+        "status",
+        r"study\.toml: classes\.ids\.0: .*less than or equal to 65535",
+    ),
+    _of_study(
+        "settings of lists within lists",
+        partial(_damaged, "study.toml", "a = " + DEEP),
+        "status",
+        r"study\.toml is not TOML",
+    ),
+    _of_study(
+        "a null id",
+        partial(_corpus_column, "id", [None, "b", "c", "d"]),
+        "status",
+        r"corpus\.parquet is damaged \(its column id has 1 rows without a value\); delete it",
+    ),
+    _of_study(
+        "ids that are numbers",
+        partial(_corpus_column, "id", [1, 2, 3, 4]),
+        "select --engine local --as new",
+        r"corpus\.parquet is damaged \(its column id holds int64\)",
+    ),
+    _of_study(
+        "no widths",
+        partial(_corpus_column, "width", None),
+        "compare --engine local",
+        r"corpus\.parquet is damaged \(it has no column width\)",
+    ),
+    _of_study(
+        "a shard of words",
+        partial(_corpus_column, "shard", ["a"] * 4),
+        "status",
+        r"corpus\.parquet is damaged \(its column shard holds string\)",
+    ),
+    _of_study(
+        "a width of -1",
+        partial(_corpus_column, "width", [-1] * 4),
+        "report",
+        r"corpus\.parquet is damaged \(its column width holds -1\)",
+    ),
+    _of_study(
+        "a ranking without an order",
+        partial(
+            _damaged,
+            "standings.json",
+            '{"models": [], "labels": {}, "matrices": {}, "rankings": {"mean": {}}, "definitions": {}}',
+        ),
+        "report",
+        r"these are no standings: ranking 'mean' is damaged; make them anew",
+    ),
+    _of_study(
+        "standings of lists within lists",
+        partial(_damaged, "standings.json", DEEP),
+        "report",
+        r"standings\.json is damaged \(.*make it anew with `faultscape rank",
+    ),
+    _of_study(
+        "a corpus that is none",
+        partial(_damaged, "corpus.parquet", "PAR1"),
+        "status",
+        r"corpus\.parquet is damaged \(",
+    ),
+)
 
 
 # cut-outs: folders of them, and the file in which a study keeps one
@@ -441,7 +752,14 @@ def _read_kept(folder: Path) -> str:
     return str(told.value)
 
 
-def _png(mode: str, size: tuple[int, int], *, says: tuple[int, int] | None = None, text: str = "", values: Any = None) -> bytes:
+def _png(
+    mode: str,
+    size: tuple[int, int],
+    *,
+    says: tuple[int, int] | None = None,
+    text: str = "",
+    values: Any = None,
+) -> bytes:
     """A PNG, whose header may say another size than it has."""
     import io
     import zlib
@@ -465,7 +783,7 @@ def _png(mode: str, size: tuple[int, int], *, says: tuple[int, int] | None = Non
 def _coco(segmentation: str, **changed: str) -> dict[str, Callable[[], bytes]]:
     parts = {
         "images": '[{"id": 1, "file_name": "a.png", "width": 64, "height": 64}]',
-        "annotations": '[{"image_id": 1, "category_id": 1, "segmentation": %s}]' % segmentation,  # noqa: UP031
+        "annotations": ('[{"image_id": 1, "category_id": 1, "segmentation": %s}]' % segmentation),  # noqa: UP031
         "categories": '[{"id": 1, "name": "dog"}]',
     } | changed
     text = "{%s}" % ", ".join(f'"{name}": {value}' for name, value in parts.items())  # noqa: UP031
@@ -488,46 +806,124 @@ def _numbers(side: int) -> bytes:
 def _torn() -> bytes:
     import numpy as np
 
-    return _png("RGBA", (64, 64), values=np.random.default_rng(0).integers(0, 256, (64, 64, 4), np.uint8))[:900]
+    return _png("RGBA", (64, 64), values=np.random.default_rng(0).integers(0, 256, (64, 64, 4), np.uint8))[
+        :900
+    ]
 
 
 def _of_objects(name: str, files: dict[str, Callable[[], bytes]], says: str, smallest: int = 400) -> Case:
-    return Case(f"objects: {name}", partial(_folder_of_objects, files), partial(_read_objects, smallest=smallest), says)
+    return Case(
+        f"objects: {name}",
+        partial(_folder_of_objects, files),
+        partial(_read_objects, smallest=smallest),
+        says,
+    )
 
 
 OBJECTS = (
-    _of_objects("an image of 10^10 pixels", {"a.png": partial(_png, "RGBA", (4, 4), says=(100_000, 100_000))}, r"a\.png: its pixels are more than|are more than the"),
+    _of_objects(
+        "an image of 10^10 pixels",
+        {"a.png": partial(_png, "RGBA", (4, 4), says=(100_000, 100_000))},
+        r"a\.png: its pixels are more than|are more than the",
+    ),
     _of_objects("an image that ends early", {"a.png": _torn}, r"a\.png: .*([Tt]runcated|broken)"),
     _of_objects("lists within lists", _coco("[]", more=DEEP), r"instances\.json: is no COCO file"),
-    _of_objects("twelve million lists", _coco("[]", more="[" + "[]," * 12_000_000 + "[]]"), r"instances\.json: holds some 12,000,0.. values"),
-    _of_objects("a hundred million numbers", _coco("[]", more="[" + "1," * 100_000_001 + "1]"), r"instances\.json: holds some 100,000,0.. values"),
-    _of_objects("run lengths of more pixels than the image has", _coco('{"size": [64, 64], "counts": [0, 178956970, 178956970]}'), "its run lengths cover 357,913,940 pixels"),
-    _of_objects("run lengths of a size of their own", _coco('{"size": [400000, 400000], "counts": [160000000000]}'), r"are of the size \[400000, 400000\]"),
-    _of_objects("a text of run lengths without end", _coco('{"size": [64, 64], "counts": "%s"}' % ("o" * 10_000_000)), "damaged: the text is none"),
-    _of_objects("an image of 10^12 pixels that only the text knows", _coco("[]", images='[{"id": 1, "file_name": "a.png", "width": 1000000, "height": 1000000}]'), "is 64 x 64 pixels, in its annotations 1000000 x 1000000"),
-    _of_objects("a polygon of a million edges", _coco("[[" + "0,0,9,64," * 500_000 + "0,64]]"), "would take too long"),
-    _of_objects("a polygon of numbers that are none", _coco("[[NaN, 0, 1, 1, 2, Infinity]]"), "finite numbers"),
-    _of_objects("65,535 instances", {"images/a.png": partial(_png, "RGB", (256, 256)), "instances/a.png": partial(_numbers, 256)}, "holds 65,535 values; at most 1,000"),
-    _of_objects("250,000 regions", {"JPEGImages/a.png": partial(_png, "RGB", (1000, 1000)), "SegmentationClass/a.png": partial(_checks, 1000)}, "regions of aeroplane; at most 1,000", smallest=1),
-    Case("kept cut-out: a text that unpacks to 64 MB", lambda folder: (folder / "kept.png").write_bytes(_png("RGBA", (4, 4), text=" " * (64 << 20))), _read_kept, r"kept\.png: .*too large"),
-    Case("kept cut-out: 10^10 pixels", lambda folder: (folder / "kept.png").write_bytes(_png("RGBA", (4, 4), says=(100_000, 100_000))), _read_kept, r"kept\.png: .*more than"),
-)  # fmt: skip
+    _of_objects(
+        "twelve million lists",
+        _coco("[]", more="[" + "[]," * 12_000_000 + "[]]"),
+        r"instances\.json: holds some 12,000,0.. values",
+    ),
+    _of_objects(
+        "a hundred million numbers",
+        _coco("[]", more="[" + "1," * 100_000_001 + "1]"),
+        r"instances\.json: holds some 100,000,0.. values",
+    ),
+    _of_objects(
+        "run lengths of more pixels than the image has",
+        _coco('{"size": [64, 64], "counts": [0, 178956970, 178956970]}'),
+        "its run lengths cover 357,913,940 pixels",
+    ),
+    _of_objects(
+        "run lengths of a size of their own",
+        _coco('{"size": [400000, 400000], "counts": [160000000000]}'),
+        r"are of the size \[400000, 400000\]",
+    ),
+    _of_objects(
+        "a text of run lengths without end",
+        _coco('{"size": [64, 64], "counts": "%s"}' % ("o" * 10_000_000)),
+        "damaged: the text is none",
+    ),
+    _of_objects(
+        "an image of 10^12 pixels that only the text knows",
+        _coco("[]", images='[{"id": 1, "file_name": "a.png", "width": 1000000, "height": 1000000}]'),
+        "is 64 x 64 pixels, in its annotations 1000000 x 1000000",
+    ),
+    _of_objects(
+        "a polygon of a million edges", _coco("[[" + "0,0,9,64," * 500_000 + "0,64]]"), "would take too long"
+    ),
+    _of_objects(
+        "a polygon of numbers that are none", _coco("[[NaN, 0, 1, 1, 2, Infinity]]"), "finite numbers"
+    ),
+    _of_objects(
+        "65,535 instances",
+        {"images/a.png": partial(_png, "RGB", (256, 256)), "instances/a.png": partial(_numbers, 256)},
+        "holds 65,535 values; at most 1,000",
+    ),
+    _of_objects(
+        "250,000 regions",
+        {
+            "JPEGImages/a.png": partial(_png, "RGB", (1000, 1000)),
+            "SegmentationClass/a.png": partial(_checks, 1000),
+        },
+        "regions of aeroplane; at most 1,000",
+        smallest=1,
+    ),
+    Case(
+        "kept cut-out: a text that unpacks to 64 MB",
+        lambda folder: (folder / "kept.png").write_bytes(_png("RGBA", (4, 4), text=" " * (64 << 20))),
+        _read_kept,
+        r"kept\.png: .*too large",
+    ),
+    Case(
+        "kept cut-out: 10^10 pixels",
+        lambda folder: (folder / "kept.png").write_bytes(_png("RGBA", (4, 4), says=(100_000, 100_000))),
+        _read_kept,
+        r"kept\.png: .*more than",
+    ),
+)
 
 
 CASES: tuple[Case, ...] = (*LABELME, *IMAGES, *NETWORKS, *NAMES, *STUDIES, *OBJECTS)
 
 
-def run(folder: Path, names: Iterable[str], module: str = __name__, *, seconds: float = 600) -> dict[str, Told]:
-    """Run cases of a module of this folder, one after the other, in as few processes as it takes; ``seconds`` is for one process, on the wall."""
+def run(
+    folder: Path, names: Iterable[str], module: str = __name__, *, seconds: float = 600
+) -> dict[str, Told]:
+    """Run cases of a module of this folder, one after the other, in as few processes as it takes; ``seconds``
+    is for one process, on the wall.
+    """
     told: dict[str, Told] = {}
     todo = list(names)
     while todo:
         results = folder / f"results-{len(todo)}"
         results.touch()
         here = str(Path(__file__).parent)
-        line = [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r}); import {module} as cases, hostile_cases; hostile_cases.main(cases.CASES, sys.argv[1:])"]  # fmt: skip
+        line = [
+            sys.executable,
+            "-c",
+            (
+                f"import sys; sys.path.insert(0, {here!r}); import {module} as cases, hostile_cases;"
+                " hostile_cases.main(cases.CASES, sys.argv[1:])"
+            ),
+        ]
         try:
-            done = subprocess.run([*line, str(folder), str(results), *todo], capture_output=True, text=True, timeout=seconds, check=False)  # fmt: skip
+            done = subprocess.run(
+                [*line, str(folder), str(results), *todo],
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                check=False,
+            )
             end = f"the process ended with {done.returncode}: {done.stderr[-2000:]}"
         except subprocess.TimeoutExpired:
             end = f"the process had not ended after {seconds} s"
@@ -542,14 +938,18 @@ def run(folder: Path, names: Iterable[str], module: str = __name__, *, seconds: 
 
 
 def main(cases: Iterable[Case], words: list[str]) -> None:
-    """Run the named cases in this process, and write what came of each to a file: its name when it begins, and once more with what was said."""
+    """Run the named cases in this process, and write what came of each to a file: its name when it begins,
+    and once more with what was said.
+    """
     folder, results, *names = words
     by_name = {case.name: case for case in cases}
     with Path(results).open("a") as file:
         for number, name in enumerate(names):
             file.write(json.dumps([name]) + "\n")
             file.flush()
-            file.write(json.dumps([name, *_one(by_name[name], Path(folder) / f"{len(names)}-{number}")]) + "\n")
+            file.write(
+                json.dumps([name, *_one(by_name[name], Path(folder) / f"{len(names)}-{number}")]) + "\n"
+            )
             file.flush()
 
 
@@ -569,11 +969,15 @@ def _one(case: Case, folder: Path) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def _bounded(part: int) -> Any:
-    """Let the block have one ``part`` of `MEMORY` beyond what this process has, and as much of `SECONDS` of the processor, five at least, after which the process is ended."""
+    """Let the block have one ``part`` of `MEMORY` beyond what this process has, and as much of `SECONDS` of
+    the processor, five at least, after which the process is ended.
+    """
     held = int(re.search(r"VmData:\s*(\d+)", Path("/proc/self/status").read_text())[1]) * 1024  # type: ignore[index]
     before = resource.getrlimit(resource.RLIMIT_DATA), resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_DATA, (held + MEMORY // part, before[0][1]))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + max(SECONDS / part, LEAST)) + 1, before[1][1]))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (int(time.process_time() + max(SECONDS / part, LEAST)) + 1, before[1][1])
+    )
     try:
         yield
     finally:

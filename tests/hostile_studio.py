@@ -1,6 +1,9 @@
-"""Hostile files of Label Studio and of COCO: cases as `hostile_cases` has them, read and looked through by their formats directly.
+"""Hostile files of Label Studio and of COCO: cases as `hostile_cases` has them, read and looked through by
+their formats directly.
 
-Conventions: what a case tells is the sentence of the first label that cannot be read, of the file where that cannot, or what `check` finds first; of a file that is large and good, that it was read. It is the same class of Case, and CASES may be added to the others.
+Conventions: what a case tells is the sentence of the first label that cannot be read, of the file where that
+cannot, or what `check` finds first; of a file that is large and good, that it was read. It is the same class
+of Case, and CASES may be added to the others.
 """
 
 from __future__ import annotations
@@ -62,7 +65,11 @@ def _pairs(folder: Path) -> str:
     assert label_studio_choices.recognise(path) in (True, False)
     checked = label_studio_choices.check(path)
     try:
-        return [*label_studio_choices.read_pairs(path)[1], *label_studio_choices.read_questions(path)[1], *checked][0]
+        return [
+            *label_studio_choices.read_pairs(path)[1],
+            *label_studio_choices.read_questions(path)[1],
+            *checked,
+        ][0]
     except fs.errors.LabellingError as error:
         return str(error)
 
@@ -87,7 +94,13 @@ def _result(kind: str, value: Any, **more: Any) -> dict[str, Any]:
 
 def _tasks(*results: Any, **more: Any) -> str:
     return json.dumps(
-        [{"id": 1, "data": {"image": "a.png"}, "annotations": [{"id": 1, "completed_by": 1, "result": [*results]} | more]}]
+        [
+            {
+                "id": 1,
+                "data": {"image": "a.png"},
+                "annotations": [{"id": 1, "completed_by": 1, "result": [*results]} | more],
+            }
+        ]
     )
 
 
@@ -108,7 +121,11 @@ def _png(size: tuple[int, int], *, colour: int = 6) -> bytes:
 
 def _bitmask(size: tuple[int, int], declared: tuple[int, int]) -> str:
     url = "data:image/png;base64," + base64.b64encode(_png(size)).decode()
-    return _tasks(_result("bitmasklabels", {"imageDataURL": url}, original_width=declared[0], original_height=declared[1]))
+    return _tasks(
+        _result(
+            "bitmasklabels", {"imageDataURL": url}, original_width=declared[0], original_height=declared[1]
+        )
+    )
 
 
 def _rle(values: int, tail: bytes = b"") -> list[int]:
@@ -134,7 +151,11 @@ def _whole(side: int) -> list[int]:
 def _brush(rle: list[int] | Any, side: int = 0, times: int = 1) -> str:
     size = {"original_width": side, "original_height": side} if side else {}
     one = json.dumps(_result("brushlabels", {"format": "rle", "rle": rle}, **size))
-    return '[{"id": 1, "data": {"image": "a.png"}, "annotations": [{"result": [' + ",".join([one] * times) + "]}]}]"
+    return (
+        '[{"id": 1, "data": {"image": "a.png"}, "annotations": [{"result": ['
+        + ",".join([one] * times)
+        + "]}]}]"
+    )
 
 
 def _of_studio(name: str, text: str | Callable[[], str], says: str) -> Case:
@@ -144,40 +165,198 @@ def _of_studio(name: str, text: str | Callable[[], str], says: str) -> Case:
 BOX = {"x": 0, "y": 0, "width": 50, "height": 50}
 STUDIO = (
     _of_studio("lists within lists", DEEP, r"tasks\.json: is no JSON of Label Studio"),
-    _of_studio("three million lists", lambda: "[" + "[]," * 3_000_000 + "[]]", r"holds some 3,000,000 values in 3,000,002 lists"),
-    _of_studio("sixty million numbers", lambda: "[" + "1," * 60_000_000 + "1]", r"holds some 60,000,000 values"),
-    _of_studio("a number of 5,000 digits", '[{"data": {}, "id": 1' + "0" * 5000 + "}]", r"is no JSON of Label Studio"),
-    _of_studio("a coordinate of 10**400", _tasks(_result("rectanglelabels", BOX | {"x": 10**400})), "result 0: x must be a finite number"),
-    _of_studio("an infinite width", _tasks(_result("rectanglelabels", BOX | {"width": float("inf")})), "width must be a finite number; got inf"),
-    _of_studio("a radius that is none", _tasks(_result("ellipselabels", {"x": 1, "y": 1, "radiusX": float("nan"), "radiusY": 1})), "radiusX must be a finite number; got nan"),
-    _of_studio("an image of 10^12 pixels", _tasks(_result("rectanglelabels", BOX, original_width=10**6, original_height=10**6)), "must be those of an image of at most"),
-    _of_studio("an image of -5 pixels", _tasks(_result("rectanglelabels", BOX, original_width=-5)), "must be those of an image|has no original_width"),
-    _of_studio("a size that is a list", _tasks(_result("rectanglelabels", BOX, original_width=[8])), "must be those of an image|has no original_width"),
-    _of_studio("a type that is a list", _tasks(_result("rectanglelabels", BOX) | {"type": ["a"]}), "result 0: a result without a type has no area"),
-    _of_studio("an id that is a list", _tasks(_result("rectangle", BOX) | {"id": [1], "value": BOX}), "result 0: has no label"),
-    _of_studio("a label of a million letters", _tasks(_result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["x" * 1_000_000]}}), "result 0: 'x{80}' is no class"),
-    _of_studio("a polygon that takes minutes", lambda: _tasks(_result("polygonlabels", {"points": [[0, -9e4], [1, 9e4]] * 50_000}, original_width=10_000, original_height=10_000)), "would take too long"),
-    _of_studio("ten thousand ellipses on the largest image", lambda: _tasks(*[_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, id=str(k), original_width=SIZE, original_height=SIZE) for k in range(10_000)]), "painting its 10,000 masks would take some"),
-    _of_studio("one ellipse on the largest image", _tasks(_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, original_width=SIZE, original_height=SIZE)), "^was read$"),
+    _of_studio(
+        "three million lists",
+        lambda: "[" + "[]," * 3_000_000 + "[]]",
+        r"holds some 3,000,000 values in 3,000,002 lists",
+    ),
+    _of_studio(
+        "sixty million numbers", lambda: "[" + "1," * 60_000_000 + "1]", r"holds some 60,000,000 values"
+    ),
+    _of_studio(
+        "a number of 5,000 digits", '[{"data": {}, "id": 1' + "0" * 5000 + "}]", r"is no JSON of Label Studio"
+    ),
+    _of_studio(
+        "a coordinate of 10**400",
+        _tasks(_result("rectanglelabels", BOX | {"x": 10**400})),
+        "result 0: x must be a finite number",
+    ),
+    _of_studio(
+        "an infinite width",
+        _tasks(_result("rectanglelabels", BOX | {"width": float("inf")})),
+        "width must be a finite number; got inf",
+    ),
+    _of_studio(
+        "a radius that is none",
+        _tasks(_result("ellipselabels", {"x": 1, "y": 1, "radiusX": float("nan"), "radiusY": 1})),
+        "radiusX must be a finite number; got nan",
+    ),
+    _of_studio(
+        "an image of 10^12 pixels",
+        _tasks(_result("rectanglelabels", BOX, original_width=10**6, original_height=10**6)),
+        "must be those of an image of at most",
+    ),
+    _of_studio(
+        "an image of -5 pixels",
+        _tasks(_result("rectanglelabels", BOX, original_width=-5)),
+        "must be those of an image|has no original_width",
+    ),
+    _of_studio(
+        "a size that is a list",
+        _tasks(_result("rectanglelabels", BOX, original_width=[8])),
+        "must be those of an image|has no original_width",
+    ),
+    _of_studio(
+        "a type that is a list",
+        _tasks(_result("rectanglelabels", BOX) | {"type": ["a"]}),
+        "result 0: a result without a type has no area",
+    ),
+    _of_studio(
+        "an id that is a list",
+        _tasks(_result("rectangle", BOX) | {"id": [1], "value": BOX}),
+        "result 0: has no label",
+    ),
+    _of_studio(
+        "a label of a million letters",
+        _tasks(_result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["x" * 1_000_000]}}),
+        "result 0: 'x{80}' is no class",
+    ),
+    _of_studio(
+        "a polygon that takes minutes",
+        lambda: _tasks(
+            _result(
+                "polygonlabels",
+                {"points": [[0, -9e4], [1, 9e4]] * 50_000},
+                original_width=10_000,
+                original_height=10_000,
+            )
+        ),
+        "would take too long",
+    ),
+    _of_studio(
+        "ten thousand ellipses on the largest image",
+        lambda: _tasks(
+            *[
+                _result(
+                    "ellipselabels",
+                    {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90},
+                    id=str(k),
+                    original_width=SIZE,
+                    original_height=SIZE,
+                )
+                for k in range(10_000)
+            ]
+        ),
+        "painting its 10,000 masks would take some",
+    ),
+    _of_studio(
+        "one ellipse on the largest image",
+        _tasks(
+            _result(
+                "ellipselabels",
+                {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90},
+                original_width=SIZE,
+                original_height=SIZE,
+            )
+        ),
+        "^was read$",
+    ),
     _of_studio("runs that are words", _brush(["a"]), "its runs are no bytes|no head"),
     _of_studio("runs below 0", _brush([0, 0, 0, 192, 57, 27, 249, -1]), "whole numbers from 0 to 255"),
     _of_studio("runs of 10**30", _brush([0, 0, 0, 192, 57, 27, 249, 10**30]), "whole numbers from 0 to 255"),
-    _of_studio("runs of another image", partial(_brush, _rle(4 * 999)), "are of 3,996 values; an image of 48 pixels has 192"),
+    _of_studio(
+        "runs of another image",
+        partial(_brush, _rle(4 * 999)),
+        "are of 3,996 values; an image of 48 pixels has 192",
+    ),
     _of_studio("runs without a block", partial(_brush, _rle(192)), "end before the last pixel"),
     _of_studio("runs beyond the image", lambda: _brush(_rle(192, b"\xff" * 40)), "go beyond the last pixel"),
-    _of_studio("a million runs of a small image", lambda: _brush([0] * 1_000_000), "its runs take 1,000,000 bytes, more than a mask of 48 pixels can"),
-    smaller(_of_studio("a million bytes of single values", lambda: _brush(_rle(4 * 2500**2, bytes(1_000_000)), 2500), "end before the last pixel"), 4, "formats.label_tools.studio.brush.MOST_BYTES"),
+    _of_studio(
+        "a million runs of a small image",
+        lambda: _brush([0] * 1_000_000),
+        "its runs take 1,000,000 bytes, more than a mask of 48 pixels can",
+    ),
+    smaller(
+        _of_studio(
+            "a million bytes of single values",
+            lambda: _brush(_rle(4 * 2500**2, bytes(1_000_000)), 2500),
+            "end before the last pixel",
+        ),
+        4,
+        "formats.label_tools.studio.brush.MOST_BYTES",
+    ),
     _of_studio("a mask of the largest image", lambda: _brush(_whole(SIZE), SIZE), "^was read$"),
-    _of_studio("fifty masks of the largest image", lambda: _brush(_whole(SIZE), SIZE, 50), "painting its 50 masks would take some"),
-    _of_studio("base64 that is none", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + "%" * 100})), "no PNG in base64"),
-    _of_studio("base64 beyond ASCII", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64,图图"})), "no PNG in base64"),
-    _of_studio("a PNG that says 10^10 pixels", lambda: _bitmask((100_000, 1), (8, 6)), "its mask is 100000 x 1 pixels, its image 8 x 6"),
-    _of_studio("a PNG of the largest image", lambda: _bitmask((SIZE, SIZE), (SIZE, SIZE)), "masks of more than 67,108,864 pixels"),
-    smaller(_of_studio("a PNG that unpacks to 67 MB", lambda: _bitmask((4096, 4096), (4096, 4096)), "^was read$"), 4, "formats.label_tools.studio.shapes.MOST_MASK_PIXELS"),
-    _of_studio("a PostScript file as mask", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n").decode()})), "no picture that can be read"),
-    Case("label studio: entities within entities", lambda folder: (_write(_tasks(), folder), _write('<!DOCTYPE a [<!ENTITY x "' + "y" * 1000 + '"><!ENTITY z "' + "&x;" * 1000 + '">]><View>&z;</View>', folder, "label_config.xml")), _said, r"label_config\.xml: has a DOCTYPE"),
-    Case("label studio: a configuration of tags within tags", lambda folder: (_write(_tasks(_result("brushlabels", {"rle": []})), folder), _write("<a>" * 500_000, folder, "label_config.xml")), _said, r"label_config\.xml: is no XML"),
-)  # fmt: skip
+    _of_studio(
+        "fifty masks of the largest image",
+        lambda: _brush(_whole(SIZE), SIZE, 50),
+        "painting its 50 masks would take some",
+    ),
+    _of_studio(
+        "base64 that is none",
+        _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + "%" * 100})),
+        "no PNG in base64",
+    ),
+    _of_studio(
+        "base64 beyond ASCII",
+        _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64,图图"})),
+        "no PNG in base64",
+    ),
+    _of_studio(
+        "a PNG that says 10^10 pixels",
+        lambda: _bitmask((100_000, 1), (8, 6)),
+        "its mask is 100000 x 1 pixels, its image 8 x 6",
+    ),
+    _of_studio(
+        "a PNG of the largest image",
+        lambda: _bitmask((SIZE, SIZE), (SIZE, SIZE)),
+        "masks of more than 67,108,864 pixels",
+    ),
+    smaller(
+        _of_studio("a PNG that unpacks to 67 MB", lambda: _bitmask((4096, 4096), (4096, 4096)), "^was read$"),
+        4,
+        "formats.label_tools.studio.shapes.MOST_MASK_PIXELS",
+    ),
+    _of_studio(
+        "a PostScript file as mask",
+        _tasks(
+            _result(
+                "bitmasklabels",
+                {
+                    "imageDataURL": (
+                        "data:image/png;base64," + base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n").decode()
+                    )
+                },
+            )
+        ),
+        "no picture that can be read",
+    ),
+    Case(
+        "label studio: entities within entities",
+        lambda folder: (
+            _write(_tasks(), folder),
+            _write(
+                '<!DOCTYPE a [<!ENTITY x "'
+                + "y" * 1000
+                + '"><!ENTITY z "'
+                + "&x;" * 1000
+                + '">]><View>&z;</View>',
+                folder,
+                "label_config.xml",
+            ),
+        ),
+        _said,
+        r"label_config\.xml: has a DOCTYPE",
+    ),
+    Case(
+        "label studio: a configuration of tags within tags",
+        lambda folder: (
+            _write(_tasks(_result("brushlabels", {"rle": []})), folder),
+            _write("<a>" * 500_000, folder, "label_config.xml"),
+        ),
+        _said,
+        r"label_config\.xml: is no XML",
+    ),
+)
 
 
 def _of_pairs(name: str, text: str, says: str) -> Case:
@@ -185,19 +364,37 @@ def _of_pairs(name: str, text: str, says: str) -> Case:
 
 
 def _pair(result: Any, meta: Any) -> str:
-    return json.dumps([{"id": 1, "data": {"left": "a", "right": "b", "meta": meta}, "annotations": [{"result": result}]}])
+    return json.dumps(
+        [{"id": 1, "data": {"left": "a", "right": "b", "meta": meta}, "annotations": [{"result": result}]}]
+    )
 
 
 META = {"ask": "pairwise", "image": "a", "first": "f", "second": "g", "swapped": False}
 CHOICES = (
     _of_pairs("lists within lists", DEEP, "is no JSON of Label Studio"),
-    _of_pairs("a choice that is a table", _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META), "is none of left, right"),
-    _of_pairs("a choice of a million letters", _pair([{"type": "choices", "value": {"choices": ["x" * 1_000_000]}}], META), "'x{40}' is none of"),
-    _of_pairs("a side that is a list", _pair([{"type": "pairwise", "value": {"selected": ["left"]}}], META), "is none of left, right"),
-    _of_pairs("a meta that is a list", _pair([{"type": "pairwise", "value": {"selected": "left"}}], [1]), "has no text `image`"),
+    _of_pairs(
+        "a choice that is a table",
+        _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META),
+        "is none of left, right",
+    ),
+    _of_pairs(
+        "a choice of a million letters",
+        _pair([{"type": "choices", "value": {"choices": ["x" * 1_000_000]}}], META),
+        "'x{40}' is none of",
+    ),
+    _of_pairs(
+        "a side that is a list",
+        _pair([{"type": "pairwise", "value": {"selected": ["left"]}}], META),
+        "is none of left, right",
+    ),
+    _of_pairs(
+        "a meta that is a list",
+        _pair([{"type": "pairwise", "value": {"selected": "left"}}], [1]),
+        "has no text `image`",
+    ),
     _of_pairs("a model that is a table", _pair([], META | {"first": {}}), "has no text `first`"),
     _of_pairs("results that are words", _pair("words", {}), "has no text `image`"),
-)  # fmt: skip
+)
 
 
 def _instances(segmentation: Any, times: int = 1, *, side: int = 64, **changed: Any) -> str:
@@ -215,20 +412,70 @@ def _of_coco(name: str, text: str | Callable[[], str], says: str) -> Case:
 
 COCO = (
     _of_coco("lists within lists", DEEP, "is no COCO file"),
-    _of_coco("three million lists", lambda: '{"a": [' + "[]," * 3_000_000 + "[]]}", "holds some 3,000,000 values"),
-    _of_coco("an image of 10^12 pixels", _instances({"size": [10**6, 10**6], "counts": [10**12]}, side=10**6), "must be those of an image of at most"),
-    _of_coco("run lengths of more pixels than the image has", _instances({"size": [64, 64], "counts": [0, 178956970, 178956970]}), "cover 357,913,940 pixels"),
-    _of_coco("run lengths below 0", _instances({"size": [64, 64], "counts": [-1, 4097]}), "whole numbers from 0 on"),
-    _of_coco("a text of run lengths without end", _instances({"size": [64, 64], "counts": "o" * 10_000_000}), "damaged: the text is none"),
-    _of_coco("a thousand masks of the largest image", lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, 1000, side=SIZE), "painting its 1,000 masks would take some"),
-    _of_coco("one mask of the largest image", lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, side=SIZE), "there is no photo"),
-    _of_coco("a polygon of a million edges", lambda: _instances([[0, 0, 9, 64] * 250_000 + [0, 64]]), "would take too long"),
-    _of_coco("two thousand polygons that take a minute together", lambda: _instances([[0, 0, 9, 2000] * 50 + [0, 64]], 2000, side=2000), "painting its 2,000 masks would take some"),
-    _of_coco("a polygon of numbers that are none", _instances([[float("nan"), 0, 1, 1, 2, float("inf")]]), "finite numbers"),
-    _of_coco("a photo elsewhere", _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "/etc/passwd", "width": 9, "height": 9}]), "leads out of its folder"),
-    _of_coco("a photo with a null in its name", _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "a\0.png", "width": 9, "height": 9}]), "leads out of its folder"),
-    _of_coco("a category that is a list", _instances([[0, 0, 9, 0, 9, 9]], categories=[{"id": [1], "name": "horse"}]), "has no id, a whole number"),
-)  # fmt: skip
+    _of_coco(
+        "three million lists", lambda: '{"a": [' + "[]," * 3_000_000 + "[]]}", "holds some 3,000,000 values"
+    ),
+    _of_coco(
+        "an image of 10^12 pixels",
+        _instances({"size": [10**6, 10**6], "counts": [10**12]}, side=10**6),
+        "must be those of an image of at most",
+    ),
+    _of_coco(
+        "run lengths of more pixels than the image has",
+        _instances({"size": [64, 64], "counts": [0, 178956970, 178956970]}),
+        "cover 357,913,940 pixels",
+    ),
+    _of_coco(
+        "run lengths below 0", _instances({"size": [64, 64], "counts": [-1, 4097]}), "whole numbers from 0 on"
+    ),
+    _of_coco(
+        "a text of run lengths without end",
+        _instances({"size": [64, 64], "counts": "o" * 10_000_000}),
+        "damaged: the text is none",
+    ),
+    _of_coco(
+        "a thousand masks of the largest image",
+        lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, 1000, side=SIZE),
+        "painting its 1,000 masks would take some",
+    ),
+    _of_coco(
+        "one mask of the largest image",
+        lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, side=SIZE),
+        "there is no photo",
+    ),
+    _of_coco(
+        "a polygon of a million edges",
+        lambda: _instances([[0, 0, 9, 64] * 250_000 + [0, 64]]),
+        "would take too long",
+    ),
+    _of_coco(
+        "two thousand polygons that take a minute together",
+        lambda: _instances([[0, 0, 9, 2000] * 50 + [0, 64]], 2000, side=2000),
+        "painting its 2,000 masks would take some",
+    ),
+    _of_coco(
+        "a polygon of numbers that are none",
+        _instances([[float("nan"), 0, 1, 1, 2, float("inf")]]),
+        "finite numbers",
+    ),
+    _of_coco(
+        "a photo elsewhere",
+        _instances(
+            [[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "/etc/passwd", "width": 9, "height": 9}]
+        ),
+        "leads out of its folder",
+    ),
+    _of_coco(
+        "a photo with a null in its name",
+        _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "a\0.png", "width": 9, "height": 9}]),
+        "leads out of its folder",
+    ),
+    _of_coco(
+        "a category that is a list",
+        _instances([[0, 0, 9, 0, 9, 9]], categories=[{"id": [1], "name": "horse"}]),
+        "has no id, a whole number",
+    ),
+)
 
 
 def _segments(
@@ -243,8 +490,9 @@ def _segments(
     width, height = declared or size
     document = {
         "images": [{"id": 1, "file_name": "a.jpg", "width": width, "height": height}],
-        "annotations": [{"image_id": 1, "file_name": name, "segments_info": infos}], "categories": [{"id": 1, "name": "horse"}],
-    }  # fmt: skip
+        "annotations": [{"image_id": 1, "file_name": name, "segments_info": infos}],
+        "categories": [{"id": 1, "name": "horse"}],
+    }
     _write(json.dumps(document), folder)
     (folder / "a.png").write_bytes(_png(size, colour=2) if pixels is None else pixels)
 
@@ -262,7 +510,9 @@ def _every_number(folder: Path) -> None:
 
     numbers = np.arange(1, 1 + 2048 * 2048, dtype=np.uint32).reshape(2048, 2048)
     out = io.BytesIO()
-    Image.fromarray(np.stack([numbers >> up & 255 for up in (0, 8, 16)], 2).astype(np.uint8)).save(out, "PNG", compress_level=1)
+    Image.fromarray(np.stack([numbers >> up & 255 for up in (0, 8, 16)], 2).astype(np.uint8)).save(
+        out, "PNG", compress_level=1
+    )
     _segments((2048, 2048), [], folder, pixels=out.getvalue())
     (folder / "a.jpg").write_bytes(_png((2048, 2048), colour=0))
 
@@ -275,18 +525,53 @@ def _looked_through(folder: Path) -> str:
 
 PANOPTIC = (
     _of_panoptic("lists within lists", partial(_write, DEEP), "is no panoptic file of COCO"),
-    _of_panoptic("a PNG of 10^10 pixels", partial(_segments, (100_000, 100_000), []), "must be those of an image of at most"),
-    _of_panoptic("a PNG of 10^10 pixels that is called small", partial(_segments, (100_000, 100_000), [], declared=(9, 9)), "more than"),
-    _of_panoptic("a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"),
-    smaller(_of_panoptic("a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "there is no photo"), 4, "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS"),
-    _of_panoptic("a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is no file within the folder"),
-    _of_panoptic("a PNG that ends early", partial(_segments, (9, 9), [], pixels=_png((9, 9), colour=2)[:40]), r"a\.png: "),
-    _of_panoptic("a segment of 10**30", partial(_segments, (9, 9), [{"id": 10**30, "category_id": 1}]), "needs an id from 1 to"),
+    _of_panoptic(
+        "a PNG of 10^10 pixels",
+        partial(_segments, (100_000, 100_000), []),
+        "must be those of an image of at most",
+    ),
+    _of_panoptic(
+        "a PNG of 10^10 pixels that is called small",
+        partial(_segments, (100_000, 100_000), [], declared=(9, 9)),
+        "more than",
+    ),
+    _of_panoptic(
+        "a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"
+    ),
+    smaller(
+        _of_panoptic(
+            "a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "there is no photo"
+        ),
+        4,
+        "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS",
+    ),
+    _of_panoptic(
+        "a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is no file within the folder"
+    ),
+    _of_panoptic(
+        "a PNG that ends early",
+        partial(_segments, (9, 9), [], pixels=_png((9, 9), colour=2)[:40]),
+        r"a\.png: ",
+    ),
+    _of_panoptic(
+        "a segment of 10**30",
+        partial(_segments, (9, 9), [{"id": 10**30, "category_id": 1}]),
+        "needs an id from 1 to",
+    ),
     _of_panoptic("a segment that is a list", partial(_segments, (9, 9), [[1]]), "needs an id from 1 to"),
-    _of_panoptic("segments that are words", partial(_segments, (9, 9), "words"), "has no list `segments_info`"),
-    _of_panoptic("four million segments that are not listed", _every_number, r"holds the segment 1 in column 0, row 0"),
-    Case("coco panoptic: four million segments, looked through", _every_number, _looked_through, "holds 4,194,304 segments; more than 100,000"),
-)  # fmt: skip
+    _of_panoptic(
+        "segments that are words", partial(_segments, (9, 9), "words"), "has no list `segments_info`"
+    ),
+    _of_panoptic(
+        "four million segments that are not listed", _every_number, r"holds the segment 1 in column 0, row 0"
+    ),
+    Case(
+        "coco panoptic: four million segments, looked through",
+        _every_number,
+        _looked_through,
+        "holds 4,194,304 segments; more than 100,000",
+    ),
+)
 
 
 CASES: tuple[Case, ...] = (*STUDIO, *CHOICES, *COCO, *PANOPTIC)

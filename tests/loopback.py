@@ -48,7 +48,11 @@ class Bucket:
 
         self.server, self.name, self.uri = server, name, f"s3://{name}"
         self._client = boto3.client(
-            "s3", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
+            "s3",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
         )
         self._client.create_bucket(Bucket=name)
         server.asked.clear()
@@ -69,7 +73,9 @@ class Bucket:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
         keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
         keys = [key for key in keys if not key.endswith(("/", ".faultscape"))]
-        return {k[len(prefix) :]: self._client.get_object(Bucket=self.name, Key=k)["Body"].read() for k in keys}
+        return {
+            k[len(prefix) :]: self._client.get_object(Bucket=self.name, Key=k)["Body"].read() for k in keys
+        }
 
     @contextmanager
     def requests(self) -> Iterator[list[tuple[str, str, str]]]:

@@ -46,7 +46,9 @@ def disturbed(rng: np.random.Generator, label_map: np.ndarray, times: int) -> np
     return out
 
 
-def corpus(root: Path, images: int = 24, models: int = 4, shape: tuple[int, int] = (36, 48), seed: int = 7) -> Corpus:
+def corpus(
+    root: Path, images: int = 24, models: int = 4, shape: tuple[int, int] = (36, 48), seed: int = 7
+) -> Corpus:
     """Write a corpus of photos with truth and models' maps; every id has a folder in it."""
     rng = np.random.default_rng(seed)
     ids = tuple(f"part{k % 2}/photo {k:03d}" for k in range(images))
@@ -60,7 +62,9 @@ def corpus(root: Path, images: int = 24, models: int = 4, shape: tuple[int, int]
             write(root / "maps" / name / f"{id_}.png", stack[k])
     entries = [{"index": k, "name": n, "color": [40 * k, 255 - 40 * k, 7 * k]} for k, n in enumerate(NAMES)]
     parents = {"ground": ["road"], "things": ["car", "person"]}
-    (root / "classes.json").write_text(json.dumps({"ignore_index": 255, "classes": entries, "parents": parents}))
+    (root / "classes.json").write_text(
+        json.dumps({"ignore_index": 255, "classes": entries, "parents": parents})
+    )
     sources = {name: root / "maps" / name for name in maps}
     return Corpus(root, root / "photos", root / "truth", root / "classes.json", sources, maps, truths, ids)
 
@@ -69,7 +73,9 @@ def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
     """A study of which only the images are known."""
     import faultscape as fs
 
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size))
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size)
+    )
     return study
 
 
@@ -85,8 +91,14 @@ def write(path: Path, values: np.ndarray) -> None:
 
 def bytes_under(root: Path, *names: str) -> dict[str, bytes]:
     """All files that the law of engines covers."""
-    files = [p for name in names for p in sorted((root / name).rglob("*") if (root / name).is_dir() else root.glob(name))]
-    return {str(p.relative_to(root)): p.read_bytes() for p in files if p.is_file() and not p.name.startswith(".")}
+    files = [
+        p
+        for name in names
+        for p in sorted((root / name).rglob("*") if (root / name).is_dir() else root.glob(name))
+    ]
+    return {
+        str(p.relative_to(root)): p.read_bytes() for p in files if p.is_file() and not p.name.startswith(".")
+    }
 
 
 def states(study: str) -> dict[str, str]:

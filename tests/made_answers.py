@@ -20,9 +20,15 @@ class Answers:
 
 
 def study(
-    root: Path, images: int = 60, errors: tuple[float, ...] = (0.1, 0.3, 0.5), seed: int = 5, sure: bool = False
+    root: Path,
+    images: int = 60,
+    errors: tuple[float, ...] = (0.1, 0.3, 0.5),
+    seed: int = 5,
+    sure: bool = False,
 ) -> Answers:
-    """A study with one table a model, whose errors fall by chance; with ``sure`` tables say probabilities, higher where right."""
+    """A study with one table a model, whose errors fall by chance; with ``sure`` tables say probabilities,
+    higher where right.
+    """
     import faultscape as fs
 
     rng = np.random.default_rng(seed)
@@ -36,7 +42,8 @@ def study(
         said = np.where(rng.random(images) < share, rng.integers(0, len(NAMES), images), truth)
         how = np.clip(rng.normal(np.where(said == truth, 0.9, 0.7), 0.1), 0.01, 1).round(4)
         lines = [
-            f"{n},{NAMES[k]}" + (f",{p}" if sure else "") for n, k, p in zip(names, said.tolist(), how.tolist(), strict=True)
+            f"{n},{NAMES[k]}" + (f",{p}" if sure else "")
+            for n, k, p in zip(names, said.tolist(), how.tolist(), strict=True)
         ]
         path = root / f"model-{m}.csv"
         path.write_text("image,label" + (",probability" if sure else "") + "\n" + "\n".join(lines) + "\n")
@@ -51,7 +58,11 @@ def import_labels(made: Answers, images: list[str] | None = None) -> None:
     """Take in the true label of some images, of all by default."""
     import faultscape as fs
 
-    rows = [f"{n},{NAMES[k]}" for n, k in zip(made.images, made.truth.tolist(), strict=True) if images is None or n in images]
+    rows = [
+        f"{n},{NAMES[k]}"
+        for n, k in zip(made.images, made.truth.tolist(), strict=True)
+        if images is None or n in images
+    ]
     path = Path(made.study).parent / "labels.csv"
     path.write_text("image,label\n" + "\n".join(rows) + "\n")
     fs.label.import_(made.study, str(path))

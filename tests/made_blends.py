@@ -1,4 +1,6 @@
-"""Studies that objects are blended into, for tests: small photos with void, cut-outs that are squares, and lines that blend them."""
+"""Studies that objects are blended into, for tests: small photos with void, cut-outs that are squares, and
+lines that blend them.
+"""
 
 from __future__ import annotations
 

@@ -19,31 +19,88 @@ def card(
     corruptions: tuple[str, ...] = ("fog", "snow"),
     intervals: bool = True,
 ) -> Card:
-    """A card on which each model is ``gap`` better than the next in everything, by paired intervals of ``half`` width; the second model's name is hostile."""
+    """A card on which each model is ``gap`` better than the next in everything, by paired intervals of
+    ``half`` width; the second model's name is hostile.
+    """
     names = ["unet", HOSTILE, *(f"model {k}" for k in range(2, models))][:models]
     conditions: list[dict[str, Any]] = [{"name": "main", "kind": "clean", "images": 24, "sets": ["main"]}]
     conditions += [
-        {"name": f"{name}-{s}", "kind": "corrupted", "images": 24, "sets": [f"{name}-{s}"], "corruption": name, "severity": s, "of": "main"}
+        {
+            "name": f"{name}-{s}",
+            "kind": "corrupted",
+            "images": 24,
+            "sets": [f"{name}-{s}"],
+            "corruption": name,
+            "severity": s,
+            "of": "main",
+        }
         for name in corruptions
         for s in (1, 3, 5)
-    ]  # fmt: skip
+    ]
     conditions += [
-        {"name": "blended", "kind": "anomaly", "images": 24, "sets": ["blended"], "edition": HOSTILE, "anomalous": 0.02, "of": "main"},
-        {"name": "things", "kind": "anomaly", "images": 24, "sets": ["main"], "holdout": "things", "anomalous": 0.05},
-    ]  # fmt: skip
+        {
+            "name": "blended",
+            "kind": "anomaly",
+            "images": 24,
+            "sets": ["blended"],
+            "edition": HOSTILE,
+            "anomalous": 0.02,
+            "of": "main",
+        },
+        {
+            "name": "things",
+            "kind": "anomaly",
+            "images": 24,
+            "sets": ["main"],
+            "holdout": "things",
+            "anomalous": 0.05,
+        },
+    ]
     cells: list[dict[str, Any]] = []
     paired: list[dict[str, Any]] = []
 
-    def enter(condition: str, metric: str, value: float, better: int, scorers: tuple[str, ...] = ("",)) -> None:
+    def enter(
+        condition: str, metric: str, value: float, better: int, scorers: tuple[str, ...] = ("",)
+    ) -> None:
         for scorer in scorers:
             for k, name in enumerate(names):
                 x = round(value - better * gap * k, 12)
                 ends = (round(x - 0.03, 12), round(x + 0.03, 12)) if intervals else (None, None)
-                cells.append({"model": name, "scorer": scorer, "condition": condition, "metric": metric, "value": x, "low": ends[0], "high": ends[1], "images": 24})  # fmt: skip
-            if metric in ("miou", "relative_drop", "consistency", "error_auroc", "average_precision", "auroc"):
+                cells.append(
+                    {
+                        "model": name,
+                        "scorer": scorer,
+                        "condition": condition,
+                        "metric": metric,
+                        "value": x,
+                        "low": ends[0],
+                        "high": ends[1],
+                        "images": 24,
+                    }
+                )
+            if metric in (
+                "miou",
+                "relative_drop",
+                "consistency",
+                "error_auroc",
+                "average_precision",
+                "auroc",
+            ):
                 for (i, first), (j, second) in itertools.combinations(enumerate(names), 2):
                     d = round(better * gap * (j - i), 12)
-                    paired.append({"metric": metric, "condition": condition, "scorer": scorer, "first": first, "second": second, "difference": d, "low": d - half if intervals else None, "high": d + half if intervals else None, "images": 24})  # fmt: skip
+                    paired.append(
+                        {
+                            "metric": metric,
+                            "condition": condition,
+                            "scorer": scorer,
+                            "first": first,
+                            "second": second,
+                            "difference": d,
+                            "low": d - half if intervals else None,
+                            "high": d + half if intervals else None,
+                            "images": 24,
+                        }
+                    )
 
     enter("main", "miou", 0.7, 1)
     enter("main", "ece", 0.01, -1)
@@ -62,28 +119,131 @@ def card(
         for metric in ("average_precision", "auroc", "fpr95"):
             enter(set_, metric, 0.4, -1 if metric == "fpr95" else 1, SCORERS)
         for metric, value in (("average_precision", chance), ("auroc", 0.5), ("fpr95", 0.95)):
-            cells.append({"model": RANDOM, "scorer": RANDOM, "condition": set_, "metric": metric, "value": value, "low": None, "high": None, "images": 24})  # fmt: skip
+            cells.append(
+                {
+                    "model": RANDOM,
+                    "scorer": RANDOM,
+                    "condition": set_,
+                    "metric": metric,
+                    "value": value,
+                    "low": None,
+                    "high": None,
+                    "images": 24,
+                }
+            )
     objects = [
-        {"model": name, "scorer": scorer, "condition": "blended", "objects": kind, "count": 6, "average_precision": 0.1, "recall": 0.4 if kind != "lower third" else None, "found": 0.3}
-        for name in names for scorer in SCORERS
-        for kind in ("smallest quarter", "second quarter", "third quarter", "largest quarter", "upper third", "middle third", "lower third")
-    ]  # fmt: skip
+        {
+            "model": name,
+            "scorer": scorer,
+            "condition": "blended",
+            "objects": kind,
+            "count": 6,
+            "average_precision": 0.1,
+            "recall": 0.4 if kind != "lower third" else None,
+            "found": 0.3,
+        }
+        for name in names
+        for scorer in SCORERS
+        for kind in (
+            "smallest quarter",
+            "second quarter",
+            "third quarter",
+            "largest quarter",
+            "upper third",
+            "middle third",
+            "lower third",
+        )
+    ]
     made: dict[str, Any] = {
-        "study": HOSTILE, "truth": "labels", "reference": names[0],
-        "models": [{"name": name, "kind": "onnx", "members": [], "flags": [], "scorers": list(SCORERS)} for name in names],
-        "conditions": conditions, "cells": cells, "objects": objects, "paired": paired,
-        "gaps": [{"model": names[0], "scorers": ["energy"], "conditions": ["fog-1", HOSTILE], "why": "energy was not counted", "line": f"faultscape predict STUDY '{HOSTILE}' --measure"}],
-        "ranking": {"order": names, "models": models, "agreement": {"clean": 1.0, "corrupted": 0.5} if models > 2 else {}} if corruptions and models > 1 else {},
-        "times": [{"model": name, "device": "made device", "frames": 24, "batch": 8, "model_ms": [1.0, 2.0, 3.0], "scored_ms": [2.0, 3.0, 4.0], "whole_ms": [4.0, 5.0, 6.0]} for name in names],
+        "study": HOSTILE,
+        "truth": "labels",
+        "reference": names[0],
+        "models": [
+            {"name": name, "kind": "onnx", "members": [], "flags": [], "scorers": list(SCORERS)}
+            for name in names
+        ],
+        "conditions": conditions,
+        "cells": cells,
+        "objects": objects,
+        "paired": paired,
+        "gaps": [
+            {
+                "model": names[0],
+                "scorers": ["energy"],
+                "conditions": ["fog-1", HOSTILE],
+                "why": "energy was not counted",
+                "line": f"faultscape predict STUDY '{HOSTILE}' --measure",
+            }
+        ],
+        "ranking": (
+            {
+                "order": names,
+                "models": models,
+                "agreement": {"clean": 1.0, "corrupted": 0.5} if models > 2 else {},
+            }
+            if corruptions and models > 1
+            else {}
+        ),
+        "times": [
+            {
+                "model": name,
+                "device": "made device",
+                "frames": 24,
+                "batch": 8,
+                "model_ms": [1.0, 2.0, 3.0],
+                "scored_ms": [2.0, 3.0, 4.0],
+                "whole_ms": [4.0, 5.0, 6.0],
+            }
+            for name in names
+        ],
         "guards": [
-            {"kind": "pasted", "condition": "blended", "model": names[0], "scorer": "msp", "weather": "clear", "images": 24, "auroc": 0.62, "low": 0.55, "high": 0.69},
-            {"kind": "difference", "condition": "blended", "weather": "clear", "images": 24, "auroc": 0.99, "average_precision": 0.97, "fpr95": 0.001, "share": 0.02},
+            {
+                "kind": "pasted",
+                "condition": "blended",
+                "model": names[0],
+                "scorer": "msp",
+                "weather": "clear",
+                "images": 24,
+                "auroc": 0.62,
+                "low": 0.55,
+                "high": 0.69,
+            },
+            {
+                "kind": "difference",
+                "condition": "blended",
+                "weather": "clear",
+                "images": 24,
+                "auroc": 0.99,
+                "average_precision": 0.97,
+                "fpr95": 0.001,
+                "share": 0.02,
+            },
         ],
         "finders": [
-            {"model": name, "finder": finder, "images": 60, "failures": 6, "found_tenth": 2 / 6, "found_fifth": found / 6, "auroc": 0.7, "p_value": 0.03 if k == 0 else 0.6, "units_ahead": 1 if finder == "doubt" else 9}
-            for k, name in enumerate(names) for finder, found in (("doubt", 3), ("disagreement", 5))
+            {
+                "model": name,
+                "finder": finder,
+                "images": 60,
+                "failures": 6,
+                "found_tenth": 2 / 6,
+                "found_fifth": found / 6,
+                "auroc": 0.7,
+                "p_value": 0.03 if k == 0 else 0.6,
+                "units_ahead": 1 if finder == "doubt" else 9,
+            }
+            for k, name in enumerate(names)
+            for finder, found in (("doubt", 3), ("disagreement", 5))
         ],
-        "presets": {"bravo-2024": {names[0]: {"sets": {HOSTILE: {"miou": 0.41234, "ood_fpr95": 0.3}}, "means": {"semantic_hmean": 0.5, "ood_hmean": 0.25, "bravo_index": 1 / 3}}}},
-        "units": {"drawn": "images", "count": 24}, "notes": [f"a note on {HOSTILE}"], "provenance": {"faultscape": "0", "arguments": {"seed": 1}},
-    }  # fmt: skip
+        "presets": {
+            "bravo-2024": {
+                names[0]: {
+                    "sets": {HOSTILE: {"miou": 0.41234, "ood_fpr95": 0.3}},
+                    "means": {"semantic_hmean": 0.5, "ood_hmean": 0.25, "bravo_index": 1 / 3},
+                }
+            }
+        },
+        "units": {"drawn": "images", "count": 24},
+        "notes": [f"a note on {HOSTILE}"],
+        "provenance": {"faultscape": "0", "arguments": {"seed": 1}},
+    }
     return made  # type: ignore[return-value]

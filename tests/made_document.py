@@ -1,4 +1,6 @@
-"""A made measure.json with every part filled in and hostile names, and a reader of the page that is made of it."""
+"""A made measure.json with every part filled in and hostile names, and a reader of the page that is made of
+it.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,12 @@ CLASSES = ("sky", "pole", HOSTILE)
 
 
 def document(
-    models: int = 3, *, intervals: bool = True, seed: int = 0, scores: bool = False, metrics: tuple[str, ...] = METRICS
+    models: int = 3,
+    *,
+    intervals: bool = True,
+    seed: int = 0,
+    scores: bool = False,
+    metrics: tuple[str, ...] = METRICS,
 ) -> dict[str, Any]:
     """A made measure.json: every part filled in, the second model's name hostile."""
     rng = np.random.default_rng(seed)
@@ -66,32 +73,69 @@ def document(
         }
         found[name][m] |= {"better": "low" if m in LOW else "high", "definition": f"what {m} is"}
         if m in ("miou", "rom", "rum"):
-            found[name][m]["per_class"] = dict(zip(CLASSES, [*rng.uniform(0, 1, 2).tolist(), None], strict=True))
+            found[name][m]["per_class"] = dict(
+                zip(CLASSES, [*rng.uniform(0, 1, 2).tolist(), None], strict=True)
+            )
     paired = []
     for (i, first), (j, second) in itertools.combinations(enumerate(names), 2):
         for m in wanted:
             d = values[m][i] - values[m][j]
             low, high = (d - 0.1, d + 0.1) if intervals else (None, None)
-            paired.append({"metric": m, "first": first, "second": second, "difference": d, "low": low, "high": high, "images": 9})
+            paired.append(
+                {
+                    "metric": m,
+                    "first": first,
+                    "second": second,
+                    "difference": d,
+                    "low": low,
+                    "high": high,
+                    "images": 9,
+                }
+            )
     gaps = []
     if models > 1:
-        gaps = [gap(names[0], names[1], "pole", "under", 0.2, 0.34), gap(names[0], names[1], HOSTILE, "missed", 0.1, 0.2)]
+        gaps = [
+            gap(names[0], names[1], "pole", "under", 0.2, 0.34),
+            gap(names[0], names[1], HOSTILE, "missed", 0.1, 0.2),
+        ]
     t = np.linspace(0, 1, 11)
     one = {
-        "confidence": {"threshold": t.tolist(), "rom": (0.3 - 0.3 * t).tolist(), "rum": (0.2 * t).tolist(), "iou": [None, *(1 - t[1:]).tolist()], "area": 0.03,
-                       "frames": 59, "without": 174},
-        "precision_recall": {"recall": t.tolist(), "precision": (1 - t / 2).tolist()}, "roc": {"fpr": t.tolist(), "tpr": np.sqrt(t).tolist()},
+        "confidence": {
+            "threshold": t.tolist(),
+            "rom": (0.3 - 0.3 * t).tolist(),
+            "rum": (0.2 * t).tolist(),
+            "iou": [None, *(1 - t[1:]).tolist()],
+            "area": 0.03,
+            "frames": 59,
+            "without": 174,
+        },
+        "precision_recall": {"recall": t.tolist(), "precision": (1 - t / 2).tolist()},
+        "roc": {"fpr": t.tolist(), "tpr": np.sqrt(t).tolist()},
         "reliability": {"confidence": t.tolist(), "accuracy": (t**2).tolist(), "count": list(range(11))},
-    }  # fmt: skip
+    }
     confusion = [[50, 3, 0, 0], [2, 7, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
     return {
-        "models": found, "images": dict.fromkeys(names, 9), "classes": list(CLASSES), "confusion": dict.fromkeys(names, confusion), "paired": paired,
-        "gaps": gaps, "curves": {names[0]: one} if scores else {}, "notes": [f"a note on {HOSTILE}"], "failures": 2,
-        "provenance": {"faultscape": "0", "definitions": {"regions": "connected", "pooling": "pooled"}, "resamples": 1000, "inputs": {"truth": {HOSTILE: 1}}},
-    }  # fmt: skip
+        "models": found,
+        "images": dict.fromkeys(names, 9),
+        "classes": list(CLASSES),
+        "confusion": dict.fromkeys(names, confusion),
+        "paired": paired,
+        "gaps": gaps,
+        "curves": {names[0]: one} if scores else {},
+        "notes": [f"a note on {HOSTILE}"],
+        "failures": 2,
+        "provenance": {
+            "faultscape": "0",
+            "definitions": {"regions": "connected", "pooling": "pooled"},
+            "resamples": 1000,
+            "inputs": {"truth": {HOSTILE: 1}},
+        },
+    }
 
 
-def gap(model: str, best: str, class_: str, kind: str, size: float, share: float, low: float = 0.05) -> dict[str, Any]:
+def gap(
+    model: str, best: str, class_: str, kind: str, size: float, share: float, low: float = 0.05
+) -> dict[str, Any]:
     return {
         "model": model,
         "best": best,

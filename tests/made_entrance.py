@@ -1,4 +1,6 @@
-"""A campaign of choices behind its gate, whose names were made to do harm, and people's clients of its pages, for tests."""
+"""A campaign of choices behind its gate, whose names were made to do harm, and people's clients of its pages,
+for tests.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ HARM = "<script>alert('x')</script>\"{{7*7}}\u202e"
 
 
 def study(folder: Path) -> Path:
-    """A copy of a study with duels of three models, and two truths of which one is a person's; its photos lie elsewhere."""
+    """A copy of a study with duels of three models, and two truths of which one is a person's; its photos lie
+    elsewhere.
+    """
     return Path(shutil.copytree(whole(), folder / "study"))
 
 
@@ -59,10 +63,17 @@ def whole() -> Path:
         made.write(folder / "truth" / f"{id_}.png", truth)
         for m, name in enumerate(MODELS):
             made.write(folder / "maps" / name / f"{id_}.png", made.disturbed(rng, truth, 2 + 2 * m))
-    entries = [{"index": k, "name": name, "color": [40 * k, 255 - 40 * k, 7 * k]} for k, name in enumerate(CLASSES)]
+    entries = [
+        {"index": k, "name": name, "color": [40 * k, 255 - 40 * k, 7 * k]} for k, name in enumerate(CLASSES)
+    ]
     (folder / "classes.json").write_text(json.dumps({"ignore_index": 255, "classes": entries}))
     root = folder / "study"
-    fs.collect(str(root), str(folder / "photos"), classes=str(folder / "classes.json"), storage=fs.Storage(shard_size=4))
+    fs.collect(
+        str(root),
+        str(folder / "photos"),
+        classes=str(folder / "classes.json"),
+        storage=fs.Storage(shard_size=4),
+    )
     fs.predict(str(root), {name: str(folder / "maps" / name) for name in MODELS}, engine="local")
     fs.compare(str(root), engine="local")
     fs.select(str(root), per_class=1)
@@ -87,7 +98,12 @@ class Entrance:
     def routes(self) -> list[tuple[str, str]]:
         """All (method, path) that the app answers."""
         routers = routers_of(self.campaign, self.gate, self.standings, import_masks)
-        return [(method, route.path) for router in routers for route in router.routes for method in sorted(route.methods)]
+        return [
+            (method, route.path)
+            for router in routers
+            for route in router.routes
+            for method in sorted(route.methods)
+        ]
 
     def standings(self) -> Any:
         return standings_now(self.root, "main", "labels")
@@ -96,7 +112,9 @@ class Entrance:
         """A browser that has not come in."""
         from fastapi.testclient import TestClient
 
-        return TestClient(self.app, base_url=HERE, raise_server_exceptions=False, follow_redirects=False, headers=headers)
+        return TestClient(
+            self.app, base_url=HERE, raise_server_exceptions=False, follow_redirects=False, headers=headers
+        )
 
     def invited(self, name: str, role: str = ANNOTATOR) -> Person:
         """Somebody who came in, though not by the link: one address may not try many."""
@@ -130,7 +148,9 @@ class Person:
 
     def send(self, *rows: Any) -> dict[str, Any]:
         """Send answers, and return what was taken and refused."""
-        answer = self.client.post("/api/answers", json={"answers": list(rows)}, headers={"x-faultscape": self.token})
+        answer = self.client.post(
+            "/api/answers", json={"answers": list(rows)}, headers={"x-faultscape": self.token}
+        )
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -145,7 +165,10 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
         campaign = Campaign(root, asked, database)
         gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=asked.address)
         held = Entrance(
-            root, campaign, gate, app_of(campaign, gate, lambda: standings_now(root, "main", "labels"), [gate.name], import_masks)
+            root,
+            campaign,
+            gate,
+            app_of(campaign, gate, lambda: standings_now(root, "main", "labels"), [gate.name], import_masks),
         )
         yield held
     finally:
@@ -154,7 +177,9 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
 
 def addresses(text: str) -> set[str]:
     """All addresses of this server that a page or an answer in JSON names."""
-    found = re.findall(r"(?:href|src|action|data-over)=\"(/[^\"]*)\"", text) + re.findall(r"\"(/[^\"\s]*)\"", text)
+    found = re.findall(r"(?:href|src|action|data-over)=\"(/[^\"]*)\"", text) + re.findall(
+        r"\"(/[^\"\s]*)\"", text
+    )
     return {one.replace("&amp;", "&") for one in found}
 
 

@@ -18,12 +18,19 @@ METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", 
 
 
 def fitted(trained: Trained, method: str, **more):
-    return fs.fit(trained.study, method, model="plain", **{"method_options": QUICK.get(method, fs.MethodOptions()), **more})
+    return fs.fit(
+        trained.study,
+        method,
+        model="plain",
+        **{"method_options": QUICK.get(method, fs.MethodOptions()), **more},
+    )
 
 
 def kept(trained: Trained, name: str) -> np.ndarray:
     """The doubt that the study holds now of a method of the network."""
     (word,) = [
-        word for word in read_settings(Path(trained.study)).models["plain"].options["scorer"] if word.partition("@")[0] == name
+        word
+        for word in read_settings(Path(trained.study)).models["plain"].options["scorer"]
+        if word.partition("@")[0] == name
     ]
     return doubt_of(trained.study, "plain", f"{name}-{word.partition('@')[2][:6]}")

@@ -46,7 +46,9 @@ def classes(found: ObjectFolder) -> list[tuple[str, str, str]]:
     return sorted((one.class_, one.split, one.use) for one in found.cutouts)
 
 
-def voc(place: Path, labels: np.ndarray, objects: np.ndarray | None = None, name: str = "a", seed: int = 0) -> None:
+def voc(
+    place: Path, labels: np.ndarray, objects: np.ndarray | None = None, name: str = "a", seed: int = 0
+) -> None:
     put(place / "JPEGImages" / f"{name}.png", photo(seed))
     put(place / "SegmentationClass" / f"{name}.png", labels)
     if objects is not None:

@@ -63,7 +63,9 @@ def server(root: Path, *words: str, **environment: str) -> Iterator[Served]:
     """`label serve` on a port that is free; it is killed in the end where it still runs."""
     line = [sys.executable, "-m", "faultscape", "label", "serve", str(root), "--port", "0", *words]
     inherited = {**os.environ, **environment}
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=inherited) as process:
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=inherited
+    ) as process:
         assert process.stdout is not None
         try:
             said = ""
@@ -95,8 +97,12 @@ class Person:
     def __post_init__(self) -> None:
         self._held = http.client.HTTPConnection(self.host, self.port, timeout=60)
 
-    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
-        """What the server answers; a connection that was idle for too long is opened anew for a GET, as browsers do."""
+    def ask(
+        self, method: str, path: str, body: bytes = b"", **headers: str
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """What the server answers; a connection that was idle for too long is opened anew for a GET, as
+        browsers do.
+        """
         try:
             return self._ask(method, path, body, **headers)
         except ConnectionError:
@@ -104,10 +110,17 @@ class Person:
                 raise
         return self._ask(method, path, body, **headers)
 
-    def _ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
+    def _ask(
+        self, method: str, path: str, body: bytes = b"", **headers: str
+    ) -> tuple[int, bytes, Mapping[str, str]]:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            self._held.request(method, path, body, {"cookie": f"faultscape={self.cookie}", "x-faultscape": self.token, **named})
+            self._held.request(
+                method,
+                path,
+                body,
+                {"cookie": f"faultscape={self.cookie}", "x-faultscape": self.token, **named},
+            )
             answer = self._held.getresponse()
             return answer.status, answer.read(), dict(answer.getheaders())
         except http.client.HTTPException:
@@ -119,7 +132,10 @@ class Person:
 
     def enter(self, name: str) -> Person:
         status, _, headers = self.ask(
-            "POST", "/enter", urlencode({"name": name}).encode(), content_type="application/x-www-form-urlencoded"
+            "POST",
+            "/enter",
+            urlencode({"name": name}).encode(),
+            content_type="application/x-www-form-urlencoded",
         )
         assert status == 303
         self.cookie = headers["set-cookie"].partition("=")[2].partition(";")[0]
@@ -128,7 +144,9 @@ class Person:
 
     def again(self, served: Served) -> Person:
         """The same browser before a server that was started again."""
-        served.people.append(Person(served.host, served.port, self.cookie, self.token, self.taken, self.refused))
+        served.people.append(
+            Person(served.host, served.port, self.cookie, self.token, self.taken, self.refused)
+        )
         return served.people[-1]
 
     def close(self) -> None:
@@ -136,7 +154,9 @@ class Person:
 
     def json(self, path: str, body: object = None) -> tuple[int, Any]:
         sent = b"" if body is None else json.dumps(body).encode()
-        status, data, _ = self.ask("GET" if body is None else "POST", path, sent, content_type="application/json")
+        status, data, _ = self.ask(
+            "GET" if body is None else "POST", path, sent, content_type="application/json"
+        )
         return status, json.loads(data)
 
     def items(self, number: int = 1, have: str = "") -> list[dict[str, Any]]:
@@ -149,7 +169,14 @@ class Person:
         return int(self.json("/api/items?number=1")[1]["left"])
 
     def row(self, item: Mapping[str, Any], chosen: str = "left", **more: Any) -> dict[str, Any]:
-        return {"key": f"key-{os.getpid()}-{next(KEYS):06d}", "id": item["id"], "repeat": item["repeat"], "chosen": chosen, "seconds": 1.5, **more}  # fmt: skip
+        return {
+            "key": f"key-{os.getpid()}-{next(KEYS):06d}",
+            "id": item["id"],
+            "repeat": item["repeat"],
+            "chosen": chosen,
+            "seconds": 1.5,
+            **more,
+        }
 
     def send(self, *rows: Mapping[str, Any]) -> tuple[int, Any]:
         """Send answers, and note which were confirmed."""

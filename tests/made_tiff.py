@@ -11,14 +11,25 @@ GREY_FROM_WHITE, GREY, RGB, CMYK, LAB = 0, 1, 2, 5, 8
 WHOLE, SIGNED, FLOATING = 1, 2, 3
 
 
-def write(path: Path, pixels: np.ndarray, *, means: int = GREY, numbers: int | None = None, bits: int | None = None) -> Path:
-    """Write (H, W) or (H, W, C) pixels uncompressed; with ``bits`` they are packed bytes, (H, bytes of a row)."""
+def write(
+    path: Path, pixels: np.ndarray, *, means: int = GREY, numbers: int | None = None, bits: int | None = None
+) -> Path:
+    """Write (H, W) or (H, W, C) pixels uncompressed; with ``bits`` they are packed bytes, (H, bytes of a
+    row).
+    """
     height, width, channels = (*pixels.shape, 1)[:3]
     if bits:
         width = width * 8 // bits
     kind = numbers or {"u": WHOLE, "i": SIGNED, "f": FLOATING}[pixels.dtype.kind]
     data = pixels.astype(pixels.dtype.newbyteorder("<")).tobytes()
-    tags = [(256, 4, [width]), (257, 4, [height]), (258, 3, [bits or pixels.itemsize * 8] * channels), (259, 3, [1]), (262, 3, [means]), (273, 4, [0])]  # fmt: skip
+    tags = [
+        (256, 4, [width]),
+        (257, 4, [height]),
+        (258, 3, [bits or pixels.itemsize * 8] * channels),
+        (259, 3, [1]),
+        (262, 3, [means]),
+        (273, 4, [0]),
+    ]
     tags += [(277, 3, [channels]), (278, 4, [height]), (279, 4, [len(data)]), (339, 3, [kind] * channels)]
     long, place = b"", 8 + 2 + 12 * len(tags) + 4
     size = place + sum(2 * len(v) for _, _, v in tags if len(v) > 2)

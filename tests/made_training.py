@@ -1,4 +1,6 @@
-"""A study of drawn colours with labels, a network that is small enough to learn them in seconds, and a study in which it was trained."""
+"""A study of drawn colours with labels, a network that is small enough to learn them in seconds, and a study
+in which it was trained.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,29 @@ def net():
 """
 
 FEW = fs.Schedules(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
-FEW_WORDS = ("--steps", 30, "--batch", 4, "--rate", 0.02, "--crop", "24x16", "--scale", "1,1", "--validate-every", 0)
+FEW_WORDS = (
+    "--steps",
+    30,
+    "--batch",
+    4,
+    "--rate",
+    0.02,
+    "--crop",
+    "24x16",
+    "--scale",
+    "1,1",
+    "--validate-every",
+    0,
+)
 ONE = fs.Schedules(steps=1, batch=2, crop="24x16", validate_every=0)
 
 
 def image_of(seed: int, size: tuple[int, int] = (32, 24)) -> tuple[np.ndarray, np.ndarray]:
     """Return a photo whose colours say its labels, and the labels; a strip of it is void."""
     rng = np.random.default_rng(seed)
-    labels = rng.integers(0, len(NAMES), (size[1] // 4, size[0] // 4)).repeat(4, 0).repeat(4, 1).astype(np.uint8)
+    labels = (
+        rng.integers(0, len(NAMES), (size[1] // 4, size[0] // 4)).repeat(4, 0).repeat(4, 1).astype(np.uint8)
+    )
     photo = np.clip(COLOURS[labels] + rng.normal(0, 12, (*labels.shape, 3)), 0, 255).astype(np.uint8)
     labels[:, -2:] = VOID
     return photo, labels
@@ -51,7 +68,11 @@ def make_study(folder: Path, train: int = 8, validation: int = 3, test: int = 4)
     (folder / "net.py").write_text(NETWORK)
     (folder / "classes.json").write_text(json.dumps({"classes": list(NAMES), "void": [VOID]}))
     study, first = str(folder / "study"), 0
-    for name, role, count in (("main", "test", test), ("train", "train", train), ("val", "validation", validation)):
+    for name, role, count in (
+        ("main", "test", test),
+        ("train", "train", train),
+        ("val", "validation", validation),
+    ):
         for number in range(first, first + count):
             photo, labels = image_of(number)
             for kind, pixels in (("images", photo), ("masks", labels)):
@@ -59,7 +80,9 @@ def make_study(folder: Path, train: int = 8, validation: int = 3, test: int = 4)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(pixels).save(path)
         first += count
-        fs.collect(study, str(folder / name / "images"), classes=str(folder / "classes.json"), set_=name, role=role)
+        fs.collect(
+            study, str(folder / name / "images"), classes=str(folder / "classes.json"), set_=name, role=role
+        )
         fs.label.import_(study, str(folder / name / "masks"), pattern="{id}.png" if name == "main" else None)
     return study
 

@@ -1,6 +1,8 @@
-"""Small trees of data sets as their sites hand them out, written from their readme files: split files, quirks of names, and every label id in every label file.
+"""Small trees of data sets as their sites hand them out, written from their readme files: split files, quirks
+of names, and every label id in every label file.
 
-Conventions: images are 16 x 17 noise, no two alike; a maker writes under ``root`` and returns {split: ids} as a person would read them off the folder. Nothing here imports what it tests.
+Conventions: images are 16 x 17 noise, no two alike; a maker writes under ``root`` and returns {split: ids} as
+a person would read them off the folder. Nothing here imports what it tests.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ CITYSCAPES = range(34)
 TRAIN_IDS = (*range(19), 255)
 COCO_STUFF = sorted({*range(182), 255} - {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90})
 CAMVID32 = bytes.fromhex(
-    "408040 c00080 0080c0 008040 800000 400080 4000c0 c08040 c0c080 404080 8000c0 c00040 808040 c000c0 804040 40c080 404000 804080 8080c0 0000c0 c08080 808080 4080c0 "
-    "000040 004040 c04080 808000 c080c0 400040 c0c000 000000 40c000"
+    "408040 c00080 0080c0 008040 800000 400080 4000c0 c08040 c0c080 404080 8000c0 c00040 808040 c000c0 804040"
+    " 40c080 404000 804080 8080c0 0000c0 c08080 808080 4080c0 000040 004040 c04080 808000 c080c0 400040"
+    " c0c000 000000 40c000"
 )
 
 
@@ -85,7 +88,8 @@ def cityscapes_c(root: Path) -> Splits:
             image(root / "fog" / "3" / split / f"{id_}_leftImg8bit.png")
             image(root / "gaussian_noise" / "1" / f"{id_}.png")  # without the split: the city says it
     return {
-        split: [f"{done}/{id_}" for done in ("fog/3", "gaussian_noise/1") for id_ in base[split]] for split in ("train", "val")
+        split: [f"{done}/{id_}" for done in ("fog/3", "gaussian_noise/1") for id_ in base[split]]
+        for split in ("train", "val")
     }
 
 
@@ -96,7 +100,9 @@ def foggy_cityscapes(root: Path) -> Splits:
         for id_ in base[split]:
             for beta in betas:
                 image(root / "leftImg8bit_foggy" / split / f"{id_}_leftImg8bit_foggy_beta_{beta}.png")
-    return {split: [f"beta_{beta}/{id_}" for beta in betas for id_ in base[split]] for split in ("train", "val")}
+    return {
+        split: [f"beta_{beta}/{id_}" for beta in betas for id_ in base[split]] for split in ("train", "val")
+    }
 
 
 def foggy_driving(root: Path) -> Splits:
@@ -108,13 +114,18 @@ def foggy_driving(root: Path) -> Splits:
             labels(root / kind / split / f"{name}_{kind}_labelIds.png", CITYSCAPES)
             labels(root / kind / split / f"{name}_{kind}_labelTrainIds.png", TRAIN_IDS)
     text(
-        root / "lists_file_names" / "leftImg8bit_testdense_filenames.txt", "leftImg8bit/test/public/public_0001_a_leftImg8bit.png"
+        root / "lists_file_names" / "leftImg8bit_testdense_filenames.txt",
+        "leftImg8bit/test/public/public_0001_a_leftImg8bit.png",
     )
     return names | {"all": names["test"] + names["test_extra"]}
 
 
 def foggy_zurich(root: Path) -> Splits:
-    names = ["GOPR0119/1508039851.0_frame_000321", "GP010229/1508040913.0_frame_000955", "GP010476/1508042018.0_frame_000351"]
+    names = [
+        "GOPR0119/1508039851.0_frame_000321",
+        "GP010229/1508040913.0_frame_000955",
+        "GP010476/1508042018.0_frame_000351",
+    ]
     for name in names:
         image(root / "RGB" / f"{name}.png")
     for name in names[:2]:
@@ -122,7 +133,9 @@ def foggy_zurich(root: Path) -> Splits:
         labels(root / "gt_labelTrainIds" / f"{name}.png", TRAIN_IDS)
     splits = {"testv1": names[:1], "testv2": names[:2], "light": names[2:], "medium": names[2:]}
     for split, members in splits.items():
-        text(root / "lists_file_names" / f"RGB_{split}_filenames.txt", *(f"RGB/{name}.png" for name in members))
+        text(
+            root / "lists_file_names" / f"RGB_{split}_filenames.txt", *(f"RGB/{name}.png" for name in members)
+        )
     return splits
 
 
@@ -138,7 +151,11 @@ def dark_zurich(root: Path) -> Splits:
         "val_ref": ["day/GOPR0356_ref/GOPR0356_frame_000321"],
         "test_ref": ["day/GOPR0364_ref/GOPR0364_frame_000063"],
     }
-    archives = {"train": "Dark_Zurich_train_anon", "val": "Dark_Zurich_val_anon", "test": "Dark_Zurich_test_anon_withoutGt"}
+    archives = {
+        "train": "Dark_Zurich_train_anon",
+        "val": "Dark_Zurich_val_anon",
+        "test": "Dark_Zurich_test_anon_withoutGt",
+    }
     for split, frames in names.items():
         archive, reference = root / archives[split.partition("_")[0]], "_ref" * split.endswith("_ref")
         for name in frames:
@@ -201,7 +218,9 @@ def voc2012(root: Path) -> Splits:
                 palette(base / "SegmentationObject" / f"{name}.png", (0, 1, 2, 255))
         text(base / "ImageSets" / "Segmentation" / f"{split}.txt", *names)
     image(base / "JPEGImages" / "2012_000001.jpg")  # of another task: in no list
-    text(base / "ImageSets" / "Segmentation" / "trainval.txt", *ids["train"], *ids["val"], "2011_009999")  # the last is not there
+    text(
+        base / "ImageSets" / "Segmentation" / "trainval.txt", *ids["train"], *ids["val"], "2011_009999"
+    )  # the last is not there
     return ids | {"trainval": ids["train"] + ids["val"]}
 
 
@@ -254,7 +273,11 @@ def fs_lost_and_found(root: Path) -> Splits:
 def lost_and_found(root: Path) -> Splits:
     names = {
         "train": ["13_Elly_Beinhorn_Str_000000_000050"],
-        "test": ["04_Maurener_Weg_8_000000_000030", "04_Maurener_Weg_8_000000_000040", "01_Hanns_Klemm_Str_45_000006_000010"],
+        "test": [
+            "04_Maurener_Weg_8_000000_000030",
+            "04_Maurener_Weg_8_000000_000040",
+            "01_Hanns_Klemm_Str_45_000006_000010",
+        ],
     }
     ids: Splits = {}
     for split, frames in names.items():
@@ -263,7 +286,11 @@ def lost_and_found(root: Path) -> Splits:
             image(root / "leftImg8bit" / split / place / f"{name}_leftImg8bit.png")
             labels(root / "gtCoarse" / split / place / f"{name}_gtCoarse_labelIds.png", range(44))
             labels(root / "gtCoarse" / split / place / f"{name}_gtCoarse_labelTrainIds.png", (0, 1, 2, 255))
-            labels(root / "gtCoarse" / split / place / f"{name}_gtCoarse_instanceIds.png", (0, 1, 5000, 5001), np.uint16)
+            labels(
+                root / "gtCoarse" / split / place / f"{name}_gtCoarse_instanceIds.png",
+                (0, 1, 5000, 5001),
+                np.uint16,
+            )
             ids.setdefault(split, []).append(f"{place}/{name}")
     return ids
 
@@ -290,7 +317,12 @@ def road_obstacle21(root: Path) -> Splits:
         "test": ["curvy-street_0", "curvy-street_1", "gravel_3"],
     }
     base = root / "dataset_ObstacleTrack"
-    for name in ("validation_19", "validation_23", "snowstorm1_0", "driveway_2"):  # left out by the benchmark's own code
+    for name in (
+        "validation_19",
+        "validation_23",
+        "snowstorm1_0",
+        "driveway_2",
+    ):  # left out by the benchmark's own code
         image(base / "images" / f"{name}.webp")
     return _smiyc(base, ids, ".webp")
 
@@ -321,15 +353,31 @@ def streethazards(root: Path) -> Splits:
 
 def issu(root: Path) -> Splits:
     names = {
-        "train": ["12/004213"], "val": ["7/frame0029"], "test_static": ["0/009599", "fog/00131"], "test_temporal": ["99/520", "99/550"],
-    }  # fmt: skip
-    sets = {"train": "ISSU-Train", "val": "ISSU-Train", "test_static": "ISSU-Test-Static", "test_temporal": "ISSU-Test-Temporal"}
+        "train": ["12/004213"],
+        "val": ["7/frame0029"],
+        "test_static": ["0/009599", "fog/00131"],
+        "test_temporal": ["99/520", "99/550"],
+    }
+    sets = {
+        "train": "ISSU-Train",
+        "val": "ISSU-Train",
+        "test_static": "ISSU-Test-Static",
+        "test_temporal": "ISSU-Test-Temporal",
+    }
     for split, frames in names.items():
         base, part = root / "ISSU_datasets" / sets[split], split.partition("_")[0]
         for name in frames:
             image(base / "leftImg8bit" / part / f"{name}_leftImg8bit.png")
             labels(base / "gtFine_csT" / part / f"{name}_gtFine_csT.png", (*range(19), 254, 255))
-    image(root / "ISSU_datasets" / "ISSU-Test-Temporal-Clip" / "leftImg8bit" / "test" / "99" / "521_leftImg8bit.png")
+    image(
+        root
+        / "ISSU_datasets"
+        / "ISSU-Test-Temporal-Clip"
+        / "leftImg8bit"
+        / "test"
+        / "99"
+        / "521_leftImg8bit.png"
+    )
     text(root / "ISSU_datasets" / "ISSU_IDD_maps" / "ISSU_train.json", "{}")
     return names
 
@@ -392,13 +440,21 @@ def wilddash2(root: Path) -> Splits:
 
 
 def _mapillary(root: Path, inner: str, ids: Sequence[int]) -> Splits:
-    names = {"training": ["-0BsTq2JRTBVgTDK5Xpt3w", "Zz_1"], "validation": ["_1Gn_xkw7sa_i9GU4mkxxQ"], "testing": ["w"]}
+    names = {
+        "training": ["-0BsTq2JRTBVgTDK5Xpt3w", "Zz_1"],
+        "validation": ["_1Gn_xkw7sa_i9GU4mkxxQ"],
+        "testing": ["w"],
+    }
     for split, frames in names.items():
         for name in frames:
             image(root / split / "images" / f"{name}.jpg")
             if split != "testing":
                 labels(root / split / inner / "labels" / f"{name}.png", ids)
-                labels(root / split / inner / "instances" / f"{name}.png", [k << 8 | k % 3 for k in ids], np.uint16)
+                labels(
+                    root / split / inner / "instances" / f"{name}.png",
+                    [k << 8 | k % 3 for k in ids],
+                    np.uint16,
+                )
     return names
 
 
@@ -422,9 +478,32 @@ def bdd100k(root: Path) -> Splits:
 
 
 MAKERS: dict[str, Callable[[Path], Splits]] = {
-    "cityscapes": cityscapes, "cityscapes-c": cityscapes_c, "foggy-cityscapes": foggy_cityscapes, "foggy-driving": foggy_driving, "foggy-zurich": foggy_zurich,
-    "dark-zurich": dark_zurich, "acdc": acdc, "ade20k": ade20k, "coco-stuff": coco_stuff, "voc2012": voc2012, "camvid": camvid, "camvid32": camvid32, "fs-static": fs_static, "fs-lost-and-found": fs_lost_and_found,
-    "lost-and-found": lost_and_found, "road-anomaly": road_anomaly, "road-anomaly21": road_anomaly21, "road-obstacle21": road_obstacle21,
-    "streethazards": streethazards, "issu": issu, "bravo": bravo, "bravo-unknown": bravo_unknown, "bravo-smiyc": bravo_smiyc, "wilddash1": wilddash1, "wilddash2": wilddash2, "mapillary-1.2": mapillary_v12, "mapillary-2.0": mapillary_v20,
+    "cityscapes": cityscapes,
+    "cityscapes-c": cityscapes_c,
+    "foggy-cityscapes": foggy_cityscapes,
+    "foggy-driving": foggy_driving,
+    "foggy-zurich": foggy_zurich,
+    "dark-zurich": dark_zurich,
+    "acdc": acdc,
+    "ade20k": ade20k,
+    "coco-stuff": coco_stuff,
+    "voc2012": voc2012,
+    "camvid": camvid,
+    "camvid32": camvid32,
+    "fs-static": fs_static,
+    "fs-lost-and-found": fs_lost_and_found,
+    "lost-and-found": lost_and_found,
+    "road-anomaly": road_anomaly,
+    "road-anomaly21": road_anomaly21,
+    "road-obstacle21": road_obstacle21,
+    "streethazards": streethazards,
+    "issu": issu,
+    "bravo": bravo,
+    "bravo-unknown": bravo_unknown,
+    "bravo-smiyc": bravo_smiyc,
+    "wilddash1": wilddash1,
+    "wilddash2": wilddash2,
+    "mapillary-1.2": mapillary_v12,
+    "mapillary-2.0": mapillary_v20,
     "bdd100k": bdd100k,
-}  # fmt: skip
+}

@@ -43,7 +43,9 @@ class Shown:
 
 
 def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
-    """A study of two sets and shards of four images, predicted, counted, drawn from and half labelled; one image is discarded and two have a tag."""
+    """A study of two sets and shards of four images, predicted, counted, drawn from and half labelled; one
+    image is discarded and two have a tag.
+    """
     corpus, study = made.corpus(folder / "corpus", images=images, models=models), folder / "study"
     for number, id_ in enumerate(corpus.ids):
         if number % 3 == 0:  # the photos of the second set
@@ -55,7 +57,13 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
         storage=fs.Storage(shard_size=4),
         grouping=fs.Grouping(group="{group}/*"),
     )
-    fs.collect(str(study), str(folder / "dusk"), set_="dusk", role="test", grouping=fs.Grouping(group="dusk/{group}/*"))
+    fs.collect(
+        str(study),
+        str(folder / "dusk"),
+        set_="dusk",
+        role="test",
+        grouping=fs.Grouping(group="dusk/{group}/*"),
+    )
     stored = fs.study.tables.corpus.read_corpus(study)
     ids = tuple(image.id for image in stored)
     row = {id_: corpus.ids.index(id_.removeprefix("dusk/")) for id_ in ids}
@@ -73,15 +81,26 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
     fs.label.import_(str(study), str(folder / "labels"))
     Answers(study).discard([(ids[DISCARDED], "too dark")], "test")
     Tags(study).add_all(
-        [Tag(ids[TAGGED[0]], "rain", "ann"), Tag(ids[TAGGED[1]], "rain", "ann", model="model-1", region="1,2,3,4")], "test"
+        [
+            Tag(ids[TAGGED[0]], "rain", "ann"),
+            Tag(ids[TAGGED[1]], "rain", "ann", model="model-1", region="1,2,3,4"),
+        ],
+        "test",
     )
     Tags(study).add_all(
-        [Tag(ids[0], "rain", "ann"), Tag(ids[0], "rain", "ann", given=False), Tag("nobody", "rain", "ann")], "test"
+        [Tag(ids[0], "rain", "ann"), Tag(ids[0], "rain", "ann", given=False), Tag("nobody", "rain", "ann")],
+        "test",
     )
     return Shown(
-        study, corpus, ids, {name: {id_: stack[row[id_]] for id_ in ids} for name, stack in corpus.maps.items()},
-        truths, frozenset(labelled), frozenset(ids[k] for k in TAGGED), frozenset({ids[DISCARDED]}),
-    )  # fmt: skip
+        study,
+        corpus,
+        ids,
+        {name: {id_: stack[row[id_]] for id_ in ids} for name, stack in corpus.maps.items()},
+        truths,
+        frozenset(labelled),
+        frozenset(ids[k] for k in TAGGED),
+        frozenset({ids[DISCARDED]}),
+    )
 
 
 def made_folder(root: Path, id_: str) -> Path:
@@ -91,7 +110,9 @@ def made_folder(root: Path, id_: str) -> Path:
 
 
 def client(root: Path, library: Library | None = None, *, strict: bool = False) -> Any:
-    """A client of the pages of a study, all of whose counts are read; ``strict`` raises what an app lets out."""
+    """A client of the pages of a study, all of whose counts are read; ``strict`` raises what an app lets
+    out.
+    """
     from fastapi.testclient import TestClient
 
     library = library or Library(root)
@@ -105,7 +126,9 @@ def client(root: Path, library: Library | None = None, *, strict: bool = False) 
 
 
 def plain_miou(one: np.ndarray, other: np.ndarray) -> float:
-    """The mean IoU over the classes that either map shows, pixel sets in the plainest way; void of the first counts nowhere."""
+    """The mean IoU over the classes that either map shows, pixel sets in the plainest way; void of the first
+    counts nowhere.
+    """
     found, kept = [], one != VOID
     one, other = one[kept], other[kept]
     for class_ in sorted({*one.ravel().tolist(), *other.ravel().tolist()}):

@@ -16,6 +16,8 @@ def colour_network(path: Path, weights: np.ndarray) -> Path:
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, "h", "w"])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", len(weights), "h", "w"])
     kernel = numpy_helper.from_array(weights.astype(np.float32)[:, :, None, None], "w")
-    graph = helper.make_graph([helper.make_node("Conv", ["image", "w"], ["logits"])], "toy", [image], [logits], [kernel])
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["image", "w"], ["logits"])], "toy", [image], [logits], [kernel]
+    )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
     return path

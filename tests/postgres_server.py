@@ -1,7 +1,8 @@
-"""A PostgreSQL server for tests: one for all of them, in a folder of its own, reached through a socket in it; and what runs on both kinds of database.
+"""A PostgreSQL server for tests: one for all of them, in a folder of its own, reached through a socket in it;
+and what runs on both kinds of database.
 
-Conventions: it writes as in earnest (fsync on). It refuses to run as root, so it is run as another user where tests are. Each test has a schema of its own,
-which takes less time than a database.
+Conventions: it writes as in earnest (fsync on). It refuses to run as root, so it is run as another user where
+tests are. Each test has a schema of its own, which takes less time than a database.
 """
 
 from __future__ import annotations
@@ -58,10 +59,16 @@ def running() -> Iterator[Server]:
         pytest.skip("no PostgreSQL server on this machine (initdb)")
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     names = {entry.pw_name for entry in pwd.getpwall()}
-    user = next((name for name in ("postgres", "nobody") if name in names), "") if root else pwd.getpwuid(os.geteuid()).pw_name
+    user = (
+        next((name for name in ("postgres", "nobody") if name in names), "")
+        if root
+        else pwd.getpwuid(os.geteuid()).pw_name
+    )
     if not user:
         pytest.skip("PostgreSQL does not run as root, and there is no other user here")
-    who: dict[str, Any] = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []} if root else {}
+    who: dict[str, Any] = (
+        {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []} if root else {}
+    )
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # a path of a socket has at most some 100 characters
     try:
         if root:
@@ -81,11 +88,23 @@ def running() -> Iterator[Server]:
             "C",
             "--no-sync",
         ]
-        made = subprocess.run([str(word) for word in line], cwd=folder, capture_output=True, text=True, check=False, **who)
+        made = subprocess.run(
+            [str(word) for word in line], cwd=folder, capture_output=True, text=True, check=False, **who
+        )
         if made.returncode:
             pytest.skip(f"no PostgreSQL server could be made here: {made.stderr.strip().splitlines()[-1:]}")
-        line = [where / "postgres", "-D", data, "-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}"]
-        with subprocess.Popen([str(word) for word in line], cwd=folder, stderr=subprocess.PIPE, text=True, **who) as server:
+        line = [
+            where / "postgres",
+            "-D",
+            data,
+            "-c",
+            "listen_addresses=",
+            "-c",
+            f"unix_socket_directories={folder}",
+        ]
+        with subprocess.Popen(
+            [str(word) for word in line], cwd=folder, stderr=subprocess.PIPE, text=True, **who
+        ) as server:
             assert server.stderr is not None
             said = list(takewhile(lambda line: "ready to accept connections" not in line, server.stderr))
             assert server.poll() is None, "".join(said)

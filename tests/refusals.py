@@ -1,7 +1,8 @@
-"""What a person may not do, and what is said of it: one line, with exit status 2 where it was typed, as one of our errors in Python.
+"""What a person may not do, and what is said of it: one line, with exit status 2 where it was typed, as one
+of our errors in Python.
 
-Conventions: who refuses is called within ``with refused(ERROR, WORDS):``, or its line is given to `refused_line`; `told` runs a
-line that must end well. None of them needs capsys.
+Conventions: who refuses is called within ``with refused(ERROR, WORDS):``, or its line is given to
+`refused_line`; `told` runs a line that must end well. None of them needs capsys.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Refusal:
 
 @contextlib.contextmanager
 def refused(error: type[FaultscapeError] = FaultscapeError, says: str = "") -> Iterator[Refusal]:
-    """Hold that what is done within is refused with this error, in one line in which ``says`` (a regular expression) is found."""
+    """Hold that what is done within is refused with this error, in one line in which ``says`` (a regular
+    expression) is found.
+    """
     found = Refusal()
     try:
         yield found
@@ -38,7 +41,9 @@ def refused(error: type[FaultscapeError] = FaultscapeError, says: str = "") -> I
 
 
 def refused_line(*words: object) -> str:
-    """Run a command line that must end with status 2 and one line on standard error, and return that line as it was printed."""
+    """Run a command line that must end with status 2 and one line on standard error, and return that line as
+    it was printed.
+    """
     status, _, err = _run(words)
     assert status == 2, f"status {status}: {err}"
     assert err.startswith("faultscape: "), err
@@ -48,7 +53,9 @@ def refused_line(*words: object) -> str:
 
 
 def refused_text(*words: object) -> str:
-    """Run a command line that must be refused, and return what is said: the line without our name and its end."""
+    """Run a command line that must be refused, and return what is said: the line without our name and its
+    end.
+    """
     return refused_line(*words).removeprefix("faultscape: ").removesuffix("\n")
 
 

@@ -17,13 +17,17 @@ Reply = tuple[int, dict[str, str], bytes]
 
 
 class Server:
-    """``paths`` maps a path to a reply, a list of replies (one a request, the last for good), or a function of the parameters; ``asked`` is what came in."""
+    """``paths`` maps a path to a reply, a list of replies (one a request, the last for good), or a function
+    of the parameters; ``asked`` is what came in.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.paths: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, str], dict[str, str]]] = []
-        self.hold: set[str] = set()  # paths whose replies do not end before `release`; `held` when one is under way
+        self.hold: set[str] = (
+            set()
+        )  # paths whose replies do not end before `release`; `held` when one is under way
         self.held, self.release = threading.Event(), threading.Event()
 
     @property
@@ -94,7 +98,9 @@ class Clock:
         self.time += seconds
 
 
-def picture(seed: int, size: tuple[int, int] = (64, 48), *, alpha: float | None = None, kind: str = "PNG") -> bytes:
+def picture(
+    seed: int, size: tuple[int, int] = (64, 48), *, alpha: float | None = None, kind: str = "PNG"
+) -> bytes:
     """The bytes of a picture of blocks of its own; ``alpha`` is the share of columns that are transparent."""
     width, height = size
     blocks = np.random.default_rng(seed).integers(0, 256, (8, 9, 3), np.uint8)

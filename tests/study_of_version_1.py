@@ -9,9 +9,15 @@ from pathlib import Path
 import faultscape as fs
 
 TABLES = (  # as SQLAlchemy made them then
-    "CREATE TABLE answers (number INTEGER NOT NULL PRIMARY KEY, image TEXT NOT NULL, class TEXT NOT NULL, annotator TEXT NOT NULL, answer TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)",
+    (
+        "CREATE TABLE answers (number INTEGER NOT NULL PRIMARY KEY, image TEXT NOT NULL, class TEXT NOT NULL,"
+        " annotator TEXT NOT NULL, answer TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)"
+    ),
     "CREATE INDEX ix_answers_image ON answers (image)",
-    "CREATE TABLE discards (number INTEGER NOT NULL PRIMARY KEY, image TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)",
+    (
+        "CREATE TABLE discards (number INTEGER NOT NULL PRIMARY KEY, image TEXT NOT NULL, reason TEXT NOT"
+        " NULL, source TEXT NOT NULL, time FLOAT NOT NULL)"
+    ),
     "CREATE INDEX ix_discards_image ON discards (image)",
 )
 ANSWERS = [("p1", "cat", "ann", "yes"), ("p2", "dog", "ann", "no"), ("p2", "cat", "bob", "yes")]
@@ -27,13 +33,19 @@ def write(root: Path, *, answers: bool = True) -> Path:
     fs.collect(str(root), str(ids), task="classification", classes=str(classes))
     fs.predict(str(root), f"net={said}")
     toml = root / "study.toml"
-    toml.write_text("".join(line for line in toml.read_text().splitlines(keepends=True) if not line.startswith("version")))
+    toml.write_text(
+        "".join(line for line in toml.read_text().splitlines(keepends=True) if not line.startswith("version"))
+    )
     if answers:
         with closing(sqlite3.connect(root / "answers.sqlite")) as file, file:
             for table in TABLES:
                 file.execute(table)
             file.executemany(
-                "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES (?, ?, ?, ?, 'old.csv', 1.0)", ANSWERS
+                "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES (?, ?, ?, ?,"
+                " 'old.csv', 1.0)",
+                ANSWERS,
             )
-            file.executemany("INSERT INTO discards (image, reason, source, time) VALUES (?, ?, 'old.csv', 1.0)", DISCARDS)
+            file.executemany(
+                "INSERT INTO discards (image, reason, source, time) VALUES (?, ?, 'old.csv', 1.0)", DISCARDS
+            )
     return root

@@ -1,4 +1,6 @@
-"""A small study in which everything is done, what its files hold, and a line that is tried first: for the tests of what can be undone."""
+"""A small study in which everything is done, what its files hold, and a line that is tried first: for the
+tests of what can be undone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def digest(study: str) -> str:
     """Every file of a study, its name and its bytes."""
     held = hashlib.sha256()
     for path in sorted(path for path in Path(study).rglob("*") if path.is_file()):
-        held.update(str(path.relative_to(study)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        held.update(
+            str(path.relative_to(study)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest()
+        )
     return held.hexdigest()
 
 
@@ -41,7 +45,10 @@ def states(study: str) -> dict[tuple[str, str], str]:
 
 
 def bytes_of(study: str, room: str) -> dict[str, bytes]:
-    return {str(path.relative_to(study)): path.read_bytes() for path in sorted((Path(study) / room).rglob("*.parquet"))}
+    return {
+        str(path.relative_to(study)): path.read_bytes()
+        for path in sorted((Path(study) / room).rglob("*.parquet"))
+    }
 
 
 def finished(study: str, corpus: made.Corpus) -> None:
@@ -63,7 +70,9 @@ def follow(study: str) -> list[str]:
 
 
 def tried_first(study: str, do: Callable[..., Any], **options: Any) -> Any:
-    """Do what a line says after its --dry-run, which changes nothing and says what becomes stale as the line itself does."""
+    """Do what a line says after its --dry-run, which changes nothing and says what becomes stale as the line
+    itself does.
+    """
     before = digest(study)
     said = do(study, **options, dry_run=True)
     assert digest(study) == before
@@ -75,4 +84,6 @@ def tried_first(study: str, do: Callable[..., Any], **options: Any) -> Any:
 
 
 def kept(study: str) -> list[str]:
-    return [name for name in selections.names(Path(study)) if re.fullmatch(r"main-\d{4}-\d\d-\d\d(-\d)?", name)]
+    return [
+        name for name in selections.names(Path(study)) if re.fullmatch(r"main-\d{4}-\d\d-\d\d(-\d)?", name)
+    ]

@@ -1,10 +1,12 @@
 """The eleven ImageNet classifiers of S2, from the libraries that keep them today.
 
-Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives logits (N, 1000) in ImageNet's order; ``mean`` and
-``std`` (on 0..1), ``size`` ("WIDTHxHEIGHT" of the centre crop), ``crop`` (the crop's share of the resized shorter side) and ``classes`` hang on it.
-torchvision's ``IMAGENET1K_V1`` weights are asked for by name: its ``DEFAULT`` has since become another, stronger network than S2 compared.
-Weights are read as tensors only: here for torchvision and pretrainedmodels, by timm itself for its own (safetensors where it has them).
-Built, with random weights, by torchvision 0.29, timm 1.0 and pretrainedmodels 0.7; the published weights were not at hand.
+Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives
+logits (N, 1000) in ImageNet's order; ``mean`` and ``std`` (on 0..1), ``size`` ("WIDTHxHEIGHT" of the centre
+crop), ``crop`` (the crop's share of the resized shorter side) and ``classes`` hang on it. torchvision's
+``IMAGENET1K_V1`` weights are asked for by name: its ``DEFAULT`` has since become another, stronger network
+than S2 compared. Weights are read as tensors only: here for torchvision and pretrainedmodels, by timm itself
+for its own (safetensors where it has them). Built, with random weights, by torchvision 0.29, timm 1.0 and
+pretrainedmodels 0.7; the published weights were not at hand.
 """
 
 from __future__ import annotations
@@ -38,11 +40,20 @@ def resnext101_32x4d() -> Any:
         import pretrainedmodels
         import torch
     except ImportError as error:
-        raise ModelError(f"resnext101_32x4d needs pretrainedmodels ({error}): python -m pip install pretrainedmodels") from None
+        raise ModelError(
+            f"resnext101_32x4d needs pretrainedmodels ({error}): python -m pip install pretrainedmodels"
+        ) from None
     settings = pretrainedmodels.pretrained_settings["resnext101_32x4d"]["imagenet"]
     network = pretrainedmodels.resnext101_32x4d(num_classes=1000, pretrained=None)
-    network.load_state_dict(torch.hub.load_state_dict_from_url(settings["url"], map_location="cpu", weights_only=True))
-    network.mean, network.std, network.size, network.crop = tuple(settings["mean"]), tuple(settings["std"]), "224x224", 0.875
+    network.load_state_dict(
+        torch.hub.load_state_dict_from_url(settings["url"], map_location="cpu", weights_only=True)
+    )
+    network.mean, network.std, network.size, network.crop = (
+        tuple(settings["mean"]),
+        tuple(settings["std"]),
+        "224x224",
+        0.875,
+    )
     return network.eval()
 
 
@@ -72,17 +83,25 @@ def efficientnet_b7() -> Any:
 
 
 def wsl_resnext101_32x48d() -> Any:
-    """Load what facebookresearch/WSL-Images' hubconf.py builds: timm lists the weights, but holds no such network any more."""
+    """Load what facebookresearch/WSL-Images' hubconf.py builds: timm lists the weights, but holds no such
+    network any more.
+    """
     try:
         import torch
         from torchvision.models import ResNet34_Weights, resnet
     except ImportError as error:
-        raise ModelError(f"wsl_resnext101_32x48d needs torchvision ({error}): python -m pip install torchvision") from None
+        raise ModelError(
+            f"wsl_resnext101_32x48d needs torchvision ({error}): python -m pip install torchvision"
+        ) from None
     network = resnet.ResNet(resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=48)
     address = "https://download.pytorch.org/models/ig_resnext101_32x48-3e41cc8a.pth"
-    network.load_state_dict(torch.hub.load_state_dict_from_url(address, map_location="cpu", weights_only=True))
+    network.load_state_dict(
+        torch.hub.load_state_dict_from_url(address, map_location="cpu", weights_only=True)
+    )
     network.mean, network.std, network.size, network.crop = MEAN, STD, "224x224", 0.875
-    network.classes = list(ResNet34_Weights.IMAGENET1K_V1.meta["categories"])  # ImageNet's, for any network of torchvision
+    network.classes = list(
+        ResNet34_Weights.IMAGENET1K_V1.meta["categories"]
+    )  # ImageNet's, for any network of torchvision
     return network.eval()
 
 
@@ -94,7 +113,9 @@ def _torchvision(name: str, weights_name: str) -> Any:
         raise ModelError(f"{name} needs torchvision ({error}): python -m pip install torchvision") from None
     weights = getattr(models, weights_name).IMAGENET1K_V1
     network = getattr(models, name)(weights=None)
-    network.load_state_dict(torch.hub.load_state_dict_from_url(weights.url, map_location="cpu", weights_only=True))
+    network.load_state_dict(
+        torch.hub.load_state_dict_from_url(weights.url, map_location="cpu", weights_only=True)
+    )
     network.mean, network.std, network.size, network.crop = MEAN, STD, "224x224", 0.875
     network.classes = list(weights.meta["categories"])
     return network.eval()

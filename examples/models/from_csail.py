@@ -1,12 +1,15 @@
-"""The three ADE20K networks of S1, from the repository that S1's numbers fit: MIT CSAIL's semantic-segmentation-pytorch.
+"""The three ADE20K networks of S1, from the repository that S1's numbers fit: MIT CSAIL's
+semantic-segmentation-pytorch.
 
     python -m pip install git+https://github.com/CSAILVision/semantic-segmentation-pytorch
     faultscape predict STUDY psp=examples/models/from_csail.py:pspnet_resnet18
 
-Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives logits (N, 150, H/8, W/8); ``mean`` and ``std`` (on 0..1),
-``multiple`` and ``classes`` hang on it. Weights come from the authors' address when the function is run, and are read as tensors only.
-The encoder and the head are built here and not by the library's ModelBuilder, which would fetch ImageNet weights, or load the checkpoint with torch's default.
-Checked in the repository: mit_semseg/models/models.py, config/*.yaml; the channel order (RGB) is that of its present code, its first README spoke of BGR.
+Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives
+logits (N, 150, H/8, W/8); ``mean`` and ``std`` (on 0..1), ``multiple`` and ``classes`` hang on it. Weights
+come from the authors' address when the function is run, and are read as tensors only. The encoder and the
+head are built here and not by the library's ModelBuilder, which would fetch ImageNet weights, or load the
+checkpoint with torch's default. Checked in the repository: mit_semseg/models/models.py, config/*.yaml; the
+channel order (RGB) is that of its present code, its first README spoke of BGR.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ def _network(name: str, epoch: int, channels: int) -> Any:
         from mit_semseg.models import mobilenet, models, resnet
     except ImportError as error:
         raise ModelError(
-            f"{name} needs mit_semseg ({error}): python -m pip install git+https://github.com/CSAILVision/semantic-segmentation-pytorch"
+            f"{name} needs mit_semseg ({error}): python -m pip install"
+            " git+https://github.com/CSAILVision/semantic-segmentation-pytorch"
         ) from None
     if "mobilenetv2" in name:
         encoder = models.MobileNetV2Dilated(mobilenet.mobilenetv2(pretrained=False), dilate_scale=8)

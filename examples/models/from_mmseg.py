@@ -2,12 +2,15 @@
 
     faultscape predict STUDY psanet=examples/models/from_mmseg.py:psanet_voc
 
-Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives logits (N, C, H, W); ``mean`` and ``std`` (on 0..1) and
-``classes`` hang on it, and ``window`` ("WIDTHxHEIGHT") where it was tested with a sliding one: the first two and the last are read off mmseg's configuration, since
-they differ. A network is named by its file under mmseg's ``configs``; the address of its weights stands in mmseg's own metafile, they are fetched by torch and read as
-tensors only. ADE20K's channels are its 150 classes, without the void 0.
-mmsegmentation 1.2.2 wants ftfy without saying so, mmcv below 2.2, and mmengine 0.10 a setuptools that still has pkg_resources.
-Checked in open-mmlab: mmengine/hub/hub.py, mmseg/models/segmentors/encoder_decoder.py, and the metafile.yaml of each configuration.
+Conventions: each function returns a network in evaluation mode that takes float32 (N, 3, H, W) and gives
+logits (N, C, H, W); ``mean`` and ``std`` (on 0..1) and ``classes`` hang on it, and ``window``
+("WIDTHxHEIGHT") where it was tested with a sliding one: the first two and the last are read off mmseg's
+configuration, since they differ. A network is named by its file under mmseg's ``configs``; the address of its
+weights stands in mmseg's own metafile, they are fetched by torch and read as tensors only. ADE20K's channels
+are its 150 classes, without the void 0.
+mmsegmentation 1.2.2 wants ftfy without saying so, mmcv below 2.2, and mmengine 0.10 a setuptools that still
+has pkg_resources. Checked in open-mmlab: mmengine/hub/hub.py, mmseg/models/segmentors/encoder_decoder.py, and
+the metafile.yaml of each configuration.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ def emanet_cityscapes() -> Any:
 
 
 def deeplabv3plus_cityscapes() -> Any:
-    return _network("deeplabv3plus/deeplabv3plus_r101-d8_4xb2-80k_cityscapes-769x769.py", list(cityscapes().names))
+    return _network(
+        "deeplabv3plus/deeplabv3plus_r101-d8_4xb2-80k_cityscapes-769x769.py", list(cityscapes().names)
+    )
 
 
 def pspnet_ade20k() -> Any:
@@ -51,7 +56,9 @@ def pspnet_ade20k() -> Any:
 
 
 def mobilenet_v2_ade20k() -> Any:
-    return _network("mobilenet_v2/mobilenet-v2-d8_deeplabv3_4xb4-160k_ade20k-512x512.py", list(ade20k().names))
+    return _network(
+        "mobilenet_v2/mobilenet-v2-d8_deeplabv3_4xb4-160k_ade20k-512x512.py", list(ade20k().names)
+    )
 
 
 def segmenter_ade20k() -> Any:
@@ -67,7 +74,8 @@ def _network(name: str, classes: list[str]) -> Any:
         inner = get_model(f"mmseg::{name}")  # imports mmseg and mmcv
     except ImportError as error:
         raise ModelError(
-            f"{name} needs mmsegmentation ({error}): python -m pip install openmim ftfy, then mim install mmengine mmcv mmsegmentation"
+            f"{name} needs mmsegmentation ({error}): python -m pip install openmim ftfy, then mim install"
+            " mmengine mmcv mmsegmentation"
         ) from None
     held = torch.hub.load_state_dict_from_url(told.model_path, map_location="cpu", weights_only=True)
     inner.load_state_dict(held["state_dict"])

@@ -1,15 +1,17 @@
 """DeepLabv3+ of S0 and S4 as its authors published it: frozen TensorFlow graphs, run as they are.
 
-    mkdir -p clones/deeplab/deeplabv3_pascal_trainval_2018_01_04 && cd clones/deeplab/deeplabv3_pascal_trainval_2018_01_04
-    curl -L http://download.tensorflow.org/models/deeplabv3_pascal_trainval_2018_01_04.tar.gz | tar xz
-    faultscape predict STUDY deeplab=examples/models/from_tensorflow.py:deeplabv3plus_xception65_voc
+    mkdir -p clones/deeplab/deeplabv3_pascal_trainval_2018_01_04 && cd
+    clones/deeplab/deeplabv3_pascal_trainval_2018_01_04 curl -L
+    http://download.tensorflow.org/models/deeplabv3_pascal_trainval_2018_01_04.tar.gz | tar xz faultscape
+    predict STUDY deeplab=examples/models/from_tensorflow.py:deeplabv3plus_xception65_voc
 
-Conventions: each function takes one (H, W, 3) uint8 RGB image and returns labels (H, W): VOC's 0-20, or Cityscapes' train ids
-0-18, whose names hang on the function as ``classes``. A graph is protobuf, not a pickle. It normalises inside; VOC's graphs see
-the picture with its longer side brought to 513, as in the authors' demo, Cityscapes' see it as it is unless it is longer than
-2049; labels come back by nearest neighbour. Graphs are looked for under the folder that FAULTSCAPE_CLONES names (``clones`` where
-it names none). Checked in tensorflow/models: research/deeplab/g3doc/model_zoo.md (archives) and deeplab_demo.ipynb (tensors,
-size); that 2049 is the Cityscapes graphs' size is not checked.
+Conventions: each function takes one (H, W, 3) uint8 RGB image and returns labels (H, W): VOC's 0-20, or
+Cityscapes' train ids 0-18, whose names hang on the function as ``classes``. A graph is protobuf, not a
+pickle. It normalises inside; VOC's graphs see the picture with its longer side brought to 513, as in the
+authors' demo, Cityscapes' see it as it is unless it is longer than 2049; labels come back by nearest
+neighbour. Graphs are looked for under the folder that FAULTSCAPE_CLONES names (``clones`` where it names
+none). Checked in tensorflow/models: research/deeplab/g3doc/model_zoo.md (archives) and deeplab_demo.ipynb
+(tensors, size); that 2049 is the Cityscapes graphs' size is not checked.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def _session(archive: str) -> Any:
     found = sorted(path for path in folder.rglob("frozen_inference_graph.pb") if archive in path.parts)
     if not found:
         raise ModelError(
-            f"{folder / archive}: no frozen_inference_graph.pb in it; unpack http://download.tensorflow.org/models/{archive}.tar.gz there"
+            f"{folder / archive}: no frozen_inference_graph.pb in it; unpack"
+            f" http://download.tensorflow.org/models/{archive}.tar.gz there"
         )
     definition = tf.compat.v1.GraphDef.FromString(found[0].read_bytes())
     graph = tf.Graph()

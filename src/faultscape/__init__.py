@@ -1,7 +1,7 @@
 """Faultscape: choose between segmentation models, and trust them, with few human labels.
 
-Conventions: verbs (``fs.collect``, ``fs.select``, ...) work on study folders, rooms (``fs.metrics``, ``fs.ranking``, ...) on arrays. Everything is
-loaded when it is first used, so that importing this is light.
+Conventions: verbs (``fs.collect``, ``fs.select``, ...) work on study folders, rooms (``fs.metrics``,
+``fs.ranking``, ...) on arrays. Everything is loaded when it is first used, so that importing this is light.
 """
 
 import os

@@ -1,6 +1,8 @@
-"""Arguments that the command line reads as words, and Python also takes as objects: what a type checker sees is what Python takes.
+"""Arguments that the command line reads as words, and Python also takes as objects: what a type checker sees
+is what Python takes.
 
-Conventions: light; each name is a word, or a list of words, while the program runs, since that is what the command line makes of it.
+Conventions: light; each name is a word, or a list of words, while the program runs, since that is what the
+command line makes of it.
 """
 
 from __future__ import annotations
@@ -30,11 +32,17 @@ _Named = str | Mapping[str, str | os.PathLike[str]]
 _NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
 IN_PYTHON: Mapping[str, object] = {  # what each name above takes in Python, and how a message says it
     "Place": Annotated[str | os.PathLike[str], "the name of a file or folder, text or a path"],
-    "ClassList": Annotated[Classes | str | os.PathLike[str] | int, "a Classes, a built-in name, a file, or a number of classes"],
+    "ClassList": Annotated[
+        Classes | str | os.PathLike[str] | int, "a Classes, a built-in name, a file, or a number of classes"
+    ],
     "Source": Annotated[_Named, _NAMED],
     "Sources": Annotated[_Named | Sequence[_Named], f"{_NAMED}, or a list of these"],
-    "Renames": Annotated[str | Mapping[str, str] | Sequence[str], "OLD=NEW, {OLD: NEW}, or a list of OLD=NEW"],
-    "GroupRule": Annotated[str | os.PathLike[str] | Mapping[str, str], "a pattern, a file, or {image: group}"],
+    "Renames": Annotated[
+        str | Mapping[str, str] | Sequence[str], "OLD=NEW, {OLD: NEW}, or a list of OLD=NEW"
+    ],
+    "GroupRule": Annotated[
+        str | os.PathLike[str] | Mapping[str, str], "a pattern, a file, or {image: group}"
+    ],
     "Size": Annotated[str | Sequence[int], "WIDTHxHEIGHT, or (width, height)"],
     "ScaleFile": Annotated[Scale | str | os.PathLike[str], "a Scale, or the name of its file"],
     "Costs": Annotated[
@@ -48,7 +56,8 @@ def place_text(place: None, option: str = "") -> None: ...
 @overload
 def place_text(place: Place, option: str = "") -> str: ...
 def place_text(place: Place | None, option: str = "") -> str | None:
-    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there is none. OptionError, which names the option, for anything else.
+    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there
+    is none. OptionError, which names the option, for anything else.
 
     >>> from pathlib import Path
     >>> place_text("maps/unet"), place_text(Path("maps") / "unet"), place_text(None)
@@ -60,7 +69,8 @@ def place_text(place: Place | None, option: str = "") -> str | None:
 
 
 def needed_text(place: Place, option: str) -> str:
-    """Return the name of a file or folder that has to be given, as text; OptionError, which names the option, for anything else, and for an empty name.
+    """Return the name of a file or folder that has to be given, as text; OptionError, which names the option,
+    for anything else, and for an empty name.
 
     >>> needed_text(None, "study")
     Traceback (most recent call last):
@@ -76,7 +86,8 @@ def needed_text(place: Place, option: str) -> str:
 
 
 def several(given: Any) -> Any:
-    """Return one value, or several, as a tuple, paths as text; what is neither stays, for the check of options to refuse.
+    """Return one value, or several, as a tuple, paths as text; what is neither stays, for the check of
+    options to refuse.
 
     >>> several("main"), several(["main", "drawn"]), several(None), several(5)
     (('main',), ('main', 'drawn'), (), 5)

@@ -1,8 +1,10 @@
 """A command on a leash: it ends with the process that runs it, however that ends.
 
-Conventions: ``run`` starts this file as a program of its own, which imports nothing of ours. That one starts the command in a process group, says on its standard
-output how it went (a line of JSON: ``status``, or ``error`` with what the system said), and holds its standard input: a byte lets the command go; an end without
-one means that nobody is left who waits for it. Then the group is asked to end, and after some seconds made to, and the folder it worked in is removed.
+Conventions: ``run`` starts this file as a program of its own, which imports nothing of ours. That one starts
+the command in a process group, says on its standard output how it went (a line of JSON: ``status``, or
+``error`` with what the system said), and holds its standard input: a byte lets the command go; an end without
+one means that nobody is left who waits for it. Then the group is asked to end, and after some seconds made
+to, and the folder it worked in is removed.
 """
 
 from __future__ import annotations
@@ -30,13 +32,21 @@ def run(
     env: Mapping[str, str] | None = None,
     where: os.PathLike[str] | None = None,
 ) -> int:
-    """Run a command, which works in a folder and speaks to a file, and return its exit status; OSError when it cannot be started.
+    """Run a command, which works in a folder and speaks to a file, and return its exit status; OSError when
+    it cannot be started.
 
-    ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder that it begins in.
+    ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder that it
+    begins in.
     """
     line = [sys.executable, "-I", "-S", __file__, folder, *words]
     with subprocess.Popen(  # noqa: S603 - what the user named
-        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True, env=env, cwd=where
+        line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=said,
+        start_new_session=True,
+        env=env,
+        cwd=where,
     ) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None
@@ -56,7 +66,9 @@ def run(
 
 def hold(folder: str, *words: str) -> None:
     """Be the leash of a command."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a scheduler, to all processes of a job: as if nobody were left
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # of a scheduler, to all processes of a job: as if nobody were left
     try:
         command = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=2, stderr=2, process_group=0)  # noqa: S603 - as above
     except OSError as error:

@@ -1,6 +1,8 @@
-"""The closed choices of options, as types: what a signature says, what help shows and what is refused are one list.
+"""The closed choices of options, as types: what a signature says, what help shows and what is refused are one
+list.
 
-Conventions: light. A room that refuses another value reads the values with ``typing.get_args``; options that also take a name of a person's own (file.py:NAME), or a file, are texts.
+Conventions: light. A room that refuses another value reads the values with ``typing.get_args``; options that
+also take a name of a person's own (file.py:NAME), or a file, are texts.
 """
 
 from __future__ import annotations
@@ -30,8 +32,17 @@ Track = Literal["anomaly", "obstacle"]
 Thresholds = Literal["exact", "keras200", "quantiles"]
 Rounding = Literal["", "float32", "float16"]
 Preset = Literal[
-    "fishyscapes", "smiyc", "smiyc-obstacle", "anomaly-seg", "pytorch-ood", "keras200", "torchmetrics", "figure3", "rom-rum", "s0-printed",
-]  # fmt: skip
+    "fishyscapes",
+    "smiyc",
+    "smiyc-obstacle",
+    "anomaly-seg",
+    "pytorch-ood",
+    "keras200",
+    "torchmetrics",
+    "figure3",
+    "rom-rum",
+    "s0-printed",
+]
 CardPreset = Literal["bravo-2024", "s3-code"]  # of the reliability card
 
 Unmapped = Literal["void"]
@@ -42,7 +53,9 @@ Precision = Literal["float32", "float16", "bfloat16"]
 WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
 
-HeadName = Literal["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"]  # of networks that are trained
+HeadName = Literal[
+    "linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"
+]  # of networks that are trained
 LossName = Literal["ce", "void-class", "entropy", "outlier-head", "dirichlet"]
 Schedule = Literal["polynomial", "cosine", "constant"]
 Optimiser = Literal["adam", "adamw", "sgd"]
@@ -51,4 +64,6 @@ FastStart = Literal["normal", "signs"]
 TrainingPresetName = Literal["s3-paper", "s3-code", "s4-bayesian", "camvid-small"]
 ExportForm = Literal["onnx", "pt2"]
 MethodPreset = Literal["s4"]
-FitMethod = Literal["temperature", "odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
+FitMethod = Literal[
+    "temperature", "odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"
+]

@@ -1,8 +1,9 @@
 """Everything a user can get wrong, as one tree of exceptions.
 
-Conventions: a message is one line for a person: what was given, what was expected, what to do. The command line prints it
-after ``faultscape: `` and ends with exit status 2; no traceback. A defect of ours is never one of these. What another library says passes through
-`library_text`, so that its advice to run what a file holds is never ours.
+Conventions: a message is one line for a person: what was given, what was expected, what to do. The command
+line prints it after ``faultscape: `` and ends with exit status 2; no traceback. A defect of ours is never one
+of these. What another library says passes through `library_text`, so that its advice to run what a file holds
+is never ours.
 """
 
 from __future__ import annotations
@@ -10,22 +11,42 @@ from __future__ import annotations
 import errno
 import re
 
-# torch has a class of its own for too little memory on a GPU, but not on a processor, nor in the libraries of a GPU
+# torch has a class of its own for too little memory on a GPU, but not on a processor, nor in the libraries of
+# a GPU
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
-_ADVICE = (  # words by which NumPy, torch and transformers advise to trust a file, and what is said in their place
-    (r"trust_remote_code|remote code", "it needs code of its own, which is never run; write a function that builds the network, and name it as file.py:function"),
-    (r"max_header_size", "its header is longer than that of any array of numbers; write it again with numpy.save"),
+# words by which NumPy, torch and transformers advise to trust a file, and what is said in their place
+_ADVICE = (
+    (
+        r"trust_remote_code|remote code",
+        (
+            "it needs code of its own, which is never run; write a function that builds the network, and name"
+            " it as file.py:function"
+        ),
+    ),
+    (
+        r"max_header_size",
+        "its header is longer than that of any array of numbers; write it again with numpy.save",
+    ),
     (
         r"weights[ _]only|WeightsUnpickler|safe_globals|vulnerability issue in `torch\.load`|use_safetensors",
-        "it holds more than weights, or weights that only unpickling could read, and nothing is unpickled; save them as safetensors",
+        (
+            "it holds more than weights, or weights that only unpickling could read, and nothing is"
+            " unpickled; save them as safetensors"
+        ),
     ),
-    (r"allow_pickle|pickle\.load|pickled", "it holds Python objects, and nothing is unpickled; save plain numbers or words"),
-)  # fmt: skip
+    (
+        r"allow_pickle|pickle\.load|pickled",
+        "it holds Python objects, and nothing is unpickled; save plain numbers or words",
+    ),
+)
 _OTHER_FOLDER = "choose a folder you may write to"
 _CURES = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "your share of that disk is used up: delete files of yours, or ask for a larger share",
-    errno.EFBIG: "one file may not be so large there, however much space is free: raise the limit (`ulimit -f`), or choose a folder on a disk that takes larger files (FAT takes 4 GB)",
+    errno.EFBIG: (
+        "one file may not be so large there, however much space is free: raise the limit (`ulimit -f`), or"
+        " choose a folder on a disk that takes larger files (FAT takes 4 GB)"
+    ),
     errno.EROFS: "that disk can only be read; choose a folder on another",
     errno.EACCES: _OTHER_FOLDER,
     errno.EPERM: _OTHER_FOLDER,
@@ -41,7 +62,9 @@ class StudyError(FaultscapeError):
 
 
 class StudyChangedError(StudyError):
-    """Another faultscape changed the study while this one read it: what was read of it no longer belongs together."""
+    """Another faultscape changed the study while this one read it: what was read of it no longer belongs
+    together.
+    """
 
 
 class CorpusError(FaultscapeError):
@@ -85,11 +108,15 @@ class RankingError(FaultscapeError):
 
 
 class MetricError(FaultscapeError):
-    """What is to be measured cannot be: scores that are not finite, of another size than their truth, or masked."""
+    """What is to be measured cannot be: scores that are not finite, of another size than their truth, or
+    masked.
+    """
 
 
 class WebError(FaultscapeError):
-    """Something on the web cannot be had: gone, refused, too slow, too large, or at an address that is not asked."""
+    """Something on the web cannot be had: gone, refused, too slow, too large, or at an address that is not
+    asked.
+    """
 
 
 class OptionError(FaultscapeError):
@@ -113,7 +140,11 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """Return a number and what it counts, in the singular where it is one.
 
-    >>> counted(1, "image"), counted(2, "image"), counted(0, "answer that was taken", "answers that were taken")
+    >>> (
+    ...     counted(1, "image"),
+    ...     counted(2, "image"),
+    ...     counted(0, "answer that was taken", "answers that were taken"),
+    ... )
     ('1 image', '2 images', '0 answers that were taken')
     """
     return f"{number} {one if number == 1 else many or f'{one}s'}"
@@ -129,7 +160,8 @@ def article(noun: str) -> str:
 
 
 def library_text(error: BaseException, *, first_line: bool = False, most: int = 300) -> str:
-    r"""Return on one line what another library's error says, or our own words where it advises to unpickle or to run what a file holds.
+    r"""Return on one line what another library's error says, or our own words where it advises to unpickle or
+    to run what a file holds.
 
     >>> library_text(ValueError("a\n b")), library_text(KeyError())
     ('a b', 'KeyError')
@@ -149,14 +181,17 @@ def is_out_of_memory(error: BaseException) -> bool:
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
     (True, False)
-    >>> is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
+    >>> is_out_of_memory(
+    ...     RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    ... )
     True
     """
     return isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY)
 
 
 def said_by(error: BaseException) -> str:
-    r"""Return on one line what code raised that is not ours: the kind of error, and its words where it has any.
+    r"""Return on one line what code raised that is not ours: the kind of error, and its words where it has
+    any.
 
     >>> said_by(ValueError("a\n b")), said_by(SystemExit())
     ('ValueError: a b', 'SystemExit')
@@ -165,9 +200,13 @@ def said_by(error: BaseException) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what went wrong with a file that the sentence around names already: of the system's errors the words alone.
+    """Return what went wrong with a file that the sentence around names already: of the system's errors the
+    words alone.
 
-    >>> reason(FileNotFoundError(errno.ENOENT, "No such file or directory", "x.csv")), reason(ValueError("no JSON"))
+    >>> (
+    ...     reason(FileNotFoundError(errno.ENOENT, "No such file or directory", "x.csv")),
+    ...     reason(ValueError("no JSON")),
+    ... )
     ('there is no such file', 'no JSON')
     """
     if isinstance(error, FileNotFoundError):
@@ -178,7 +217,10 @@ def reason(error: BaseException) -> str:
 def write_cure(error: OSError) -> str:
     """Return what a person does about a file that cannot be written; '' where that is not known.
 
-    >>> write_cure(OSError(errno.ENOSPC, "No space left on device")), write_cure(OSError(errno.EIO, "Input/output error"))
+    >>> (
+    ...     write_cure(OSError(errno.ENOSPC, "No space left on device")),
+    ...     write_cure(OSError(errno.EIO, "Input/output error")),
+    ... )
     ('free some space on that disk', '')
     """
     return _CURES.get(error.errno or 0, "")

@@ -1,7 +1,8 @@
 """Keep the warnings of libraries to themselves, in threads too.
 
-Conventions: Python's filters belong to the whole process. ``warnings.catch_warnings`` in two threads that overlap may restore them in the wrong order, and then the
-process ignores every warning for good. Blocks are counted instead: the first sets the filters, the last restores them.
+Conventions: Python's filters belong to the whole process. ``warnings.catch_warnings`` in two threads that
+overlap may restore them in the wrong order, and then the process ignores every warning for good. Blocks are
+counted instead: the first sets the filters, the last restores them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _lock = threading.Lock()
-_blocks: list[warnings.catch_warnings] = []  # one a block that is under way; the first alone is entered, and holds the filters
+_blocks: list[
+    warnings.catch_warnings
+] = []  # one a block that is under way; the first alone is entered, and holds the filters
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """What travels between rooms: frozen dataclasses, and nothing that computes but words.
 
-Conventions: letters in shapes are H W pixels, C classes, J models, I images, P pairs. Inside the package a label map holds
-*places*: 0..C-1 in the order of ``Classes.ids``, and C for void. The ids that people see stand in ``Classes.ids``.
+Conventions: letters in shapes are H W pixels, C classes, J models, I images, P pairs. Inside the package a
+label map holds *places*: 0..C-1 in the order of ``Classes.ids``, and C for void. The ids that people see
+stand in ``Classes.ids``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from faultscape.errors import counted
 if TYPE_CHECKING:
     import numpy as np
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"  # what JSON can hold
+Json: TypeAlias = (
+    "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"  # what JSON can hold
+)
 JsonObject: TypeAlias = Mapping[str, Json]
 
 UNKNOWN = 65535  # in place of the place of a class: the label of no class
@@ -25,13 +28,14 @@ UNKNOWN = 65535  # in place of the place of a class: the label of no class
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes of a study: one name, id and colour each, with void ids, the background id and parent groups.
+    """The classes of a study: one name, id and colour each, with void ids, the background id and parent
+    groups.
 
-    ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void`` are pixel values
-    that are no class; ``background`` is the id of a class that forms no category group, or None; ``parents`` maps the name
-    of a parent group to the names of its classes (S0 Table 1); ``synonyms`` maps the name of a class to other words for it.
-    Classes to recognise, rather than to draw, may do without colours; ``wnids`` are their WordNet synsets (all of them or none),
-    ``glosses`` what they mean in words.
+    ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void``
+    are pixel values that are no class; ``background`` is the id of a class that forms no category group, or
+    None; ``parents`` maps the name of a parent group to the names of its classes (S0 Table 1); ``synonyms``
+    maps the name of a class to other words for it. Classes to recognise, rather than to draw, may do without
+    colours; ``wnids`` are their WordNet synsets (all of them or none), ``glosses`` what they mean in words.
     """
 
     names: tuple[str, ...]
@@ -55,13 +59,16 @@ class Classes:
     def __repr__(self) -> str:
         extra = f", background {self.background}" if self.background is not None else ""
         return (
-            f"Classes({len(self)}: {', '.join(self.names[:4])}{', ...' if len(self) > 4 else ''}; void {list(self.void)}{extra})"
+            f"Classes({len(self)}: {', '.join(self.names[:4])}{', ...' if len(self) > 4 else ''}; void"
+            f" {list(self.void)}{extra})"
         )
 
 
 @dataclass(frozen=True)
 class Scale:
-    """First and third quartile of each class's share of pixels, over the masks that contain the class (S0 3.1.2)."""
+    """First and third quartile of each class's share of pixels, over the masks that contain the class (S0
+    3.1.2).
+    """
 
     names: tuple[str, ...]
     n_images: tuple[int, ...]
@@ -80,11 +87,12 @@ class Scale:
 class Pairs:
     """Counts of every pair of maps on every image of a block, enough for every concordance.
 
-    ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is (earlier, later), a truth is
-    always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of S0 eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels
-    that the reference, the prediction call y; the last is void. Pixels void in a *truth* are left out of all three.
-    ``totals`` (J, I, C + 1): each model's own histogram. ``present`` (P, I): False where a map of the pair is missing.
-    ``cells`` (P, I, C + 1, C + 1), row = reference, or None when only intersections and marginals were counted.
+    ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is
+    (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of S0
+    eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels that the reference, the prediction call y; the last is
+    void. Pixels void in a *truth* are left out of all three. ``totals`` (J, I, C + 1): each model's own
+    histogram. ``present`` (P, I): False where a map of the pair is missing. ``cells`` (P, I, C + 1, C + 1),
+    row = reference, or None when only intersections and marginals were counted.
     """
 
     classes: Classes
@@ -101,14 +109,19 @@ class Pairs:
 
     def __repr__(self) -> str:
         truths = f", {len(self.truths)} truth" if self.truths else ""
-        return f"Pairs({len(self.images)} images, {len(self.models)} models{truths}, {len(self.classes)} classes, {len(self.pairs)} pairs)"
+        return (
+            f"Pairs({len(self.images)} images, {len(self.models)} models{truths}, {len(self.classes)}"
+            f" classes, {len(self.pairs)} pairs)"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far J models agree before any label: ``mean`` (J, J), NaN on the diagonal and where two have no image in common; ``images`` (J, J) counted, ``alike`` (J, J) on how many the two are identical.
+    """How far J models agree before any label: ``mean`` (J, J), NaN on the diagonal and where two have no
+    image in common; ``images`` (J, J) counted, ``alike`` (J, J) on how many the two are identical.
 
-    ``concordance`` says what was measured (0-1 of classifiers); ``warnings`` are sentences on models that agree with nobody, or everywhere.
+    ``concordance`` says what was measured (0-1 of classifiers); ``warnings`` are sentences on models that
+    agree with nobody, or everywhere.
     """
 
     models: tuple[str, ...]
@@ -119,12 +132,17 @@ class Agreement:
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Agreement({self.concordance} of {len(self.models)} models, {counted(len(self.warnings), 'warning')})"
+        return (
+            f"Agreement({self.concordance} of {len(self.models)} models,"
+            f" {counted(len(self.warnings), 'warning')})"
+        )
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One place of one cell: this image was chosen for this defender, attacker and class (a row of selection.csv)."""
+    """One place of one cell: this image was chosen for this defender, attacker and class (a row of
+    selection.csv).
+    """
 
     selector: str
     round: int
@@ -146,7 +164,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class PairSlot:
-    """One place of one unordered pair of classifiers: what each of them says of the image, how far apart that is, and the lesser of both confidences."""
+    """One place of one unordered pair of classifiers: what each of them says of the image, how far apart that
+    is, and the lesser of both confidences.
+    """
 
     selector: str
     round: int
@@ -170,7 +190,8 @@ class PairSlot:
 
 @dataclass(frozen=True)
 class Draw:
-    """One image that a selector drew for all models at once: its score, the probability with which it was drawn among what was left at this step, and how large the ``pool`` was at first.
+    """One image that a selector drew for all models at once: its score, the probability with which it was
+    drawn among what was left at this step, and how large the ``pool`` was at first.
 
     A selector that draws nothing by chance has probability NaN.
     """
@@ -195,9 +216,11 @@ Row = Slot | PairSlot | Draw
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What J classifiers say of I images: ``labels`` (J, I) places of classes, -1 for none; ``probabilities`` (J, I), NaN where a model says none.
+    """What J classifiers say of I images: ``labels`` (J, I) places of classes, -1 for none; ``probabilities``
+    (J, I), NaN where a model says none.
 
-    ``top`` are the K likeliest places and how likely, (J, I, K) each, -1 and NaN where a model names fewer; None where models name but one.
+    ``top`` are the K likeliest places and how likely, (J, I, K) each, -1 and NaN where a model names fewer;
+    None where models name but one.
     """
 
     classes: Classes
@@ -208,7 +231,9 @@ class Predictions:
     top: tuple[np.ndarray, np.ndarray] | None = None
 
     def __repr__(self) -> str:
-        return f"Predictions({len(self.models)} models, {len(self.images)} images, {len(self.classes)} classes)"
+        return (
+            f"Predictions({len(self.models)} models, {len(self.images)} images, {len(self.classes)} classes)"
+        )
 
 
 class ScaleEntry(TypedDict):
@@ -220,7 +245,9 @@ class ScaleEntry(TypedDict):
 
 
 class Definition(TypedDict, total=False):
-    """What fixes a selection, as its file holds it: each selector has its part of it, one of a person's own has keys of its own, and files of earlier versions lack some."""
+    """What fixes a selection, as its file holds it: each selector has its part of it, one of a person's own
+    has keys of its own, and files of earlier versions lack some.
+    """
 
     selector: Required[str]
     selector_file: str
@@ -258,16 +285,22 @@ class Definition(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """A selection: its definition and its rows; places 1..depth of a cell are chosen, the ones behind are spares."""
+    """A selection: its definition and its rows; places 1..depth of a cell are chosen, the ones behind are
+    spares.
+    """
 
     models: tuple[str, ...]
     definition: Definition
     rows: tuple[Row, ...]  # all of one kind
-    tied: int = 0  # how many of the slots chosen just now ties decided: an image that was left out is as good; no file holds it
+    # how many of the slots chosen just now ties decided: an image that was left out is as good; no file holds
+    # it
+    tied: int = 0
 
     @property
     def depth(self) -> int:
-        """How many places of a cell are chosen: ``per_class`` of duels (K of S0), ``top`` of pairs (k of S2), 1 of draws."""
+        """How many places of a cell are chosen: ``per_class`` of duels (K of S0), ``top`` of pairs (k of S2),
+        1 of draws.
+        """
         return int(self.definition.get("per_class") or self.definition.get("top") or 1)
 
     @property
@@ -300,12 +333,16 @@ class Slots:
 
 
 def _slots_text(slots: Slots) -> str:
-    """Return what a person reads of a selection: slots, distinct images, empty cells, and how that compares with the upper bound of the paper."""
+    """Return what a person reads of a selection: slots, distinct images, empty cells, and how that compares
+    with the upper bound of the paper.
+    """
     chosen, j = slots.chosen, len(slots.models)
     spares = len(slots.rows) - len(chosen)
     if draws := slots.draws:
         last = max(row.round for row in draws)
-        rounds = f" in {last} rounds, {sum(row.round == last for row in draws)} in the last" if last > 1 else ""
+        rounds = (
+            f" in {last} rounds, {sum(row.round == last for row in draws)} in the last" if last > 1 else ""
+        )
         pool = max(row.pool for row in draws)
         all_ = f"; these are all {pool:,} that could be drawn" if len(draws) >= pool else ""
         more = (
@@ -313,19 +350,24 @@ def _slots_text(slots: Slots) -> str:
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
-        return f"{counted(len(draws), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled for all {j} models{all_}{more}"
+        return (
+            f"{counted(len(draws), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled"
+            f" for all {j} models{all_}{more}"
+        )
     if pairs := slots.pairs:
         k, held = slots.depth, Counter(row.cell for row in pairs)
         cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
         short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
         return (
-            f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label (at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short}; "
-            f"{counted(spares, 'spare')} behind"
+            f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label (at"
+            f" most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short};"
+            f" {counted(spares, 'spare')} behind"
         )
     groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({row.cell for row in slots.duels})
     most = cells * slots.depth
     return (
-        f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label; {cells - full} of {cells} cells are empty "
-        f"(at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
+        f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label;"
+        f" {cells - full} of {cells} cells are empty (at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x"
+        f" {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
     )

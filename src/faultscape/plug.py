@@ -1,6 +1,7 @@
 """Find a function by name: one that is built in, or ``file.py:function`` of the user's own.
 
-Conventions: a room's built-ins are a literal dict; nothing registers itself. A user's file is run when it is named, as any Python file.
+Conventions: a room's built-ins are a literal dict; nothing registers itself. A user's file is run when it is
+named, as any Python file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ Found = TypeVar("Found")
 
 
 def find(kind: str, name: str, built_in: Mapping[str, Found], *, of: type | None = None) -> Found:
-    """Return the built-in called ``name``, or the function (an object of the class ``of``) that ``file.py:function`` names; OptionError with the known names otherwise.
+    """Return the built-in called ``name``, or the function (an object of the class ``of``) that
+    ``file.py:function`` names; OptionError with the known names otherwise.
 
     >>> find("number", "two", {"one": 1, "two": 2})
     2
@@ -36,11 +38,15 @@ def find(kind: str, name: str, built_in: Mapping[str, Found], *, of: type | None
     if not built_in:
         raise OptionError(f"{kind} {name!r} is not known; give one of your own as {own}")
     known = sorted(built_in)
-    raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or {own}.{closest(name, known)}")
+    raise OptionError(
+        f"{kind} {name!r} is not known; known are {', '.join(known)}, or {own}.{closest(name, known)}"
+    )
 
 
 def load(kind: str, name: str) -> Any:
-    """Return what ``file.py:NAME`` names, of whatever kind: an entry of a catalogue; OptionError where the file or the name is not there."""
+    """Return what ``file.py:NAME`` names, of whatever kind: an entry of a catalogue; OptionError where the
+    file or the name is not there.
+    """
     path, _, attribute = name.rpartition(":")
     module = _run(kind, Path(path), attribute)
     if not hasattr(module, attribute):
@@ -70,7 +76,8 @@ def _run(kind: str, path: Path, attribute: str) -> ModuleType:
 
 @contextmanager
 def plain_errors(called: str, error: type[FaultscapeError], more: str = "") -> Iterator[None]:
-    """Raise ``error`` in one line, ``called`` before it and ``more`` behind, for whatever a person's own code raises; so too where it would end the program.
+    """Raise ``error`` in one line, ``called`` before it and ``more`` behind, for whatever a person's own code
+    raises; so too where it would end the program.
 
     >>> with plain_errors("ranking own.py:mine", OptionError, "; it was given 2 models"):
     ...     raise SystemExit(3)
@@ -94,7 +101,8 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def absolute(name: str) -> str:
-    """Return ``file.py:NAME`` with the whole path of its file, so that what is recorded means the same in any folder; another name as it is.
+    """Return ``file.py:NAME`` with the whole path of its file, so that what is recorded means the same in any
+    folder; another name as it is.
 
     >>> absolute("/home/me/own.py:mine"), absolute("miou")
     ('/home/me/own.py:mine', 'miou')
@@ -113,6 +121,10 @@ def is_own(name: str) -> bool:
 
 
 def digest(name: str) -> str:
-    """Return a digest of the file of ``file.py:function``, or '' for what is built in: a definition says by it that the function is the same."""
+    """Return a digest of the file of ``file.py:function``, or '' for what is built in: a definition says by
+    it that the function is the same.
+    """
     path = Path(name.rpartition(":")[0])
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.suffix == ".py" and path.is_file() else ""
+    return (
+        hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.suffix == ".py" and path.is_file() else ""
+    )

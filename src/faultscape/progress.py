@@ -11,7 +11,9 @@ Tick = Callable[[int], None]
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Tick]:
-    """Show a bar on standard error while the block runs, and nothing when that is no terminal; yields ``tick(n)``."""
+    """Show a bar on standard error while the block runs, and nothing when that is no terminal; yields
+    ``tick(n)``.
+    """
     if total == 0 or not sys.stderr.isatty():
         yield lambda _: None
         return

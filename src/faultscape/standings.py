@@ -1,8 +1,8 @@
 """Standings: who wins, by several rankings, with intervals; what standings.json holds.
 
-Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; a rank is 1 for the best, an interval is [low,
-high]. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and
-``simultaneous_rank_interval`` for all models at once.
+Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; a rank is 1 for the best, an
+interval is [low, high]. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time,
+``best_set`` and ``simultaneous_rank_interval`` for all models at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from faultscape.nouns import JsonObject
 
 @dataclass(frozen=True)
 class ModelRanking:
-    """The models as one ranking puts them; one that cannot be used has no order, and says why (``unusable``)."""
+    """The models as one ranking puts them; one that cannot be used has no order, and says why
+    (``unusable``).
+    """
 
     scores: dict[str, float] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)  # best first
@@ -37,7 +39,9 @@ class ModelRanking:
 
 @dataclass(frozen=True)
 class WithoutModel:
-    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the most, if any does."""
+    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the
+    most, if any does.
+    """
 
     slots: int
     spearman: float
@@ -68,7 +72,9 @@ class ParentStandings:
 
 @dataclass(frozen=True)
 class OtherSelection:
-    """How far the rankings of another selection agree (S0 Table 4): correlations {ranking: x}, and the overlap of images as a Jaccard index."""
+    """How far the rankings of another selection agree (S0 Table 4): correlations {ranking: x}, and the
+    overlap of images as a Jaccard index.
+    """
 
     spearman: dict[str, float]
     kendall: dict[str, float]
@@ -77,7 +83,9 @@ class OtherSelection:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A closed benchmark beside the open one (S0 Table 3): its scores and ranks, and by ranking {model: places moved up} and Spearman [x, low, high]."""
+    """A closed benchmark beside the open one (S0 Table 3): its scores and ranks, and by ranking {model:
+    places moved up} and Spearman [x, low, high].
+    """
 
     scores: dict[str, float]
     rank: dict[str, float]
@@ -87,7 +95,9 @@ class Benchmark:
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json)."""
+    """Who wins: matrices, rankings with intervals, how many labels were used (the content of
+    standings.json).
+    """
 
     models: tuple[str, ...]
     labels: dict[str, int]
@@ -104,17 +114,25 @@ class Standings:
     def __repr__(self) -> str:
         truth = self.provenance.get("truth", "labels")
         lines = [
-            f"Standings of {len(self.models)} models from {labelled_words(self.labels)}{f' of truth {truth}' if truth != 'labels' else ''}"
+            (
+                f"Standings of {len(self.models)} models from"
+                f" {labelled_words(self.labels)}{f' of truth {truth}' if truth != 'labels' else ''}"
+            )
         ]
         if "of_selection" in self.labels:
-            lines[0] += f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the others"
+            lines[0] += (
+                f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the"
+                " others"
+            )
         for name, ranking in self.rankings.items():
             if why := ranking.unusable:
                 lines.append(f"  {name}: cannot be used: {why}")
                 continue
             there = any(not math.isnan(low) for low, _ in ranking.score_interval.values())
             of = (
-                {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(ranking.speaks_of)
+                {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(
+                    ranking.speaks_of
+                )
                 if there
                 else ""
             )
@@ -124,11 +142,19 @@ class Standings:
                 spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
                 ranks = rank_words(ranking.rank_interval, model, to="-")
                 spread += f"  rank {ranks}" if ranks else ""
-                tied = "  tied for best" if model in ranking.tied_for_best and len(ranking.tied_for_best) > 1 else ""
-                lines.append(f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{tied}")
+                tied = (
+                    "  tied for best"
+                    if model in ranking.tied_for_best and len(ranking.tied_for_best) > 1
+                    else ""
+                )
+                lines.append(
+                    f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{tied}"
+                )
         for name, other in self.against.items():
             said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
-            lines.append(f"  against {name}: overlap of images {_number(other.image_overlap)}; Spearman {said}")
+            lines.append(
+                f"  against {name}: overlap of images {_number(other.image_overlap)}; Spearman {said}"
+            )
         if self.benchmark:
             said = ", ".join(
                 f"{ranking} {_number(x)}" + ("" if math.isnan(a) else f" [{_number(a)}, {_number(b)}]")
@@ -140,17 +166,20 @@ class Standings:
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:
-    """Return in words from how many labelled images standings are, and from how many that labels decide in part.
+    """Return in words from how many labelled images standings are, and from how many that labels decide in
+    part.
 
     >>> labelled_words({"used": 9}), labelled_words({"used": 6, "partly": 5})
     ('9 labelled images', '1 labelled image and 5 partly labelled')
     """
     partly = labels.get("partly", 0)
-    return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{f' and {partly} partly labelled' if partly else ''}"
+    more = f" and {partly} partly labelled" if partly else ""
+    return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{more}"
 
 
 def labelled_note(some: int, partly: int, number: int, how: str) -> str:
-    """Return how many of the images that were ``how`` got are labelled, of ``some`` that have a label or an answer, ``partly`` of them in part.
+    """Return how many of the images that were ``how`` got are labelled, of ``some`` that have a label or an
+    answer, ``partly`` of them in part.
 
     >>> labelled_note(6, 5, 7, "chosen")
     '1 of 7 chosen images are labelled, 5 partly'
@@ -159,13 +188,18 @@ def labelled_note(some: int, partly: int, number: int, how: str) -> str:
 
 
 def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: str = "–") -> str:
-    """Return the range of a model's ranks in words: open where it may have any, one number where both ends are one, '' where nothing is known.
+    """Return the range of a model's ranks in words: open where it may have any, one number where both ends
+    are one, '' where nothing is known.
 
     >>> ranges = {"a": [1, 3], "b": [2, 2], "c": [2, 3], "d": [math.nan, math.nan]}
     >>> [rank_words(ranges, model) for model in "abcd"]
     ['open', '2', '2–3', '']
     """
-    known = {name: pair for name, pair in ranges.items() if pair and all(one is not None and math.isfinite(one) for one in pair)}
+    known = {
+        name: pair
+        for name, pair in ranges.items()
+        if pair and all(one is not None and math.isfinite(one) for one in pair)
+    }
     if model not in known:
         return ""
     low, high = known[model]
@@ -173,11 +207,15 @@ def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: 
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # no negative zero
+    return (
+        "–" if value is None or not math.isfinite(value) else f"{round(value, digits) + 0.0:.{digits}f}"
+    )  # no negative zero
 
 
 def is_open(standings: Standings, question: str) -> bool:
-    """Whether standings leave a question open: more than one model may be the best, or the rank of one is not certain; False where they have no intervals to say it."""
+    """Whether standings leave a question open: more than one model may be the best, or the rank of one is not
+    certain; False where they have no intervals to say it.
+    """
     first = next((ranking for ranking in standings.rankings.values() if ranking.rank_interval), None)
     if first is None:
         return False

@@ -1,6 +1,7 @@
 """Checks for what a person adds to Faultscape: whether a kind of model keeps what `predict` counts on.
 
-Conventions: a check returns nothing where all is well, and raises AssertionError that says what is not. It changes nothing in the study that it is given.
+Conventions: a check returns nothing where all is well, and raises AssertionError that says what is not. It
+changes nothing in the study that it is given.
 """
 
 from __future__ import annotations
@@ -32,14 +33,21 @@ _NAME = "checked"
 
 
 def check_source(
-    study: str, place: str, *, change: Callable[[], None] | None = None, options: dict[str, object] | None = None
+    study: str,
+    place: str,
+    *,
+    change: Callable[[], None] | None = None,
+    options: dict[str, object] | None = None,
 ) -> None:
-    """Check that the kind of model which a SOURCE is keeps what `predict` counts on, on the images of a study.
+    """Check that the kind of model which a SOURCE is keeps what `predict` counts on, on the images of a
+    study.
 
-    It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each batch that is asked
-    for and a row an image in order; its labels mean something and its maps have sizes that fit, and there is one at all; what it follows from is the same
-    each time, and another after ``change()``, which changes what is read. ``place`` is the SOURCE as on the command line
-    (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it cannot be opened.
+    It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each
+    batch that is asked for and a row an image in order; its labels mean something and its maps have sizes
+    that fit, and there is one at all; what it follows from is the same each time, and another after
+    ``change()``, which changes what is read. ``place`` is the SOURCE as on the command line
+    (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it
+    cannot be opened.
     """
     root = Path(study)
     settings = read_settings(root)
@@ -49,13 +57,17 @@ def check_source(
     assert source.written, f"{source.name}: `written` is to say how its SOURCE is written"
     kept = source.kept_as(place)
     assert source.kept_as(kept) == kept, f"{place}: kept_as makes another SOURCE of what it made, {kept}"
-    assert catalogue.source_of(_NAME, kept, settings.task) == source, f"{kept}: is recognised as another kind than {place}"
+    assert catalogue.source_of(_NAME, kept, settings.task) == source, (
+        f"{kept}: is recognised as another kind than {place}"
+    )
     assert source.there(place), f"{place}: is said not to be there"
     request = Request(_NAME, place, settings, partial(each_shard, root), cast("ModelOptions", options or {}))
     origin, again = source.origin(source, request), source.origin(source, request)
-    assert (origin.stamps, origin.keys, origin.digest) == (again.stamps, again.keys, again.digest), (
-        f"{place}: follows from something else each time"
-    )
+    assert (origin.stamps, origin.keys, origin.digest) == (
+        again.stamps,
+        again.keys,
+        again.digest,
+    ), f"{place}: follows from something else each time"
     shards = {number: list(images) for number, images in each_shard(root)}
     assert set(origin.stamps) == set(shards), (
         f"{place}: has stamps of shards {sorted(origin.stamps)}; the study has {sorted(shards)}"
@@ -74,12 +86,14 @@ def check_source(
     if change is not None:
         change()
         changed = source.origin(source, request)
-        assert all(changed.stamps[s].split(":")[-2] != stamp.split(":")[-2] for s, stamp in origin.stamps.items()), (
-            f"{place}: changed, and its answers are said to follow from the same as before"
-        )
+        assert all(
+            changed.stamps[s].split(":")[-2] != stamp.split(":")[-2] for s, stamp in origin.stamps.items()
+        ), f"{place}: changed, and its answers are said to follow from the same as before"
 
 
-def _rows(source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: dict[str, str]) -> list[Row]:
+def _rows(
+    source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: dict[str, str]
+) -> list[Row]:
     """Return the rows of a shard, asked for in the batches that the model wants."""
     model = source.open(opening, settings)
     size = model.batch_size(len(images))
@@ -88,7 +102,9 @@ def _rows(source: Source, opening: Opening, settings: Settings, images: Sequence
     made = list(model.batches(asked, Part(files)))
     if isinstance(model, OwnModel):
         assert not model.fault, model.fault
-    assert len(made) == len(asked), f"{opening.source}: yields {len(made)} batches where {len(asked)} were asked for"
+    assert len(made) == len(asked), (
+        f"{opening.source}: yields {len(made)} batches where {len(asked)} were asked for"
+    )
     for batch, images_of_it in zip(made, asked, strict=True):
         named, wanted = [row.id for row in batch.rows], [image.id for image in images_of_it]
         assert named == wanted, f"{opening.source}: yields rows of {named}; expected {wanted}"
@@ -114,7 +130,9 @@ def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> 
     check_size(image.id, np.empty((tall, wide), np.bool_), (image.width, image.height), settings.working_size)
 
 
-def _check_trial(source: Source, opening: Opening, settings: Settings, request: Request, image: Image) -> None:
+def _check_trial(
+    source: Source, opening: Opening, settings: Settings, request: Request, image: Image
+) -> None:
     """Let a model be tried as `predict` tries it, where nothing is kept."""
     with tempfile.TemporaryDirectory() as where:
         source.open(replace(opening), settings).try_on(Trial(image, 1, largest(request), Path(where)))

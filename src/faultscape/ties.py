@@ -1,7 +1,9 @@
-"""What decides between images that are equally good: chance that is the same everywhere, never their names or the order in which they came.
+"""What decides between images that are equally good: chance that is the same everywhere, never their names or
+the order in which they came.
 
-Conventions: a key is the SHA-256 of an image's bytes where they are known, otherwise its id. The order among equals is that of BLAKE2b(seed, key); images of the same key
-(the same bytes twice) follow their ids. Numbers less than 1e-12 apart are equal: less is what rounding leaves.
+Conventions: a key is the SHA-256 of an image's bytes where they are known, otherwise its id. The order among
+equals is that of BLAKE2b(seed, key); images of the same key (the same bytes twice) follow their ids. Numbers
+less than 1e-12 apart are equal: less is what rounding leaves.
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ DECIMALS = 12
 EQUAL = 10.0**-DECIMALS
 
 
-def tie_order(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None) -> np.ndarray:
-    """Return (I,) the places of the keys in the order among equals; of the same keys by ``ids``, else as they came; with no seed by ``ids`` alone.
+def tie_order(
+    keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None
+) -> np.ndarray:
+    """Return (I,) the places of the keys in the order among equals; of the same keys by ``ids``, else as they
+    came; with no seed by ``ids`` alone.
 
     >>> tie_order(["x", "y", "z"]), tie_order(["z", "x", "y"]), tie_order(["x", "y", "z"], seed=1)
     (array([0, 2, 1]), array([1, 0, 2]), array([2, 0, 1]))
@@ -30,10 +35,16 @@ def tie_order(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np
         return by_id
     start = hashlib.blake2b(f"{seed} ".encode(), digest_size=8)
     values = np.frombuffer(b"".join(_hashed(start, key) for key in keys), ">u8")
-    return np.argsort(values, kind="stable") if by_id is None else by_id[np.argsort(values[by_id], kind="stable")]
+    return (
+        np.argsort(values, kind="stable")
+        if by_id is None
+        else by_id[np.argsort(values[by_id], kind="stable")]
+    )
 
 
-def tie_ranks(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None) -> np.ndarray:
+def tie_ranks(
+    keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None
+) -> np.ndarray:
     """Return (I,) which place each key has in the order among equals.
 
     >>> tie_ranks(["x", "y", "z"])
@@ -46,7 +57,8 @@ def tie_ranks(keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np
 
 
 def tie_seed(definition: Definition) -> int | None:
-    """Return the seed of the order among equals of a selection, or None for one that orders them by id, as those of earlier versions do.
+    """Return the seed of the order among equals of a selection, or None for one that orders them by id, as
+    those of earlier versions do.
 
     >>> tie_seed({"ties": "digest", "seed": 3}), tie_seed({"selector": "mad"})
     (3, None)
@@ -65,11 +77,15 @@ def equal_to_zero(differences: np.ndarray) -> np.ndarray:
 
 
 def count_tied(scores: np.ndarray, chosen: np.ndarray) -> int:
-    """Return how many of the ``chosen`` places of scores (I,), large = taken first, ties decided: those as good as the best that was left out.
+    """Return how many of the ``chosen`` places of scores (I,), large = taken first, ties decided: those as
+    good as the best that was left out.
 
     Places of -inf or NaN could not be taken.
 
-    >>> count_tied(np.array([3.0, 2, 2, 2, 1]), np.array([0, 1, 3])), count_tied(np.array([3.0, 2, 2, 1]), np.array([0, 1, 2]))
+    >>> (
+    ...     count_tied(np.array([3.0, 2, 2, 2, 1]), np.array([0, 1, 3])),
+    ...     count_tied(np.array([3.0, 2, 2, 1]), np.array([0, 1, 2])),
+    ... )
     (2, 0)
     """
     scores = np.round(np.asarray(scores, dtype=float), DECIMALS)

@@ -17,12 +17,24 @@ import made
 import made_answers
 from answering import ELSEWHERE, ENLARGED, Asked, Serving, served
 
-LINES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
+LINES = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
-@pytest.fixture(scope="module")  # while a browser is open nothing else of its process can run a loop of its own
+@pytest.fixture(
+    scope="module"
+)  # while a browser is open nothing else of its process can run a loop of its own
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pages are not opened in a browser")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright: pages are not opened in a browser"
+    )
     pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
     path = shutil.which("chromium") or shutil.which("google-chrome")
     with playwright.sync_playwright() as p:
@@ -59,7 +71,10 @@ def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     fs.compare(study, engine="local")
     fs.select(study, per_class=5)
     for id_ in corpus.ids[:3]:
-        made.write(folder / "masks" / f"{id_}.png", corpus.truths[corpus.ids.index(id_)].repeat(ENLARGED, 0).repeat(ENLARGED, 1))
+        made.write(
+            folder / "masks" / f"{id_}.png",
+            corpus.truths[corpus.ids.index(id_)].repeat(ENLARGED, 0).repeat(ENLARGED, 1),
+        )
     fs.label.import_(study, str(folder / "masks"), truth="labels-ben")
     return Asked(Path(study), corpus)
 

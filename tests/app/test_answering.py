@@ -1,4 +1,6 @@
-"""A person answers in a browser: by keyboard, without waiting, through a server that dies, and what is kept is what was said."""
+"""A person answers in a browser: by keyboard, without waiting, through a server that dies, and what is kept
+is what was said.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,17 @@ WAYS = (
     "[data-say='not sure']",
 )
 SAYS = {
-    "1": "left", "ArrowLeft": "left", "#left": "left", "2": "right", "ArrowRight": "right", "#right": "right", "3": "both good", "4": "both bad",
-    "5": "not sure", "s": "skip",
-}  # fmt: skip
+    "1": "left",
+    "ArrowLeft": "left",
+    "#left": "left",
+    "2": "right",
+    "ArrowRight": "right",
+    "#right": "right",
+    "3": "both good",
+    "4": "both bad",
+    "5": "not sure",
+    "s": "skip",
+}
 NUMBER, KEYS = 30, 12
 
 
@@ -85,7 +95,11 @@ def left_model(page: Any, study: Asked, url: str, image: str, models: tuple[str,
 
 def without_times(root: Path) -> dict[str, Any]:
     """What `rank` wrote, but for when and by which line."""
-    return {name: part for name, part in json.loads((root / "standings.json").read_text()).items() if name != "provenance"}
+    return {
+        name: part
+        for name, part in json.loads((root / "standings.json").read_text()).items()
+        if name != "provenance"
+    }
 
 
 def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_answers_in_python(
@@ -98,7 +112,11 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     with closing(Database(root)) as database:
         secret = secret_of(database)  # the servers below find it there
     items = {
-        secret.id_of(choice_id(one.image, one.first, one.second, maps[one.first, one.image], maps[one.second, one.image])): one
+        secret.id_of(
+            choice_id(
+                one.image, one.first, one.second, maps[one.first, one.image], maps[one.second, one.image]
+            )
+        ): one
         for one in choice_items(read_selection(root, "main")[0])
     }
     page, said = browser.new_page(), list[tuple[str, int, str, str]]()
@@ -130,16 +148,31 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     assert [(one.image, {one.first, one.second}, one.repeat) for one in rows] == [
         (items[id_].image, {items[id_].first, items[id_].second}, repeat) for id_, repeat, _, _ in said
     ]  # none lost, none doubled, in their order
-    sides = {(id_, repeat): side for (id_, repeat, _, _), side in zip(said, [one.left for one in rows], strict=True)}
+    sides = {
+        (id_, repeat): side
+        for (id_, repeat, _, _), side in zip(said, [one.left for one in rows], strict=True)
+    }
     shown = digests(plain, [*duels.corpus.models], duels.corpus.ids)
     choices = []
     for id_, repeat, left, word in said:
         one = items[id_]
         left_is_first = left == one.first if left else sides[id_, repeat] == "first"
-        chosen = {"left": "first" if left_is_first else "second", "right": "second" if left_is_first else "first"}.get(word, word)
+        chosen = {
+            "left": "first" if left_is_first else "second",
+            "right": "second" if left_is_first else "first",
+        }.get(word, word)
         choices.append(
-            Choice(one.image, one.first, one.second, chosen, ann.pseudonym, shown[one.first, one.image], shown[one.second, one.image], repeat=repeat)
-        )  # fmt: skip
+            Choice(
+                one.image,
+                one.first,
+                one.second,
+                chosen,
+                ann.pseudonym,
+                shown[one.first, one.image],
+                shown[one.second, one.image],
+                repeat=repeat,
+            )
+        )
     assert len({one.chosen for one in choices}) == 6
     Choices(plain).add_all(choices, "test")
     for study in (root, plain):

@@ -1,4 +1,6 @@
-"""Who is asked what next: laws over random histories of people who are asked, answer, undo, go away and come back."""
+"""Who is asked what next: laws over random histories of people who are asked, answer, undo, go away and come
+back.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from faultscape.stages.serve.assignment import APART, HELD_FOR, MOST_HELD, Assig
 
 
 class World:
-    """People before an assignment, and what they were handed and said; ``twin`` is told the same as a database would tell it."""
+    """People before an assignment, and what they were handed and said; ``twin`` is told the same as a
+    database would tell it.
+    """
 
     def __init__(self, items: int, people: int, **rules: object) -> None:
         self.rules = rules
@@ -69,8 +73,22 @@ class World:
             self.say(who, handing.item, handing.repeat)
 
 
-STEPS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["ask", "ask", "say", "say", "undo", "reload", "later", "read again", "start again"])), max_size=90)  # fmt: skip
-RULES = st.fixed_dictionaries({"seed": st.integers(0, 5), "overlap": st.integers(1, 4), "session": st.integers(1, 6), "repeats": st.sampled_from([0.0, 0.3]), "training": st.integers(0, 3)})  # fmt: skip
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.sampled_from(["ask", "ask", "say", "say", "undo", "reload", "later", "read again", "start again"]),
+    ),
+    max_size=90,
+)
+RULES = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 5),
+        "overlap": st.integers(1, 4),
+        "session": st.integers(1, 6),
+        "repeats": st.sampled_from([0.0, 0.3]),
+        "training": st.integers(0, 3),
+    }
+)
 
 
 def walk(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> World:
@@ -116,7 +134,9 @@ def test_nobody_is_asked_the_same_twice_but_once_more_in_the_other_order(
 
 @settings(max_examples=150)
 @given(STEPS, RULES, st.integers(1, 12))
-def test_started_again_it_goes_on_as_it_would_have(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> None:
+def test_started_again_it_goes_on_as_it_would_have(
+    steps: list[tuple[int, str]], rules: dict[str, int], items: int
+) -> None:
     world = walk(steps, rules, items)
     again = world.restored()
     for who in (*world.people, *world.people):
@@ -131,7 +151,9 @@ def test_started_again_it_goes_on_as_it_would_have(steps: list[tuple[int, str]],
 
 @settings(max_examples=100)
 @given(STEPS, RULES, st.integers(1, 12))
-def test_the_same_items_asked_anew_change_nothing(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> None:
+def test_the_same_items_asked_anew_change_nothing(
+    steps: list[tuple[int, str]], rules: dict[str, int], items: int
+) -> None:
     world = walk(steps, rules, items)
     for who, item in zip(world.people, world.items[::2], strict=False):
         world.hands.drop(who, item)
@@ -154,7 +176,13 @@ def test_what_is_left_is_what_comes(steps: list[tuple[int, str]], rules: dict[st
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 99), st.integers(1, 30), st.integers(1, 6), st.integers(1, 4), st.randoms(use_true_random=False))
+@given(
+    st.integers(0, 99),
+    st.integers(1, 30),
+    st.integers(1, 6),
+    st.integers(1, 4),
+    st.randoms(use_true_random=False),
+)
 def test_every_item_has_as_many_answers_as_any_before_one_gets_more_and_none_more_than_the_overlap(
     seed: int, items: int, people: int, overlap: int, chance: object
 ) -> None:
@@ -242,7 +270,9 @@ def test_sides_and_repeats_are_balanced_over_many() -> None:
     assert abs(np.mean(sides) - 0.5) < 4 * 0.5 / len(sides) ** 0.5  # 12,000 throws
     assert abs(np.mean(repeats) - 0.1) < 4 * 0.3 / len(sides) ** 0.5
     both = np.array(sides).reshape(20, 3, 200)
-    assert abs(np.mean(both[:, 0] == both[:, 1])) < 0.6  # people are not shown the same order of items, nor the same sides
+    assert (
+        abs(np.mean(both[:, 0] == both[:, 1])) < 0.6
+    )  # people are not shown the same order of items, nor the same sides
 
 
 def test_the_seed_decides_and_nothing_else() -> None:

@@ -1,4 +1,6 @@
-"""Nobody works out which model is which from what a page says, though they know the names of models, their maps and the code; and servers of one study agree."""
+"""Nobody works out which model is which from what a page says, though they know the names of models, their
+maps and the code; and servers of one study agree.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ NOT_ASKED = "you were not asked about this item"
 
 @pytest.fixture
 def open_(tmp_path: Path) -> Iterator:
-    """Open a campaign on a copy of the study of this name, the same copy again for the same name, which is its secret."""
+    """Open a campaign on a copy of the study of this name, the same copy again for the same name, which is
+    its secret.
+    """
     with ExitStack() as stack:
 
         def opened(name: str = "study", **rules: object) -> Campaign:
@@ -40,13 +44,19 @@ def open_(tmp_path: Path) -> Iterator:
                 fs.select(str(made_entrance.study(tmp_path / name)), per_class=4)
                 Database(root).settle(schema.SALT, f"{name} 0.0")
             database = stack.enter_context(closing(Database(root, stay_open=True)))
-            return Campaign(root, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"overlap": 1, **rules})), database)
+            return Campaign(
+                root,
+                ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"overlap": 1, **rules})),
+                database,
+            )
 
         yield opened
 
 
 def take(campaign: Campaign, who: str, id_: str, repeat: int = 0) -> str:
-    return campaign.take(who, {"key": f"key-{next(made_served.KEYS):06d}", "id": id_, "repeat": repeat, "chosen": "left"})
+    return campaign.take(
+        who, {"key": f"key-{next(made_served.KEYS):06d}", "id": id_, "repeat": repeat, "chosen": "left"}
+    )
 
 
 def answer_all(campaign: Campaign, who: str) -> list[Given]:
@@ -67,7 +77,9 @@ def forget_secret(root: Path) -> None:
         connection.execute(sa.text("DELETE FROM about WHERE name = 'secret'"))
 
 
-def test_of_two_databases_of_the_same_study_ids_and_sides_differ_and_order_and_repeats_are_the_seeds(open_) -> None:
+def test_of_two_databases_of_the_same_study_ids_and_sides_differ_and_order_and_repeats_are_the_seeds(
+    open_,
+) -> None:
     one, other = (answer_all(open_(name, repeats=0.3), "ann") for name in ("one", "other"))
     assert asked(one) == asked(other)
     assert any(repeat for *_, repeat in asked(one))

@@ -47,7 +47,9 @@ def cookie_line(answer: Any) -> str:
 
 @contextmanager
 def served(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Serve a study, and yield the process and the first line that it printed; where the test goes wrong the process is ended."""
+    """Serve a study, and yield the process and the first line that it printed; where the test goes wrong the
+    process is ended.
+    """
     line = [sys.executable, "-m", "faultscape", "label", "serve", str(root), "--port", "0", *options]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -107,14 +109,20 @@ def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> 
         behind = {"Host": "label.example.org"}  # as a proxy passes it on, without a word of https
         assert entrance.client(**behind).post("/enter", data={"name": "ann"}).status_code == 403
         organiser = entrance.invited("olga", ORGANISER)
-        shown = organiser.client.post("/people", headers=behind | {"Origin": address}, data={"token": organiser.token, "act": "invite", "name": "ben"})  # fmt: skip
+        shown = organiser.client.post(
+            "/people",
+            headers=behind | {"Origin": address},
+            data={"token": organiser.token, "act": "invite", "name": "ben"},
+        )
         (path,) = re.findall(address + r"(/join/[\w-]+)", shown.text)
         joined = entrance.client(**behind).get(path)
         assert joined.status_code == 200
         assert "secure" in cookie_line(joined).lower()
         for origin in ("http://label.example.org", "https://evil.example"):
             assert (
-                organiser.client.post("/leave", headers=behind | {"Origin": origin}, data={"token": organiser.token}).status_code
+                organiser.client.post(
+                    "/leave", headers=behind | {"Origin": origin}, data={"token": organiser.token}
+                ).status_code
                 == 403
             )
         assert entrance.client(Host="evil.example").get("/").status_code == 421
@@ -123,7 +131,9 @@ def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> 
         assert said.startswith(f"{root}: people answer at {address}/ ")
         lines = [process.stdout.readline() for _ in range(2)]
         assert lines[0].startswith("the proxy sends requests on to http://127.0.0.1:")
-        assert lines[1].startswith("the organiser olga comes in by the earlier link; for a new one: faultscape label invite ")
+        assert lines[1].startswith(
+            "the organiser olga comes in by the earlier link; for a new one: faultscape label invite "
+        )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +184,9 @@ def test_who_has_not_come_in_gets_no_page_no_item_and_no_picture(entrance: Entra
             assert "open the link that you were sent" in answer.text
 
 
-def test_a_cookie_is_read_by_no_script_sent_from_no_other_site_and_secure_over_https(entrance: Entrance) -> None:
+def test_a_cookie_is_read_by_no_script_sent_from_no_other_site_and_secure_over_https(
+    entrance: Entrance,
+) -> None:
     _, token = entrance.people.invite("ann")
     line = cookie_line(entrance.client().get(f"/join/{token}"))
     assert line.startswith(f"{COOKIE}=")
@@ -185,26 +197,47 @@ def test_a_cookie_is_read_by_no_script_sent_from_no_other_site_and_secure_over_h
     assert "secure" in [word.strip().lower() for word in cookie_line(over_https).split(";")]
 
 
-def test_forged_and_altered_cookies_and_those_of_another_study_are_refused(entrance: Entrance, tmp_path: Path) -> None:
+def test_forged_and_altered_cookies_and_those_of_another_study_are_refused(
+    entrance: Entrance, tmp_path: Path
+) -> None:
     ann = entrance.invited("ann")
     value = ann.client.cookies[COOKIE]
     name, _, signature = value.partition(".")
     other_key = gates.Gate(entrance.people, b"k" * 32, open_=False)
     signed = gates._cookie_of(entrance.people.find("ann"))
     assert (
-        entrance.client().get("/work", headers={"cookie": f"{COOKIE}={entrance.gate._cookies.dumps(signed)}"}).status_code == 200
+        entrance.client()
+        .get("/work", headers={"cookie": f"{COOKIE}={entrance.gate._cookies.dumps(signed)}"})
+        .status_code
+        == 200
     )
     forged = [
-        "", ann.pseudonym, f'"{ann.pseudonym}"', value[:-1], value[::-1], f"{name}.", f".{signature}", f"{name}x.{signature}", value.swapcase(),
-        f"{value}.{value}", "a" * 5000, "\u00e9\u00ff", other_key._cookies.dumps(signed),
-        entrance.gate._signer.sign(signed).decode(), entrance.gate._cookies.dumps([signed]), entrance.gate._cookies.dumps(ann.pseudonym), entrance.gate._cookies.dumps({"a": 1}),
+        "",
+        ann.pseudonym,
+        f'"{ann.pseudonym}"',
+        value[:-1],
+        value[::-1],
+        f"{name}.",
+        f".{signature}",
+        f"{name}x.{signature}",
+        value.swapcase(),
+        f"{value}.{value}",
+        "a" * 5000,
+        "\u00e9\u00ff",
+        other_key._cookies.dumps(signed),
+        entrance.gate._signer.sign(signed).decode(),
+        entrance.gate._cookies.dumps([signed]),
+        entrance.gate._cookies.dumps(ann.pseudonym),
+        entrance.gate._cookies.dumps({"a": 1}),
         entrance.gate._cookies.dumps("person-nobody"),
-    ]  # fmt: skip
+    ]
     for cookie in forged:
         headers = {"cookie": f"{COOKIE}={cookie}".encode("latin-1", "replace")}
         assert entrance.client().get("/work", headers=headers).status_code == 401, cookie
     assert entrance.client().get("/work", headers={"cookie": f"{COOKIE}={value}"}).status_code == 200
-    other = Path(shutil.copytree(entrance.root, tmp_path / "other", ignore=shutil.ignore_patterns(".serve-key")))
+    other = Path(
+        shutil.copytree(entrance.root, tmp_path / "other", ignore=shutil.ignore_patterns(".serve-key"))
+    )
     with made_entrance.entrance(other) as elsewhere:  # the same people, another key
         assert elsewhere.client().get("/work", headers={"cookie": f"{COOKIE}={value}"}).status_code == 401
 
@@ -225,7 +258,10 @@ def test_who_was_removed_is_out_at_once_and_their_link_is_dead(entrance: Entranc
     assert ann.get("/work").status_code == 200
     assert organiser.form("/people", act="remove", pseudonym=ann.pseudonym).status_code == 303
     assert ann.get("/work").status_code == 401
-    assert ann.client.post("/api/answers", json={"answers": []}, headers={"x-faultscape": ann.token}).status_code == 401
+    assert (
+        ann.client.post("/api/answers", json={"answers": []}, headers={"x-faultscape": ann.token}).status_code
+        == 401
+    )
     assert entrance.client().get(f"/join/{ann.invitation}").status_code == 403
 
 
@@ -299,18 +335,28 @@ def test_many_behind_one_address_come_in_by_links_that_are_right(entrance: Entra
     assert {entrance.client().get(f"/join/{token}").status_code for token in links * 2} == {200}
     for k in range(20):
         assert entrance.client().get(f"/join/guess-{k}").status_code == 403
-    assert entrance.client().get(f"/join/{links[0]}").status_code == 429  # so that nobody learns which guess was right
+    assert (
+        entrance.client().get(f"/join/{links[0]}").status_code == 429
+    )  # so that nobody learns which guess was right
 
 
-def test_on_this_machine_names_that_are_known_may_come_in_again_and_again_and_new_ones_twenty_times(root: Path) -> None:
+def test_on_this_machine_names_that_are_known_may_come_in_again_and_again_and_new_ones_twenty_times(
+    root: Path,
+) -> None:
     with made_entrance.entrance(root, open_=True) as entrance:
-        statuses = [entrance.client().post("/enter", data={"name": f"person {k % 5}"}).status_code for k in range(40)]
+        statuses = [
+            entrance.client().post("/enter", data={"name": f"person {k % 5}"}).status_code for k in range(40)
+        ]
         assert set(statuses) == {303}
-        statuses = [entrance.client().post("/enter", data={"name": f"new {k}"}).status_code for k in range(16)]
+        statuses = [
+            entrance.client().post("/enter", data={"name": f"new {k}"}).status_code for k in range(16)
+        ]
         assert statuses == [303] * 15 + [429]
 
 
-def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_how_to_get_a_new_link(root: Path) -> None:
+def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_how_to_get_a_new_link(
+    root: Path,
+) -> None:
     with made_entrance.entrance(root) as entrance:
         address = "http://127.0.0.1:8760/"
         token = _way_in("a study", entrance.people, address).partition(f"at {address}join/")[2]

@@ -1,4 +1,6 @@
-"""Whatever images, classes, models, people and their words are called, a page shows it as words: nothing of it is run, or changes what stands beside it."""
+"""Whatever images, classes, models, people and their words are called, a page shows it as words: nothing of
+it is run, or changes what stands beside it.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,57 @@ from faultscape.study.answers.labels import Answers
 from made_entrance import HARM, IDS, Entrance, Person
 
 TAGS = {
-    "a", "b", "body", "br", "button", "caption", "circle", "code", "dd", "details", "dialog", "div", "dl", "dt", "form", "g", "h1", "h2", "head", "header",
-    "html", "img", "input", "kbd", "label", "li", "link", "main", "meta", "nav", "noscript", "option", "p", "progress", "rect", "script", "section", "select",
-    "span", "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "ul",
-}  # fmt: skip
+    "a",
+    "b",
+    "body",
+    "br",
+    "button",
+    "caption",
+    "circle",
+    "code",
+    "dd",
+    "details",
+    "dialog",
+    "div",
+    "dl",
+    "dt",
+    "form",
+    "g",
+    "h1",
+    "h2",
+    "head",
+    "header",
+    "html",
+    "img",
+    "input",
+    "kbd",
+    "label",
+    "li",
+    "link",
+    "main",
+    "meta",
+    "nav",
+    "noscript",
+    "option",
+    "p",
+    "progress",
+    "rect",
+    "script",
+    "section",
+    "select",
+    "span",
+    "summary",
+    "svg",
+    "table",
+    "tbody",
+    "td",
+    "text",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "ul",
+}
 LOADED = {"src", "href", "action", "data-over", "formaction", "srcdoc"}
 
 
@@ -37,7 +86,11 @@ class Seen(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         told = dict(attrs)
-        self.wrong += [f"<{tag} {name}>" for name in told if name.startswith("on") or name in ("style", "srcdoc", "formaction")]
+        self.wrong += [
+            f"<{tag} {name}>"
+            for name in told
+            if name.startswith("on") or name in ("style", "srcdoc", "formaction")
+        ]
         self.addresses += [value or "" for name, value in attrs if name in LOADED]
         self.words += "".join(f"\n{value}" for value in told.values())
         if tag == "script" and not str(told.get("src", "")).startswith("/static/"):
@@ -68,7 +121,8 @@ def seen(answer: Any) -> Seen:
     assert not found.wrong, found.wrong
     assert set(found.tags) <= TAGS
     assert all(
-        address in ("", "#main") or (address.startswith("/") and not address.startswith("//")) for address in found.addresses
+        address in ("", "#main") or (address.startswith("/") and not address.startswith("//"))
+        for address in found.addresses
     )
     return found
 
@@ -89,7 +143,10 @@ def test_ids_of_images_are_words(entrance: Entrance, organiser: Person) -> None:
 def test_names_of_people_are_words_on_every_page_that_has_them(entrance: Entrance, organiser: Person) -> None:
     harm = "\"'><img src=x onerror=alert(2)>{{7*7}}\u202e"
     invited = organiser.form("/people", act="invite", name=harm)
-    for answer in (invited, *(organiser.get(path) for path in ("/people", "/work", "/results", "/checks", "/tags/0"))):
+    for answer in (
+        invited,
+        *(organiser.get(path) for path in ("/people", "/work", "/results", "/checks", "/tags/0")),
+    ):
         assert HARM in seen(answer).words
     assert harm in seen(invited).words
     token = invited.text.partition("/join/")[2].partition("<")[0]
@@ -101,7 +158,10 @@ def test_names_of_people_are_words_on_every_page_that_has_them(entrance: Entranc
 
 def test_comments_and_kinds_of_failure_are_words(organiser: Person) -> None:
     said = f"</li></ul><form action='https://evil.example'>{HARM}"
-    assert organiser.form("/check/1", truth="labels", kind="other", comment=said, x="3", y="4").status_code == 303
+    assert (
+        organiser.form("/check/1", truth="labels", kind="other", comment=said, x="3", y="4").status_code
+        == 303
+    )
     page = seen(organiser.get("/check/1?truth=labels"))
     assert said in page.words
     assert page.tags.count("form") == 3
@@ -115,7 +175,13 @@ def test_comments_and_kinds_of_failure_are_words(organiser: Person) -> None:
 def test_what_people_say_of_a_discard_is_kept_as_words(entrance: Entrance) -> None:
     ann = entrance.invited("ann")
     (item,) = ann.items(1)
-    row = {"key": "a-discard-of-harm", "id": item["id"], "repeat": item["repeat"], "discard": "something else", "text": HARM}
+    row = {
+        "key": "a-discard-of-harm",
+        "id": item["id"],
+        "repeat": item["repeat"],
+        "discard": "something else",
+        "text": HARM,
+    }
     assert ann.send(row)["taken"]
     votes = Answers(entrance.root, entrance.campaign.database).discard_votes().values()
     assert any(HARM in reason for of_image in votes for reason in of_image.values())
@@ -130,10 +196,15 @@ def test_classes_come_as_json_and_are_run_by_nobody(entrance: Entrance) -> None:
 
 @pytest.mark.parametrize(
     ("path", "says"),
-    [("/check/0?truth=<script>alert(1)</script>", "there are no masks under"), ('/model/0/fill?model="><img src=x onerror=alert(1)>', "there is no model"),
-     ("/static/<script>", "there is no file"), ("/tags/<img src=x>", "there is no image"), ("/{{7*7}}<script>", "there is no such page"),
-     ("/tags/0?model={{7*7}}\u202e", "there is no model '{{7*7}}")],
-)  # fmt: skip
+    [
+        ("/check/0?truth=<script>alert(1)</script>", "there are no masks under"),
+        ('/model/0/fill?model="><img src=x onerror=alert(1)>', "there is no model"),
+        ("/static/<script>", "there is no file"),
+        ("/tags/<img src=x>", "there is no image"),
+        ("/{{7*7}}<script>", "there is no such page"),
+        ("/tags/0?model={{7*7}}\u202e", "there is no model '{{7*7}}"),
+    ],
+)
 def test_what_an_address_says_is_words_in_the_error(organiser: Person, path: str, says: str) -> None:
     page = seen(organiser.get(path))
     assert says in page.words

@@ -1,4 +1,6 @@
-"""What goes wrong while people answer: a server that is killed, a disk that is full, two servers, lines of the command beside one, a study that changes."""
+"""What goes wrong while people answer: a server that is killed, a disk that is full, two servers, lines of
+the command beside one, a study that changes.
+"""
 
 from __future__ import annotations
 
@@ -107,18 +109,25 @@ def test_what_was_confirmed_is_there_once_though_the_server_is_killed_among_eigh
     held = keys(study)
     assert {key for person in again for key in person.taken} == held.keys()
     assert set(held.values()) == {1}
-    asked = Counter((one.annotator, one.image, one.first, one.second, one.repeat) for one in Choices(study).rows())
+    asked = Counter(
+        (one.annotator, one.image, one.first, one.second, one.repeat) for one in Choices(study).rows()
+    )
     assert set(asked.values()) == {1}
     assert all(person.refused == [] for person in again)
     assert beside(study) == (["answers.sqlite"] if kind == "sqlite" else [])
 
 
 @pytest.fixture(scope="module")
-def served(world: tuple[Path, made.Corpus], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Served, Served]]:
+def served(
+    world: tuple[Path, made.Corpus], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, Served, Served]]:
     """Two servers of one study."""
     study = tmp_path_factory.mktemp("two") / "study"
     shutil.copytree(world[0], study)
-    with made_served.server(study, "--overlap", "4") as one, made_served.server(study, "--overlap", "4") as other:
+    with (
+        made_served.server(study, "--overlap", "4") as one,
+        made_served.server(study, "--overlap", "4") as other,
+    ):
         yield study, one, other
         assert "Traceback" not in one.stop() + other.stop()
         assert beside(study) == ["answers.sqlite"]
@@ -173,10 +182,14 @@ def test_a_disk_that_is_full_confirms_nothing_and_loses_nothing(served: tuple[Pa
 
 
 def _pseudonyms(study: Path, name: str) -> set[str]:
-    return {one.pseudonym for one in fs.study.answers.annotators.Annotators(study).everybody() if one.name == name}
+    return {
+        one.pseudonym for one in fs.study.answers.annotators.Annotators(study).everybody() if one.name == name
+    }
 
 
-def test_lines_of_the_command_run_beside_a_server(served: tuple[Path, Served, Served], tmp_path: Path) -> None:
+def test_lines_of_the_command_run_beside_a_server(
+    served: tuple[Path, Served, Served], tmp_path: Path
+) -> None:
     study, one, _ = served
     eve = one.person("eve")
     eve.send(*(eve.row(item) for item in eve.items(5)))
@@ -202,7 +215,9 @@ def open_(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
 
     def opened(study: Path, **rules: object) -> Campaign:
         held.append(Database(study, stay_open=True))
-        return Campaign(study, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})), held[-1])
+        return Campaign(
+            study, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})), held[-1]
+        )
 
     yield opened
     for database in held:
@@ -211,7 +226,14 @@ def open_(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
 
 def take(campaign: Campaign, who: str, given: campaigns.Given, **more: object) -> str:
     return campaign.take(
-        who, {"key": f"key-{next(made_served.KEYS):06d}", "id": given.item.id, "repeat": given.repeat, "chosen": "left", **more}
+        who,
+        {
+            "key": f"key-{next(made_served.KEYS):06d}",
+            "id": given.item.id,
+            "repeat": given.repeat,
+            "chosen": "left",
+            **more,
+        },
     )
 
 
@@ -243,7 +265,8 @@ def test_a_model_that_is_selected_for_while_people_answer_is_asked_about(
     assert all(
         "new" in (one.item.first, one.item.second)
         for one in after
-        if (one.item.image, one.item.first, one.item.second) not in {(b.item.image, b.item.first, b.item.second) for b in before}
+        if (one.item.image, one.item.first, one.item.second)
+        not in {(b.item.image, b.item.first, b.item.second) for b in before}
     )
     assert any("new" in (one.item.first, one.item.second) for one in after)
 
@@ -267,8 +290,13 @@ def test_a_map_that_is_made_anew_is_asked_about_again_and_an_answer_about_the_on
         (late.item.image, True),
     }
     assert changed in {one.item.image for one in after}
-    stale = [one for one in done if one.item.image == changed and "model-2" in (one.item.first, one.item.second)]
-    assert take(campaign, "ann", stale[0]) == "the item is no longer asked: its image was discarded, or the selection changed"
+    stale = [
+        one for one in done if one.item.image == changed and "model-2" in (one.item.first, one.item.second)
+    ]
+    assert (
+        take(campaign, "ann", stale[0])
+        == "the item is no longer asked: its image was discarded, or the selection changed"
+    )
     counted = Choices(study).choices()
     assert len(counted) == len(done)  # of each question the latest
     assert {one.first_shown for one in counted if one.image == changed} <= {
@@ -287,7 +315,9 @@ def test_an_image_that_leaves_the_corpus_is_asked_about_no_more(study: Path, ope
         campaign.image_of(given[0].item)
 
 
-def test_a_selection_that_is_gone_stops_the_asking_in_one_sentence_until_it_is_there_again(study: Path, open_) -> None:
+def test_a_selection_that_is_gone_stops_the_asking_in_one_sentence_until_it_is_there_again(
+    study: Path, open_
+) -> None:
     campaign = open_(study)
     given = campaign.items_for("ann", (), 2)
     kept = {path: path.read_bytes() for path in study.glob("selection*")}
@@ -322,23 +352,32 @@ def test_what_is_discarded_and_said_elsewhere_counts(study: Path, open_) -> None
     asked = [campaign._asked.items[id_] for id_ in campaign._assignment.order]
     first, second = [one for one in asked if one.image != held.item.image][-2:]
     Answers(study).discard([(first.image, "blurred")], "by hand")
-    Choices(study).add_all([Choice(second.image, second.first, second.second, "first", "elsewhere")], "file.jsonl")
+    Choices(study).add_all(
+        [Choice(second.image, second.first, second.second, "first", "elsewhere")], "file.jsonl"
+    )
     rest = answer_all(campaign, "ben")
     assert first.image not in {one.item.image for one in rest}
-    assert (second.image, second.first, second.second) not in {(one.item.image, one.item.first, one.item.second) for one in rest}
+    assert (second.image, second.first, second.second) not in {
+        (one.item.image, one.item.first, one.item.second) for one in rest
+    }
     assert held.item.id not in {one.item.id for one in rest}  # ann has it in hand
 
 
 def test_a_vote_to_discard_is_remembered_by_a_server_that_is_started_again(study: Path, open_) -> None:
     campaign = open_(study, overlap=3, discard_votes=2)
     given = campaign.items_for("ann", (), 1)[0]
-    assert campaign.take("ann", {"key": "discard-1", "id": given.item.id, "repeat": 0, "discard": "unreadable"}) == ""
+    assert (
+        campaign.take("ann", {"key": "discard-1", "id": given.item.id, "repeat": 0, "discard": "unreadable"})
+        == ""
+    )
     for one in (campaign, open_(study, overlap=3, discard_votes=2)):
         assert given.item.image not in {other.item.image for other in answer_all(one, "ann")}
     assert given.item.image in {other.item.image for other in answer_all(campaign, "ben")}
 
 
-def test_what_could_not_be_noted_as_handed_is_as_if_it_had_not_been(study: Path, open_, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_noted_as_handed_is_as_if_it_had_not_been(
+    study: Path, open_, monkeypatch: pytest.MonkeyPatch
+) -> None:
     campaign = open_(study)
     left = campaign.left_for("ann")
 
@@ -374,12 +413,16 @@ def test_every_file_that_says_what_is_asked_is_looked_at(study: Path) -> None:
 def test_choices_are_asked_by_what_they_tell_only_where_that_was_wished_of_enough_models(
     study: Path, tmp_path: Path, open_
 ) -> None:
-    with refused(OptionError, "--adaptive is for choices between 7 models or more, and here are 3; leave it out"):
+    with refused(
+        OptionError, "--adaptive is for choices between 7 models or more, and here are 3; leave it out"
+    ):
         open_(study, adaptive=True)
     made_served.study(tmp_path / "many", images=16, models=7, per_class=1)
 
     def apart(**rules: object) -> float:
-        """How far apart the two models stand on average about which somebody is asked who sees that models are as good as their names say."""
+        """How far apart the two models stand on average about which somebody is asked who sees that models
+        are as good as their names say.
+        """
         root, found = tmp_path / str(len(rules)), list[int]()
         shutil.copytree(tmp_path / "many" / "study", root)
         campaign = open_(root, **rules)

@@ -1,4 +1,6 @@
-"""What organisers and people of the second round do: findings on masks, tags by key and as they are measured, invitations, and letting somebody go."""
+"""What organisers and people of the second round do: findings on masks, tags by key and as they are measured,
+invitations, and letting somebody go.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from faultscape.study.tables.corpus import read_corpus
 from made_entrance import Entrance
 
 
-def test_a_place_on_a_mask_is_marked_with_words_and_resolved(browser: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
+    browser: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held, page = serve(duels), browser.new_page()
     enter(page, held.url)
     page.click("nav >> text=Check masks")
@@ -43,7 +47,9 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(browser: Any, duels
     assert abs(check.x - 72) < 1
     assert abs(check.y - 108) < 1
     pin = page.locator("#pins .pin >> nth=0").bounding_box()
-    assert abs(pin["x"] + pin["width"] / 2 - (box["x"] + box["width"] / 4)) < 3  # the pin is where the click was
+    assert (
+        abs(pin["x"] + pin["width"] / 2 - (box["x"] + box["width"] / 4)) < 3
+    )  # the pin is where the click was
     page.fill(".finding [name=comment]", "so it is")
     page.click(".finding >> text=Resolve")
     page.wait_for_selector(".finding:has-text('resolved it so it is')")
@@ -71,7 +77,9 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.wait_for_selector("[data-key=v][aria-pressed=false]")
     page.click("text=model-1")
     page.wait_for_url("**model=model-1")
-    assert page.inner_text(".target").startswith("A tag is given to the map of model-1, and to no other model")
+    assert page.inner_text(".target").startswith(
+        "A tag is given to the map of model-1, and to no other model"
+    )
     box = page.locator("#board .photo").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
     page.mouse.down()
@@ -82,7 +90,9 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.wait_for_selector("li:has-text('extreme scale')")
     (tag,) = Tags(held.root).tags()
     assert (tag.tag, tag.model) == ("extreme scale", "model-1")
-    assert all(abs(a - b) <= 2 for a, b in zip(map(int, tag.region.split(",")), (72, 54, 72, 54), strict=True))
+    assert all(
+        abs(a - b) <= 2 for a, b in zip(map(int, tag.region.split(",")), (72, 54, 72, 54), strict=True)
+    )
     here = page.url
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda url: url.partition("?")[0] != here.partition("?")[0])
@@ -122,7 +132,10 @@ def test_a_proposal_is_given_by_a_press_the_group_of_an_image_too(entrance: Entr
     place = campaign.place_of(campaign.chosen[0])
     image = campaign.image_at(str(place))
     campaign._asked.images[image.id] = replace(image, group="night <drive>")
-    assert re.search(r'<button name="tag" value="night &lt;drive&gt;"[^>]*aria-pressed="false"', olga.get(f"/tags/{place}").text)
+    assert re.search(
+        r'<button name="tag" value="night &lt;drive&gt;"[^>]*aria-pressed="false"',
+        olga.get(f"/tags/{place}").text,
+    )
     assert olga.form(f"/tags/{place}", tag="night <drive>").status_code == 303
     text = olga.get(f"/tags/{place}").text
     assert re.search(r'<button name="tag" value="night &lt;drive&gt;"[^>]*aria-pressed="true"', text)
@@ -192,7 +205,12 @@ def test_results_follow_while_the_page_is_open(
     assert page.inner_text("#live .soft >> nth=0") == "No answer yet."
     (ann,) = Annotators(held.root).everybody()
     (given,) = held.campaign.items_for(ann.pseudonym, (), 1)
-    assert held.campaign.take(ann.pseudonym, {"key": "12345678", "id": given.item.id, "repeat": 0, "chosen": "left"}) == ""
+    assert (
+        held.campaign.take(
+            ann.pseudonym, {"key": "12345678", "id": given.item.id, "repeat": 0, "chosen": "left"}
+        )
+        == ""
+    )
     page.clock.run_for(16_000)
     page.wait_for_selector("#live .count:has-text('1 choice that counts')")
     assert page.locator("#live tbody tr").count() >= 4

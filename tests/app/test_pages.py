@@ -1,4 +1,6 @@
-"""Every page of the apps by the rules of accessibility: in the light, in the dark and on a phone, without scrolling across and without a word in the browser's console."""
+"""Every page of the apps by the rules of accessibility: in the light, in the dark and on a phone, without
+scrolling across and without a word in the browser's console.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,24 @@ from answering import Asked, Serving, all_sent, answer, enter, others_take_all_b
 
 AXE = Path(__file__).parent / "axe.min.js"
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-WAYS = (("light", "light", DESK, {}), ("dark", "dark", DESK, {"runOnly": ["color-contrast"]}), ("phone", "light", PHONE, {}))
+WAYS = (
+    ("light", "light", DESK, {}),
+    ("dark", "dark", DESK, {"runOnly": ["color-contrast"]}),
+    ("phone", "light", PHONE, {}),
+)
 SERIOUS = """async (options) => {
   const found = await axe.run(document, { resultTypes: ["violations"], ...options });
   return found.violations.filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 120)).join(" | "));
 }"""
-COLOURS = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1, label')).color]"
-WIDER = "[document.documentElement, ...document.querySelectorAll('nav')].some((one) => one.scrollWidth > one.clientWidth)"
+COLOURS = (
+    "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1,"
+    " label')).color]"
+)
+WIDER = (
+    "[document.documentElement, ...document.querySelectorAll('nav')].some((one) => one.scrollWidth >"
+    " one.clientWidth)"
+)
 
 
 @pytest.fixture
@@ -39,7 +51,9 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 def look(page: Any, name: str, *, silent: bool = True) -> list[str]:
-    """What is wrong with the page as it is, each line with its name; pictures of it go to the folder that FAULTSCAPE_SHOTS names."""
+    """What is wrong with the page as it is, each line with its name; pictures of it go to the folder that
+    FAULTSCAPE_SHOTS names.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     wrong = list(page.said) if silent else []
@@ -51,7 +65,9 @@ def look(page: Any, name: str, *, silent: bool = True) -> list[str]:
         if page.evaluate(WIDER):
             wrong.append(f"{way}: it has to be scrolled across")
         if scheme == "dark":
-            paper, ink = ([int(part) for part in colour[4:-1].split(",")] for colour in page.evaluate(COLOURS))
+            paper, ink = (
+                [int(part) for part in colour[4:-1].split(",")] for colour in page.evaluate(COLOURS)
+            )
             if max(paper) > 60 or min(ink) < 150:
                 wrong.append(f"{way}: paper is {paper} and ink {ink}")
         if folder := os.environ.get("FAULTSCAPE_SHOTS"):
@@ -80,7 +96,9 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
     assert wrong == []
 
 
-def test_pages_of_the_second_round_and_of_tags_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_pages_of_the_second_round_and_of_tags_break_no_rule(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels, take=lambda *_: None)
     enter(page, held.url)
     page.goto(f"{held.url}checks")
@@ -98,14 +116,18 @@ def test_pages_of_the_second_round_and_of_tags_break_no_rule(page: Any, duels: A
     wrong += look(page, "tags")
     page.goto(f"{held.url}masks")
     wrong += look(page, "masks")
-    page.set_input_files("#sending [name=file]", {"name": "x.zip", "mimeType": "application/zip", "buffer": b"no zip"})
+    page.set_input_files(
+        "#sending [name=file]", {"name": "x.zip", "mimeType": "application/zip", "buffer": b"no zip"}
+    )
     page.click("#sending button")
     page.wait_for_selector("#told.notice.wrong:has-text('Not taken in')")
     wrong += look(page, "masks refused", silent=False)  # the console names the status
     assert wrong == []
 
 
-def test_pages_of_people_and_results_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_pages_of_people_and_results_break_no_rule(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
     for _ in range(6):
@@ -127,7 +149,9 @@ def test_pages_of_people_and_results_break_no_rule(page: Any, duels: Asked, serv
     assert wrong == []
 
 
-def test_pages_of_questions_break_no_rule(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+def test_pages_of_questions_break_no_rule(
+    page: Any, classified: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(classified, campaign=rules(overlap=1))
     others_take_all_but(held, 2)
     enter(page, held.url)
@@ -159,7 +183,9 @@ def test_pages_of_view_break_no_rule(page: Any, viewed: str) -> None:
 
 def test_the_look_above_sees_what_is_wrong(page: Any, viewed: str) -> None:
     page.goto(viewed)
-    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=\"/icon.png\"><svg width=\"500\"></svg>')")
+    page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=\"/icon.png\"><svg width=\"500\"></svg>')"
+    )
     page.evaluate("console.log('a word')")
     found = look(page, "browse")
     assert "browse, a word" in found

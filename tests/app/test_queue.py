@@ -1,11 +1,26 @@
-"""What a person said and the server has not confirmed: it waits in the browser, is sent until it arrives, and can be taken back without a trace."""
+"""What a person said and the server has not confirmed: it waits in the browser, is sent until it arrives, and
+can be taken back without a trace.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from answering import Asked, Serving, all_sent, answer, current, enter, go_on, loaded, rows, rules, wait_for_item, watch
+from answering import (
+    Asked,
+    Serving,
+    all_sent,
+    answer,
+    current,
+    enter,
+    go_on,
+    loaded,
+    rows,
+    rules,
+    wait_for_item,
+    watch,
+)
 from faultscape.errors import StudyError
 from faultscape.study.answers.choices import Choices
 
@@ -32,7 +47,9 @@ def test_an_answer_that_was_not_sent_yet_is_taken_back_and_never_arrives(
     assert [said for *_, said in rows(held)] == ["both bad", "not sure"]
 
 
-def test_an_answer_that_arrived_unheard_is_taken_back(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_an_answer_that_arrived_unheard_is_taken_back(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held, tries = serve(duels), list[Any]()
 
     def break_after_the_first(route: Any) -> None:
@@ -56,9 +73,13 @@ def test_an_answer_that_arrived_unheard_is_taken_back(page: Any, duels: Asked, s
     assert {key for row in tries[0] for key in row} == {"key", "id", "repeat", "chosen", "seconds", "shown"}
 
 
-def test_an_answer_on_a_connection_that_died_is_sent_on_another(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_an_answer_on_a_connection_that_died_is_sent_on_another(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held, dead = serve(duels), list[Any]()
-    page.add_init_script("const wait = AbortSignal.timeout; AbortSignal.timeout = (time) => wait.call(AbortSignal, time / 40);")
+    page.add_init_script(
+        "const wait = AbortSignal.timeout; AbortSignal.timeout = (time) => wait.call(AbortSignal, time / 40);"
+    )
 
     def swallow(route: Any) -> None:  # nothing comes back, not even an error
         dead.append(route)
@@ -71,7 +92,9 @@ def test_an_answer_on_a_connection_that_died_is_sent_on_another(page: Any, duels
     assert [said for *_, said in rows(held)] == ["both good"]
 
 
-def test_taking_back_what_never_arrived_does_no_harm(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_taking_back_what_never_arrived_does_no_harm(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
     first = current(page)
@@ -86,10 +109,13 @@ def test_taking_back_what_never_arrived_does_no_harm(page: Any, duels: Asked, se
     assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
 
 
-def test_what_a_full_browser_cannot_store_is_sent_once(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_what_a_full_browser_cannot_store_is_sent_once(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held, sent = serve(duels), list[list[str]]()
     page.add_init_script(
-        "const set = Storage.prototype.setItem; Storage.prototype.setItem = function (...line) { if (window.full) throw new DOMException('', 'QuotaExceededError'); set.apply(this, line); };"
+        "const set = Storage.prototype.setItem; Storage.prototype.setItem = function (...line) { if"
+        " (window.full) throw new DOMException('', 'QuotaExceededError'); set.apply(this, line); };"
     )
 
     def note(request: Any) -> None:
@@ -101,7 +127,9 @@ def test_what_a_full_browser_cannot_store_is_sent_once(page: Any, duels: Asked, 
     page.evaluate("full = true")
     page.route("**/api/answers", lambda route: route.abort())
     answer(page, "3")
-    page.wait_for_selector("#unsent:has-text('1 answer not sent yet, and this browser cannot keep them: leave this page open')")
+    page.wait_for_selector(
+        "#unsent:has-text('1 answer not sent yet, and this browser cannot keep them: leave this page open')"
+    )
     page.evaluate("full = false")
     page.unroute("**/api/answers")
     all_sent(page)
@@ -112,7 +140,9 @@ def test_what_a_full_browser_cannot_store_is_sent_once(page: Any, duels: Asked, 
     assert [said for *_, said in rows(held)] == ["both good", "both bad"]
 
 
-def test_a_server_that_is_gone_is_not_asked_without_end(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_a_server_that_is_gone_is_not_asked_without_end(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels, campaign=rules(session=4))
     watch(page)
     enter(page, held.url)
@@ -135,7 +165,9 @@ def test_a_server_that_is_gone_is_not_asked_without_end(page: Any, duels: Asked,
     assert len(rows(held)) == 6
 
 
-def test_answers_go_out_as_soon_as_the_server_gives_items_again(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_answers_go_out_as_soon_as_the_server_gives_items_again(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     watch(page)
     page.clock.install(time=0)
@@ -156,7 +188,9 @@ def test_answers_go_out_as_soon_as_the_server_gives_items_again(page: Any, duels
     assert len(rows(held)) == 6
 
 
-def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
+def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     take, full = held.campaign.take, StudyError("cannot write answers.sqlite: the disk is full")
 
@@ -167,7 +201,8 @@ def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(page: An
     held.campaign.take = refuses
     answer(page, "3")
     page.wait_for_selector(
-        "#feedback:has-text('cannot write answers.sqlite: the disk is full. Your answers are kept in this browser.')"
+        "#feedback:has-text('cannot write answers.sqlite: the disk is full. Your answers are kept in this"
+        " browser.')"
     )
     assert page.text_content("#unsent") == "1 answer not sent yet"
     held.campaign.take = take

@@ -1,4 +1,6 @@
-"""Who sees which masks in the second round, and who may say what of them: `labels` of this study is the data set's own truth, `labels-eve` a person's."""
+"""Who sees which masks in the second round, and who may say what of them: `labels` of this study is the data
+set's own truth, `labels-eve` a person's.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def test_annotators_see_masks_of_annotators_and_organisers_the_data_sets_own_too
     assert found(entrance) == []
 
 
-def test_pages_that_show_a_map_say_which_colour_is_which_class_and_what_the_image_was_chosen_for(entrance: Entrance) -> None:
+def test_pages_that_show_a_map_say_which_colour_is_which_class_and_what_the_image_was_chosen_for(
+    entrance: Entrance,
+) -> None:
     olga = entrance.invited("olga", ORGANISER)
     chip = re.compile(r'fill="(#[0-9a-f]{6})"></rect></svg>([^<]*)</span>')
     names = [escape(name) for name in CLASSES]
@@ -95,12 +99,17 @@ def test_nobody_looks_through_their_own_masks(entrance: Entrance, role: str) -> 
     assert act(eve, "resolve", found(entrance)[0].number) == 403
 
 
-def test_what_was_found_is_resolved_by_the_finder_or_an_organiser_and_the_author_comments(entrance: Entrance) -> None:
+def test_what_was_found_is_resolved_by_the_finder_or_an_organiser_and_the_author_comments(
+    entrance: Entrance,
+) -> None:
     ann, ben, eve = (entrance.invited(name) for name in ("ann", "ben", "eve"))
     olga = entrance.invited("olga", ORGANISER)
     assert EVES not in eve.get("/checks").text
     for _ in range(2):
-        assert ann.form("/check/0", truth="labels-eve", kind="missed object", comment="the tree").status_code == 303
+        assert (
+            ann.form("/check/0", truth="labels-eve", kind="missed object", comment="the tree").status_code
+            == 303
+        )
     assert EVES in eve.get("/checks").text  # so that they see what was found
     for person, resolves in ((ann, 2), (ben, 0), (eve, 0), (olga, 2)):  # pages offer what is taken alone
         text = person.get(EVES).text

@@ -1,4 +1,6 @@
-"""What the app of a campaign refuses, whatever route it is asked: every route is found by itself, so that a new one cannot be forgotten."""
+"""What the app of a campaign refuses, whatever route it is asked: every route is found by itself, so that a
+new one cannot be forgotten.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,33 @@ OF_ORGANISERS = {
     "/results/part",
 }
 ODD = (
-    "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%252e%252e%252fetc", "..%5c..%5cwindows",
-    "/etc/passwd", "%2fetc%2fpasswd", "//etc/passwd", "file:%2f%2f%2fetc%2fpasswd", "%00", "0%00", "x" * 3000, "-1", "1e3", "%d9%a1", "99999999999999999999", "0x0",
-    "..;", "~root", "C:%5c", "%ff%fe", "%ed%a0%80", ".serve-key", "study.toml", "answers.sqlite", "%7b%7b7*7%7d%7d", "%3Cscript%3E",
-)  # fmt: skip
+    "..%2f..%2f..%2fetc%2fpasswd",
+    "%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+    "%252e%252e%252fetc",
+    "..%5c..%5cwindows",
+    "/etc/passwd",
+    "%2fetc%2fpasswd",
+    "//etc/passwd",
+    "file:%2f%2f%2fetc%2fpasswd",
+    "%00",
+    "0%00",
+    "x" * 3000,
+    "-1",
+    "1e3",
+    "%d9%a1",
+    "99999999999999999999",
+    "0x0",
+    "..;",
+    "~root",
+    "C:%5c",
+    "%ff%fe",
+    "%ed%a0%80",
+    ".serve-key",
+    "study.toml",
+    "answers.sqlite",
+    "%7b%7b7*7%7d%7d",
+    "%3Cscript%3E",
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +114,10 @@ def test_every_route_that_changes_something_refuses_a_missing_and_a_wrong_token(
     for path in paths:
         for token in (None, "", "x", ann.token, organiser.token[:-1], organiser.token.swapcase(), "\u00e9"):
             header = {} if token is None else {"x-faultscape": token.encode("latin-1")}
-            for more in ({"data": {"token": token or "", "act": "invite", "name": "eve"}}, {"json": {"answers": []}}):
+            for more in (
+                {"data": {"token": token or "", "act": "invite", "name": "eve"}},
+                {"json": {"answers": []}},
+            ):
                 answer = organiser.client.post(path, headers=header, **more)
                 assert answer.status_code == 403, (path, token, answer.text)
     assert "eve" not in {one.name for one in entrance.people.everybody()}
@@ -97,9 +125,16 @@ def test_every_route_that_changes_something_refuses_a_missing_and_a_wrong_token(
 
 @pytest.mark.parametrize(
     "foreign",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:8761"}, {"Origin": "https://127.0.0.1:8760"},
-     {"Origin": HERE + ".evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}],
-)  # fmt: skip
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:8761"},
+        {"Origin": "https://127.0.0.1:8760"},
+        {"Origin": HERE + ".evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
 def test_every_route_that_changes_something_refuses_another_site_with_the_right_token(
     entrance: Entrance, organiser: Person, foreign: dict[str, str]
 ) -> None:
@@ -121,13 +156,30 @@ def test_pictures_and_items_are_given_to_no_page_of_elsewhere(entrance: Entrance
         for path in ("/mask/0/photo", "/api/items", "/join/x"):
             foreign = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
             assert organiser.get(path, headers=foreign).status_code == 403
-    assert entrance.client().get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}).status_code == 200
+    assert (
+        entrance.client()
+        .get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})
+        .status_code
+        == 200
+    )
 
 
 def test_pages_that_change_nothing_have_no_other_method(entrance: Entrance, organiser: Person) -> None:
     for _, path in entrance.routes():
-        for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "GETS", "X" * 200):
-            answer = organiser.client.request(method, filled(path, lambda _: "0"), headers={"x-faultscape": organiser.token})
+        for method in (
+            "PUT",
+            "DELETE",
+            "PATCH",
+            "OPTIONS",
+            "TRACE",
+            "CONNECT",
+            "PROPFIND",
+            "GETS",
+            "X" * 200,
+        ):
+            answer = organiser.client.request(
+                method, filled(path, lambda _: "0"), headers={"x-faultscape": organiser.token}
+            )
             assert answer.status_code == 405, (method, path)
             assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
 
@@ -135,19 +187,28 @@ def test_pages_that_change_nothing_have_no_other_method(entrance: Entrance, orga
 # headers, hosts
 
 
-def test_every_answer_has_the_strict_headers_errors_too(entrance: Entrance, organiser: Person, ann: Person) -> None:
+def test_every_answer_has_the_strict_headers_errors_too(
+    entrance: Entrance, organiser: Person, ann: Person
+) -> None:
     answers = [
         who.request(method, filled(path, lambda _: "0"))
         for who in (entrance.client(), ann.client, organiser.client)
         for method, path in entrance.routes()
     ]
-    answers += [organiser.get(path) for path in ("/nothing", "/static/work.js", "/static/nothing", "/check/77", "/tags/x")]
+    answers += [
+        organiser.get(path)
+        for path in ("/nothing", "/static/work.js", "/static/nothing", "/check/77", "/tags/x")
+    ]
     answers += [
         organiser.client.delete("/work"),
         organiser.get("/", headers={"host": "evil.example"}),
         organiser.get("/?" + "x" * 9000),
     ]
-    answers += [organiser.client.post("/api/answers", content=b"x" * 300_000, headers={"x-faultscape": organiser.token})]
+    answers += [
+        organiser.client.post(
+            "/api/answers", content=b"x" * 300_000, headers={"x-faultscape": organiser.token}
+        )
+    ]
     assert {answer.status_code for answer in answers} >= {200, 303, 400, 401, 403, 404, 405, 414, 421}
     for answer in answers:
         for name, value in HEADERS.items():
@@ -159,13 +220,33 @@ def test_every_answer_has_the_strict_headers_errors_too(entrance: Entrance, orga
 
 
 def test_pages_are_kept_by_no_browser(organiser: Person) -> None:
-    for path in ("/work", "/people", "/results", "/checks", "/check/0?truth=labels", "/tags/0", "/api/items", "/nothing"):
+    for path in (
+        "/work",
+        "/people",
+        "/results",
+        "/checks",
+        "/check/0?truth=labels",
+        "/tags/0",
+        "/api/items",
+        "/nothing",
+    ):
         assert organiser.get(path).headers["cache-control"] == "no-store", path
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8760", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::1", "a b", "127.0.0.1@evil.example", "study.local"]
-)  # fmt: skip
+    "host",
+    [
+        "evil.example",
+        "evil.example:8760",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "[::1",
+        "a b",
+        "127.0.0.1@evil.example",
+        "study.local",
+    ],
+)
 def test_a_name_that_somebody_pointed_here_gets_nothing(organiser: Person, host: str) -> None:
     for path in ("/work", "/api/items", "/static/work.js"):
         answer = organiser.get(path, headers={"host": host})
@@ -174,7 +255,15 @@ def test_a_name_that_somebody_pointed_here_gets_nothing(organiser: Person, host:
 
 
 def test_the_page_loads_nothing_that_stands_in_it_or_lies_elsewhere(organiser: Person) -> None:
-    for path in ("/work", "/people", "/results", "/checks", "/check/0?truth=labels", "/tags/0", "/tags/0?model=okapinet"):
+    for path in (
+        "/work",
+        "/people",
+        "/results",
+        "/checks",
+        "/check/0?truth=labels",
+        "/tags/0",
+        "/tags/0?model=okapinet",
+    ):
         text = organiser.get(path).text
         assert "style=" not in text
         assert "<script>" not in text
@@ -194,7 +283,9 @@ def port(entrance: Entrance) -> Iterator[int]:
     from faultscape.web import server
 
     with server.bind(port=0) as listener:
-        running = uvicorn.Server(uvicorn.Config(entrance.app, log_level="critical", access_log=False, lifespan="off"))
+        running = uvicorn.Server(
+            uvicorn.Config(entrance.app, log_level="critical", access_log=False, lifespan="off")
+        )
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         yield listener.getsockname()[1]
@@ -215,14 +306,25 @@ def spoken(port: int, request: bytes) -> bytes:
         ("two hosts", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n"),
         ("two hosts, ours last", b"GET / HTTP/1.1\r\nHost: evil.example\r\nHost: 127.0.0.1\r\n\r\n"),
         ("no host", b"GET / HTTP/1.1\r\n\r\n"),
-        ("a length and chunks", b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"),
-        ("two lengths", b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nname="),
+        (
+            "a length and chunks",
+            (
+                b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked,"
+                b" identity\r\n\r\n0\r\n\r\n"
+            ),
+        ),
+        (
+            "two lengths",
+            b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nname=",
+        ),
         ("a folded header", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\r\nHost\t: evil.example\r\n\r\n"),
         ("another site's address", b"GET http://evil.example/work HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
         ("no HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
     ],
-)  # fmt: skip
-def test_requests_that_two_servers_would_read_in_two_ways_are_refused(port: int, name: str, request_: bytes) -> None:
+)
+def test_requests_that_two_servers_would_read_in_two_ways_are_refused(
+    port: int, name: str, request_: bytes
+) -> None:
     status = spoken(port, request_).split()[1]
     assert 400 <= int(status) < 500, name
 
@@ -236,12 +338,18 @@ def test_traversal_that_no_client_tidies_up_is_refused(port: int) -> None:
         "//etc/passwd",
         "/%2e%2e/",
     ):
-        status = spoken(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()).split()[1]
+        status = spoken(
+            port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+        ).split()[1]
         assert int(status) in (400, 401, 404), path
 
 
 def test_two_hosts_are_refused_by_the_app_itself(entrance: Entrance) -> None:
-    for hosts in ((b"127.0.0.1", b"evil.example"), (b"evil.example", b"127.0.0.1"), (b"127.0.0.1", b"127.0.0.1")):
+    for hosts in (
+        (b"127.0.0.1", b"evil.example"),
+        (b"evil.example", b"127.0.0.1"),
+        (b"127.0.0.1", b"127.0.0.1"),
+    ):
         told: list[Any] = []
 
         async def send(message: Any, told: list[Any] = told) -> None:
@@ -275,10 +383,23 @@ def test_no_parameter_of_any_route_leads_anywhere(
             if path == "/join/{token}":
                 continue  # who tries too many is refused; they are tried with the entrance
             for odd in ODD:
-                usual = {"number": "0", "id": "x", "repeat": "0", "side": "left", "way": "fill", "name": "work.js"}
-                address = filled(path, lambda name, wrong=wrong, odd=odd, usual=usual: odd if name == wrong else usual[name])
+                usual = {
+                    "number": "0",
+                    "id": "x",
+                    "repeat": "0",
+                    "side": "left",
+                    "way": "fill",
+                    "name": "work.js",
+                }
+                address = filled(
+                    path,
+                    lambda name, wrong=wrong, odd=odd, usual=usual: odd if name == wrong else usual[name],
+                )
                 answer = organiser.client.request(
-                    method, address, params={"truth": "labels"}, data={"token": organiser.token} if method == "POST" else None
+                    method,
+                    address,
+                    params={"truth": "labels"},
+                    data={"token": organiser.token} if method == "POST" else None,
                 )
                 assert 400 <= answer.status_code < 500, (address, answer.status_code)
                 assert answer.headers["content-type"].startswith("text/html"), address
@@ -286,7 +407,8 @@ def test_no_parameter_of_any_route_leads_anywhere(
 
 
 @pytest.mark.parametrize(
-    "odd", [*ODD, "", "../truth/labels", "labels/", "labels-eve/../labels", "../predictions/okapinet", "LABELS"]
+    "odd",
+    [*ODD, "", "../truth/labels", "labels/", "labels-eve/../labels", "../predictions/okapinet", "LABELS"],
 )
 def test_no_truth_and_no_model_but_the_studys_own_is_shown(organiser: Person, odd: str) -> None:
     from urllib.parse import unquote
@@ -300,15 +422,26 @@ def test_no_truth_and_no_model_but_the_studys_own_is_shown(organiser: Person, od
 
 
 @pytest.mark.parametrize("what", ["a part", "a manifest", "a folder"])
-def test_parts_that_lead_out_of_the_study_are_not_shown(tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_that_lead_out_of_the_study_are_not_shown(
+    tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with own(tmp_path) as entrance:
         organiser, ann = entrance.invited("olga", ORGANISER), entrance.invited("ann")
         item = ann.items(1)[0]
         shown = [(ann, item[side]["fill"]) for side in ("left", "right")]
-        shown += [(organiser, f"/model/0/fill?model={name}") for name in MODELS] + [(organiser, "/mask/0/fill?truth=labels")]
+        shown += [(organiser, f"/model/0/fill?model={name}") for name in MODELS] + [
+            (organiser, "/mask/0/fill?truth=labels")
+        ]
         outside = tmp_path / "outside"
-        for folder in [*(entrance.root / "predictions" / name for name in MODELS), entrance.root / "truth" / "labels"]:
-            paths = {"a part": sorted(folder.glob("*.parquet")), "a manifest": [folder / "manifest.json"], "a folder": [folder]}
+        for folder in [
+            *(entrance.root / "predictions" / name for name in MODELS),
+            entrance.root / "truth" / "labels",
+        ]:
+            paths = {
+                "a part": sorted(folder.glob("*.parquet")),
+                "a manifest": [folder / "manifest.json"],
+                "a folder": [folder],
+            }
             for path in paths[what]:
                 there = outside / folder.name / path.name
                 there.parent.mkdir(parents=True, exist_ok=True)
@@ -364,7 +497,9 @@ def test_nothing_that_an_annotator_can_get_names_a_model(entrance: Entrance, ann
     ]
     also += [f"/tags/0?model={name}" for name in MODELS] + [f"/model/0/fill?model={name}" for name in MODELS]
     seen = walk(ann, also)
-    pictures = [path for path, answer in seen.items() if answer.headers.get("content-type", "").startswith("image/")]
+    pictures = [
+        path for path, answer in seen.items() if answer.headers.get("content-type", "").startswith("image/")
+    ]
     assert sum("/left/" in path for path in pictures) > 5
     assert sum(path.startswith("/mask/") for path in pictures) > 5
     for path, answer in seen.items():
@@ -376,7 +511,9 @@ def test_nothing_that_an_annotator_can_get_names_a_model(entrance: Entrance, ann
         assert str(entrance.root).encode() not in told, path
 
 
-def test_a_map_that_cannot_be_read_is_not_named_to_who_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_map_that_cannot_be_read_is_not_named_to_who_looks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with own(tmp_path) as entrance:
         ann = entrance.invited("ann")
         items = ann.items(3)
@@ -421,17 +558,37 @@ def test_bodies_are_bounded(ann: Person) -> None:
         assert answer.status_code == 400
         assert most in answer.text
     room = "x" * 262_000
-    assert ann.client.post("/api/answers", content=json.dumps({"answers": [], "more": room}), headers=headers).status_code == 200
+    assert (
+        ann.client.post(
+            "/api/answers", content=json.dumps({"answers": [], "more": room}), headers=headers
+        ).status_code
+        == 200
+    )
     many = "&".join(f"a{k}=1" for k in range(60))
     assert ann.client.post("/leave", content=many, headers=headers).status_code == 400
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"null", b"1", b'"x"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", b'{"answers": 1}',
-     b'{"answers": {}}', b'{"answers": null}', b"{}", b'{"answers": [' + b"{}," * 100 + b"{}]}", b'{"answers": ' + b"9" * 5000 + b"}",
-     b'{"answers": [], "answers": 3}'],
-)  # fmt: skip
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"1",
+        b'"x"',
+        b"{",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"answers": 1}',
+        b'{"answers": {}}',
+        b'{"answers": null}',
+        b"{}",
+        b'{"answers": [' + b"{}," * 100 + b"{}]}",
+        b'{"answers": ' + b"9" * 5000 + b"}",
+        b'{"answers": [], "answers": 3}',
+    ],
+)
 def test_what_is_no_list_of_answers_is_refused_in_a_sentence(ann: Person, body: bytes) -> None:
     answer = ann.client.post("/api/answers", content=body, headers={"x-faultscape": ann.token})
     assert answer.status_code == 400
@@ -443,15 +600,64 @@ DEEP: Any = "x"
 for _ in range(400):
     DEEP = [DEEP]
 WRONG: tuple[tuple[str, Any], ...] = (
-    *(("key", value) for value in (None, 1, "short", "x" * 65, "\u00e9" * 9, "a\0b" * 4, ["xxxxxxxx"], {}, True, "x\nxxxxxxxx")),
+    *(
+        ("key", value)
+        for value in (
+            None,
+            1,
+            "short",
+            "x" * 65,
+            "\u00e9" * 9,
+            "a\0b" * 4,
+            ["xxxxxxxx"],
+            {},
+            True,
+            "x\nxxxxxxxx",
+        )
+    ),
     *(("id", value) for value in (None, 1, "", "nothing", "../" * 9, ["x"], {}, "x" * 9999, "\ud800")),
     *(("repeat", value) for value in (None, True, False, 0.0, 1.0, "0", 2, -1, [], {}, 10**400, 0.5)),
-    *(("chosen", value) for value in (None, 1, True, "", "Left", "first", MODELS[0], [], ["left"], {}, DEEP, "x" * 9999, "\ud800", "skip\0")),
-    *(("seconds", value) for value in (True, "1", -1, 86_401, 10**400, float("nan"), float("inf"), -float("inf"), [], {}, DEEP)),
-    *(("shown", value) for value in (1, "x", ["x"], {"way": ["x"]}, {"way": {}}, {"way": DEEP}, {"way": float("nan")}, {"way": "x" * 500}, DEEP, True)),
+    *(
+        ("chosen", value)
+        for value in (
+            None,
+            1,
+            True,
+            "",
+            "Left",
+            "first",
+            MODELS[0],
+            [],
+            ["left"],
+            {},
+            DEEP,
+            "x" * 9999,
+            "\ud800",
+            "skip\0",
+        )
+    ),
+    *(
+        ("seconds", value)
+        for value in (True, "1", -1, 86_401, 10**400, float("nan"), float("inf"), -float("inf"), [], {}, DEEP)
+    ),
+    *(
+        ("shown", value)
+        for value in (
+            1,
+            "x",
+            ["x"],
+            {"way": ["x"]},
+            {"way": {}},
+            {"way": DEEP},
+            {"way": float("nan")},
+            {"way": "x" * 500},
+            DEEP,
+            True,
+        )
+    ),
     *(("discard", value) for value in (None, 1, True, "", "  ", [], {}, DEEP)),
     *(("undo", value) for value in ("yes", "no", [], {}, 2, None)),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in WRONG}))
@@ -462,7 +668,9 @@ def test_a_field_of_a_wrong_kind_is_refused_by_itself_and_the_other_answers_are_
     before = len(Choices(entrance.root, entrance.campaign.database).rows())
     rows = []
     for number, (_, value) in enumerate(pair for pair in WRONG if pair[0] == name):
-        rows.append({"key": f"wrong-{name}-{number}", "id": one["id"], "repeat": 0, "chosen": "left", name: value})
+        rows.append(
+            {"key": f"wrong-{name}-{number}", "id": one["id"], "repeat": 0, "chosen": "left", name: value}
+        )
     right = {
         "key": f"right-answer-{name}",
         "id": other["id"],
@@ -485,13 +693,19 @@ def test_a_field_of_a_wrong_kind_is_refused_by_itself_and_the_other_answers_are_
 def test_an_answer_that_cannot_be_shown_is_named_by_no_more_than_can(entrance: Entrance, ann: Person) -> None:
     """Halves of characters, which no database takes, are no reason to send the same answers for ever."""
     (item,) = ann.items(1)
-    row = {"key": "halves-of-characters", "id": item["id"], "repeat": 0, "discard": "un\ud800readable", "text": "a\0b \udfff"}
+    row = {
+        "key": "halves-of-characters",
+        "id": item["id"],
+        "repeat": 0,
+        "discard": "un\ud800readable",
+        "text": "a\0b \udfff",
+    }
     body = json.dumps({"answers": [row]})
     answer = ann.client.post("/api/answers", content=body, headers={"x-faultscape": ann.token})
     assert answer.json() == {"taken": ["halves-of-characters"], "refused": []}
-    assert entrance.campaign.database.read("discards", "reason", key=f"{ann.pseudonym}:halves-of-characters") == [
-        ("un readable: a b",)
-    ]
+    assert entrance.campaign.database.read(
+        "discards", "reason", key=f"{ann.pseudonym}:halves-of-characters"
+    ) == [("un readable: a b",)]
 
 
 def test_an_answer_to_what_was_never_asked_is_refused(tmp_path: Path) -> None:
@@ -499,9 +713,13 @@ def test_an_answer_to_what_was_never_asked_is_refused(tmp_path: Path) -> None:
         ann, ben = entrance.invited("ann"), entrance.invited("ben")
         (item,) = ann.items(1)
         row = {"key": "answer-of-ben", "id": item["id"], "repeat": 0, "chosen": "left"}
-        assert ben.send(row)["refused"] == [{"key": "answer-of-ben", "why": "you were not asked about this item"}]
+        assert ben.send(row)["refused"] == [
+            {"key": "answer-of-ben", "why": "you were not asked about this item"}
+        ]
         again = {**row, "key": "answer-of-ann", "repeat": 1}
-        assert ann.send(again)["refused"] == [{"key": "answer-of-ann", "why": "you were not asked about this item"}]
+        assert ann.send(again)["refused"] == [
+            {"key": "answer-of-ann", "why": "you were not asked about this item"}
+        ]
         assert ben.get(item["left"]["fill"]).status_code == 404
         assert ann.get(item["left"]["fill"]).status_code == 200
         assert ann.get(item["left"]["fill"].replace("/0/left", "/1/left")).status_code == 404
@@ -512,8 +730,13 @@ def test_of_two_answers_with_one_key_the_first_counts_and_both_are_confirmed(tmp
         ann = entrance.invited("ann")
         (item,) = ann.items(1)
         row = {"key": "the-same-key", "id": item["id"], "repeat": 0}
-        assert ann.send({**row, "chosen": "both bad"}, {**row, "chosen": "left"})["taken"] == ["the-same-key"] * 2
-        assert [one.chosen for one in Choices(entrance.root, entrance.campaign.database).choices()] == ["both bad"]
+        assert (
+            ann.send({**row, "chosen": "both bad"}, {**row, "chosen": "left"})["taken"]
+            == ["the-same-key"] * 2
+        )
+        assert [one.chosen for one in Choices(entrance.root, entrance.campaign.database).choices()] == [
+            "both bad"
+        ]
 
 
 def test_a_key_is_of_one_person_so_nobody_takes_anothers_answer_away(tmp_path: Path) -> None:
@@ -521,7 +744,9 @@ def test_a_key_is_of_one_person_so_nobody_takes_anothers_answer_away(tmp_path: P
         ann, ben = entrance.invited("ann"), entrance.invited("ben")
         for person in (ann, ben):
             (item,) = person.items(1)
-            assert person.send({"key": "one-key-of-two", "id": item["id"], "repeat": 0, "chosen": "left"})["taken"]
+            assert person.send({"key": "one-key-of-two", "id": item["id"], "repeat": 0, "chosen": "left"})[
+                "taken"
+            ]
         assert len(Choices(entrance.root, entrance.campaign.database).choices()) == 2
 
 
@@ -561,15 +786,27 @@ def test_what_a_page_says_that_it_has_harms_nothing(ann: Person, have: str) -> N
 
 @pytest.mark.parametrize(
     "fields",
-    [{"kind": "nothing"}, {"kind": ""}, {"kind": "other", "x": "a", "y": "1"}, {"kind": "other", "x": "nan", "y": "1"}, {"kind": "other", "x": "1e9", "y": "1"},
-     {"kind": "other", "x": "-1", "y": "1"}, {"kind": "other", "x": "inf", "y": "inf"}, {"act": "resolve", "of": "999"}, {"act": "resolve", "of": "x"},
-     {"act": "delete", "of": "1"}, {"truth": "nothing"}],
-)  # fmt: skip
+    [
+        {"kind": "nothing"},
+        {"kind": ""},
+        {"kind": "other", "x": "a", "y": "1"},
+        {"kind": "other", "x": "nan", "y": "1"},
+        {"kind": "other", "x": "1e9", "y": "1"},
+        {"kind": "other", "x": "-1", "y": "1"},
+        {"kind": "other", "x": "inf", "y": "inf"},
+        {"act": "resolve", "of": "999"},
+        {"act": "resolve", "of": "x"},
+        {"act": "delete", "of": "1"},
+        {"truth": "nothing"},
+    ],
+)
 def test_a_finding_of_nothing_that_can_be_found_is_refused(ann: Person, fields: dict[str, str]) -> None:
     assert ann.form("/check/0", **{"truth": "labels-eve", **fields}).status_code in (400, 404)
 
 
-@pytest.mark.parametrize("region", ["1,2,3", "0,0,49,1", "0,0,0,5", "-1,0,2,2", "1;2;3;4", "1" * 99, "a,b,c,d", "0,0,1,37"])
+@pytest.mark.parametrize(
+    "region", ["1,2,3", "0,0,49,1", "0,0,0,5", "-1,0,2,2", "1;2;3;4", "1" * 99, "a,b,c,d", "0,0,1,37"]
+)
 def test_a_region_outside_the_photo_is_refused(organiser: Person, region: str) -> None:
     assert organiser.form("/tags/0", tag="extreme scale", region=region).status_code == 400
     assert organiser.form("/tags/0", tag="no such tag").status_code == 400
@@ -589,7 +826,9 @@ def test_who_changes_too_much_too_fast_is_told_to_wait_and_others_are_not(
         statuses = []
         for _ in range(200):
             statuses.append(
-                ann.client.post("/api/answers", json={"answers": []}, headers={"x-faultscape": ann.token}).status_code
+                ann.client.post(
+                    "/api/answers", json={"answers": []}, headers={"x-faultscape": ann.token}
+                ).status_code
             )
             if statuses[-1] != 200:
                 break

@@ -1,4 +1,6 @@
-"""When an image is discarded for what people say of it: more than three of five who saw it, or of all who were to see it (S2 3.1)."""
+"""When an image is discarded for what people say of it: more than three of five who saw it, or of all who
+were to see it (S2 3.1).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def open_() -> Iterator[Open]:
 
         def opened(root: Path, **rules: object) -> Campaign:
             database = stack.enter_context(closing(Database(root, stay_open=True)))
-            return Campaign(root, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})), database)
+            return Campaign(
+                root,
+                ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})),
+                database,
+            )
 
         yield opened
 
@@ -106,4 +112,7 @@ def test_an_image_that_more_than_three_and_three_of_five_are_unsure_about_is_dis
     assert found == [False] * (len(said) - 1) + [enough]
     if enough:
         assert image not in campaign.chosen
-        assert Answers(animals).discarded()[image] == f"{said.count('unsure')} of {len(said)} annotators were unsure"
+        assert (
+            Answers(animals).discarded()[image]
+            == f"{said.count('unsure')} of {len(said)} annotators were unsure"
+        )

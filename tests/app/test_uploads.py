@@ -1,4 +1,6 @@
-"""Masks that people send in from the browser become their truth; what was made to do harm is refused in a sentence, and nothing of it stays."""
+"""Masks that people send in from the browser become their truth; what was made to do harm is refused in a
+sentence, and nothing of it stays.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,12 @@ def tool(entrance: Entrance, name: str, masks: Mapping[str, np.ndarray], folder:
     """What somebody uploads of a tool."""
     if name == "labelme":
         classes = read_settings(entrance.root).class_list
-        return zipped({f"mine/{id_}.json": labelme.encode("x.png", (48, 36), mask, classes) for id_, mask in masks.items()})
+        return zipped(
+            {
+                f"mine/{id_}.json": labelme.encode("x.png", (48, 36), mask, classes)
+                for id_, mask in masks.items()
+            }
+        )
     if name == "png":
         return zipped({f"labels/{id_}.png": png(mask) for id_, mask in masks.items()})
     files = bundle(entrance, name, masks, folder)
@@ -123,9 +130,13 @@ def tool(entrance: Entrance, name: str, masks: Mapping[str, np.ndarray], folder:
 
 @pytest.mark.parametrize("name", ["cvat", "cvat-masks", "labelme", "png"])
 @pytest.mark.parametrize("role", ["annotator", ORGANISER])
-def test_what_a_tool_exports_becomes_the_truth_of_who_sends_it(entrance: Entrance, tmp_path: Path, name: str, role: str) -> None:
+def test_what_a_tool_exports_becomes_the_truth_of_who_sends_it(
+    entrance: Entrance, tmp_path: Path, name: str, role: str
+) -> None:
     person, masks = entrance.invited("pat", role), drawn()
-    answer = person.client.post("/masks", content=tool(entrance, name, masks, tmp_path), headers={"x-faultscape": person.token})
+    answer = person.client.post(
+        "/masks", content=tool(entrance, name, masks, tmp_path), headers={"x-faultscape": person.token}
+    )
     status, said = answer.status_code, answer.json()["words"]
     truth = f"labels-{person.pseudonym}"
     assert (status, answer.json().get("partly")) == (200, False), said
@@ -136,12 +147,19 @@ def test_what_a_tool_exports_becomes_the_truth_of_who_sends_it(entrance: Entranc
     assert "You have 3 so far" in person.get("/masks").text
     assert truth in entrance.invited("ben").get("/checks").text  # others check them
     assert f'<td class="words">{truth}</td>' not in person.get("/checks").text
-    assert sent(person, tool(entrance, name, drawn(4), tmp_path))[1][-1] == f"truth {truth}: 1 image added, 3 replaced"
+    assert (
+        sent(person, tool(entrance, name, drawn(4), tmp_path))[1][-1]
+        == f"truth {truth}: 1 image added, 3 replaced"
+    )
 
 
-def test_whoever_a_file_names_the_labels_are_of_who_sends_them(entrance: Entrance, ann: Person, tmp_path: Path) -> None:
+def test_whoever_a_file_names_the_labels_are_of_who_sends_them(
+    entrance: Entrance, ann: Person, tmp_path: Path
+) -> None:
     text = bundle(entrance, "cvat", drawn(), tmp_path)["annotations.xml"].decode()
-    named = re.sub(r"<meta>", "<meta><task><assignee><username>eve</username></assignee></task>", text, count=1)
+    named = re.sub(
+        r"<meta>", "<meta><task><assignee><username>eve</username></assignee></task>", text, count=1
+    )
     if "<task>" in text:
         named = text.replace("<task>", "<task><assignee><username>eve</username></assignee>", 1)
     before = set(label_maps.truths(entrance.root))
@@ -159,7 +177,9 @@ def test_one_bad_label_is_said_without_paths_and_the_others_are_taken(ann: Perso
     said = answer.json()["words"]
     assert (answer.status_code, answer.json()["partly"]) == (200, True), said
     assert f"truth labels-{ann.pseudonym}: 2 images added, 1 not usable (failures.csv)" in said
-    assert any(line.startswith(f"{PLAIN[0]}: ") and "is 5 x 5 pixels, its photo 48 x 36" in line for line in said)
+    assert any(
+        line.startswith(f"{PLAIN[0]}: ") and "is 5 x 5 pixels, its photo 48 x 36" in line for line in said
+    )
     assert any("1 file fits no image of the study, left out" in line for line in said)
     assert not any(str(tmp_path) in line or "faultscape-masks-" in line for line in said)
 
@@ -181,7 +201,9 @@ def test_the_study_names_a_file_after_who_sent_it_and_not_where_it_lay_meanwhile
         assert "faultscape-masks-" not in (entrance.root / file).read_text()
 
 
-def test_a_file_of_a_tool_is_named_after_who_sent_it_too(entrance: Entrance, ann: Person, tmp_path: Path) -> None:
+def test_a_file_of_a_tool_is_named_after_who_sent_it_too(
+    entrance: Entrance, ann: Person, tmp_path: Path
+) -> None:
     text = bundle(entrance, "cvat", drawn(), tmp_path)["annotations.xml"].decode()
     assert sent(ann, text.replace('width="48"', 'width="47"', 1).encode())[0] == 200
     (row,) = [row for row in read_failures(entrance.root) if row.name == f"labels-{ann.pseudonym}"]
@@ -233,7 +255,10 @@ def entities(kind: str) -> bytes:
         "file": '<!ENTITY x SYSTEM "file:///etc/passwd">',
         "many": '<!ENTITY a "aaaaaaaaaa"><!ENTITY x "&a;&a;&a;&a;&a;&a;&a;">',
     }[kind]
-    return f'<?xml version="1.0"?><!DOCTYPE annotations [{inside}]><annotations><version>1.1</version><image id="0" name="&x;" width="48" height="36"></image></annotations>'.encode()
+    return (
+        f'<?xml version="1.0"?><!DOCTYPE annotations [{inside}]><annotations><version>1.1</version><image'
+        ' id="0" name="&x;" width="48" height="36"></image></annotations>'.encode()
+    )
 
 
 MASK = png(np.zeros((36, 48), np.uint8))
@@ -245,7 +270,11 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("a zip that is its beginning", lambda: b"PK\x03\x04", "is no zip, or lacks its end"),
     ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is no zip, or lacks its end"),
     ("an empty zip", lambda: zipped({}), "holds neither masks"),
-    ("a zip of other files", lambda: zipped({"a.exe": b"x", "b.html": b"x", "c.jsonl": b"x", "d.zip": b"x"}), "holds neither masks"),
+    (
+        "a zip of other files",
+        lambda: zipped({"a.exe": b"x", "b.html": b"x", "c.jsonl": b"x", "d.zip": b"x"}),
+        "holds neither masks",
+    ),
     ("a bomb", bomb, "would unpack to 83,886,080 bytes"),
     ("a file that says less than it has", swollen, "the file: .*part1/photo 0"),
     ("a name that leaves the folder", lambda: zipped({"../../escaped.png": MASK}), "leaves the folder"),
@@ -257,16 +286,40 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("a password", locked, "is under a password"),
     ("a document type of a file", lambda: entities("file"), "has a document type"),
     ("a document type that grows", lambda: entities("many"), "has a document type"),
-    ("a document type in a zip", lambda: zipped({"annotations.xml": entities("file")}), "has a document type"),
-    ("XML of 100,000 elements deep", lambda: b"<annotations><version>1.1</version>" + b"<a>" * 100_000, "deep|no XML"),
+    (
+        "a document type in a zip",
+        lambda: zipped({"annotations.xml": entities("file")}),
+        "has a document type",
+    ),
+    (
+        "XML of 100,000 elements deep",
+        lambda: b"<annotations><version>1.1</version>" + b"<a>" * 100_000,
+        "deep|no XML",
+    ),
     ("XML of something else", lambda: b"<svg></svg>", "is no file of a labelling tool"),
     ("JSON of something else", lambda: b'{"a": 1}', "is no file of a labelling tool"),
     ("JSON lists within lists", lambda: b"[" * 1_000_000, "is no file of a labelling tool"),
-    ("a huge PNG", lambda: zipped({f"{PLAIN[0]}.png": huge()}), "no label could be used; the first: .*(pixels|178956970)"),
-    ("a PNG that is none", lambda: zipped({f"{PLAIN[0]}.png": b"%!PS-Adobe-3.0 EPSF-3.0\n"}), "no label could be used"),
-    ("LabelMe that is none", lambda: zipped({f"{PLAIN[0]}.json": b"[" * 100_000}), "holds neither masks|no label could be used"),
-    ("masks of other images", lambda: zipped({"nobody.png": MASK}), "not one of its 1 maps has the name of an image"),
-)  # fmt: skip
+    (
+        "a huge PNG",
+        lambda: zipped({f"{PLAIN[0]}.png": huge()}),
+        "no label could be used; the first: .*(pixels|178956970)",
+    ),
+    (
+        "a PNG that is none",
+        lambda: zipped({f"{PLAIN[0]}.png": b"%!PS-Adobe-3.0 EPSF-3.0\n"}),
+        "no label could be used",
+    ),
+    (
+        "LabelMe that is none",
+        lambda: zipped({f"{PLAIN[0]}.json": b"[" * 100_000}),
+        "holds neither masks|no label could be used",
+    ),
+    (
+        "masks of other images",
+        lambda: zipped({"nobody.png": MASK}),
+        "not one of its 1 maps has the name of an image",
+    ),
+)
 
 
 @pytest.mark.parametrize(("name", "make", "says"), HOSTILE, ids=[case[0] for case in HOSTILE])
@@ -286,7 +339,9 @@ def test_a_file_that_does_harm_is_refused_in_a_sentence(
     assert not Path("/tmp/escaped.png").exists()
 
 
-def test_more_than_is_taken_is_refused_whether_it_is_said_or_not(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_is_taken_is_refused_whether_it_is_said_or_not(
+    ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(mask_pages, "MOST_BYTES", 1 << 20)
     status, said = sent(ann, b"PK" + b"x" * (1 << 20))
     assert (status, said) == (413, ["more than 1 MB at once are not taken; send fewer images at once"])
@@ -305,7 +360,10 @@ def test_more_than_is_taken_is_refused_whether_it_is_said_or_not(ann: Person, mo
 def test_a_zip_may_unpack_to_so_much_and_no_more(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mask_pages, "MOST_UNPACKED", 100_000)
     status, said = sent(ann, zipped({f"{PLAIN[k]}.png": b"\0" * 60_000 for k in range(2)}))
-    assert (status, said) == (422, ["the file: would unpack to more than 100,000 bytes; send fewer images at once"])
+    assert (status, said) == (
+        422,
+        ["the file: would unpack to more than 100,000 bytes; send fewer images at once"],
+    )
 
 
 def test_masks_are_sent_by_pages_of_ours_alone(entrance: Entrance, ann: Person) -> None:
@@ -345,7 +403,12 @@ def asked(entrance: Entrance, take: Any) -> Callable[[Person], Person]:
     app = app_of(campaign, gate, entrance.standings, take=take)
 
     def of(person: Person) -> Person:
-        client = TestClient(app, base_url=made_entrance.HERE, raise_server_exceptions=False, cookies=dict(person.client.cookies))
+        client = TestClient(
+            app,
+            base_url=made_entrance.HERE,
+            raise_server_exceptions=False,
+            cookies=dict(person.client.cookies),
+        )
         return Person(client, person.pseudonym, person.token, person.invitation)
 
     return of
@@ -358,7 +421,10 @@ def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
     of = asked(entrance, held)
     first, second = of(entrance.invited("ann")), of(entrance.invited("ben"))
     data, said = zipped({f"{PLAIN[0]}.png": MASK}), {}
-    work = [threading.Thread(target=lambda p=p: said.update({p.pseudonym: sent(p, data)})) for p in (first, second)]
+    work = [
+        threading.Thread(target=lambda p=p: said.update({p.pseudonym: sent(p, data)}))
+        for p in (first, second)
+    ]
     work[0].start()
     assert held.begun.wait(20)
     assert sent(first, data) == (429, ["you are sending a file already; wait until it has been read"])
@@ -368,7 +434,10 @@ def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
     for thread in work:
         thread.join(20)
     for person in (first, second):
-        assert said[person.pseudonym] == (200, [f"mine of labels-{person.pseudonym}", f"'labels-{person.pseudonym}'"])
+        assert said[person.pseudonym] == (
+            200,
+            [f"mine of labels-{person.pseudonym}", f"'labels-{person.pseudonym}'"],
+        )
     assert capsys.readouterr().out.endswith("of others\n")
 
 
@@ -393,7 +462,9 @@ def test_two_files_are_never_read_at_once(entrance: Entrance) -> None:
     assert met == []
 
 
-def test_more_senders_than_are_taken_at_once_are_told_to_wait(entrance: Entrance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_senders_than_are_taken_at_once_are_told_to_wait(
+    entrance: Entrance, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(mask_pages, "AT_ONCE", 1)
     held = Held()
     of = asked(entrance, held)
@@ -415,10 +486,14 @@ def test_a_defect_of_the_reader_leaves_nothing_and_the_next_file_is_read(
         raise RuntimeError("broken on purpose")
 
     ann = asked(entrance, broken)(entrance.invited("ann"))
-    answer = ann.client.post("/masks", content=zipped({f"{PLAIN[0]}.png": MASK}), headers={"x-faultscape": ann.token})
+    answer = ann.client.post(
+        "/masks", content=zipped({f"{PLAIN[0]}.png": MASK}), headers={"x-faultscape": ann.token}
+    )
     assert answer.status_code == 500
     assert "broken on purpose" in capsys.readouterr().err
-    again = ann.client.post("/masks", content=zipped({f"{PLAIN[0]}.png": MASK}), headers={"x-faultscape": ann.token})
+    again = ann.client.post(
+        "/masks", content=zipped({f"{PLAIN[0]}.png": MASK}), headers={"x-faultscape": ann.token}
+    )
     assert again.status_code == 500
 
 
@@ -429,7 +504,9 @@ def test_who_goes_away_while_sending_leaves_nothing_and_no_defect(
 
     async def went(path: str) -> list[Any]:
         told: list[Any] = []
-        coming = iter([{"type": "http.request", "body": b"PK\x03\x04", "more_body": True}, {"type": "http.disconnect"}])
+        coming = iter(
+            [{"type": "http.request", "body": b"PK\x03\x04", "more_body": True}, {"type": "http.disconnect"}]
+        )
 
         async def receive() -> Any:
             return next(coming)
@@ -438,11 +515,24 @@ def test_who_goes_away_while_sending_leaves_nothing_and_no_defect(
             told.append(message)
 
         cookie = "; ".join(f"{name}={value}" for name, value in ann.client.cookies.items())
-        headers = [(b"host", b"127.0.0.1:8760"), (b"cookie", cookie.encode()), (b"x-faultscape", ann.token.encode())]
+        headers = [
+            (b"host", b"127.0.0.1:8760"),
+            (b"cookie", cookie.encode()),
+            (b"x-faultscape", ann.token.encode()),
+        ]
         scope = {
-            "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers, "scheme": "http",
-            "server": ("127.0.0.1", 8760), "client": ("127.0.0.1", 5), "http_version": "1.1", "root_path": "",
-        }  # fmt: skip
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": headers,
+            "scheme": "http",
+            "server": ("127.0.0.1", 8760),
+            "client": ("127.0.0.1", 5),
+            "http_version": "1.1",
+            "root_path": "",
+        }
         await entrance.app(scope, receive, send)
         return told
 

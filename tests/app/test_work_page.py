@@ -1,4 +1,6 @@
-"""What the page of answering does for a person: taking back, discarding, pausing, training, looking closer; forced choice, questions and phones."""
+"""What the page of answering does for a person: taking back, discarding, pausing, training, looking closer;
+forced choice, questions and phones.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
     assert page.is_visible("details.classes")
 
 
-def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
     first, _ = item(page)
@@ -99,7 +103,9 @@ def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, due
     assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
 
 
-def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
+def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels, campaign=rules(discard_votes=2))
     enter(page, held.url)
     id_, _ = item(page)
@@ -220,7 +226,9 @@ def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
 ) -> None:
     image, other = duels.corpus.ids[:2]
     training = tmp_path / "training.csv"
-    training.write_text(f"image,model,other,expected\n{image},model-0,model-3,model-0\n{other},model-0,model-3,both bad\n")
+    training.write_text(
+        f"image,model,other,expected\n{image},model-0,model-3,model-0\n{other},model-0,model-3,both bad\n"
+    )
     held = serve(duels, campaign=rules(training=str(training)))
     enter(page, held.url)
     assert page.inner_text("#where").startswith("Training")
@@ -266,7 +274,9 @@ def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
     all_sent(page)
 
 
-def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
     page.wait_for_selector("#left .over[src$='/left/fill']")
@@ -286,7 +296,9 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: 
     assert page.is_visible("#right .over")
     assert page.get_attribute("#flicker", "aria-pressed") == "false"
     asked = held.campaign.find(current(page)).classes
-    assert page.eval_on_selector_all("#asked-classes .class", "all => all.map((one) => one.dataset.class)") == [*asked]
+    assert page.eval_on_selector_all(
+        "#asked-classes .class", "all => all.map((one) => one.dataset.class)"
+    ) == [*asked]
     others = page.eval_on_selector_all("#other-classes .class", "all => all.map((one) => one.dataset.class)")
     assert sorted([*asked, *others]) == sorted(held.campaign.settings.class_list.names)
     marked = page.is_visible("#left .mark")
@@ -294,7 +306,9 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: 
     assert page.is_visible("#left .mark") != marked
 
 
-def test_a_space_after_a_click_flickers_and_answers_nothing(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_a_space_after_a_click_flickers_and_answers_nothing(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
     page.click("#left .caption")
@@ -331,10 +345,15 @@ def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
     assert rows(held) == []
 
 
-def test_forced_choice_knows_left_and_right_alone(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_forced_choice_knows_left_and_right_alone(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels, forced=True)
     enter(page, held.url)
-    assert page.eval_on_selector_all("[data-say]", "all => all.map((one) => one.dataset.say)") == ["left", "right"]
+    assert page.eval_on_selector_all("[data-say]", "all => all.map((one) => one.dataset.say)") == [
+        "left",
+        "right",
+    ]
     before = page.get_attribute("#work", "data-item")
     for key in "345s":
         page.keyboard.press(key)
@@ -344,7 +363,9 @@ def test_forced_choice_knows_left_and_right_alone(page: Any, duels: Asked, serve
     assert [said in ("first", "second") for *_, said in rows(held)] == [True]
 
 
-def test_questions_are_answered_yes_no_and_not_sure(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+def test_questions_are_answered_yes_no_and_not_sure(
+    page: Any, classified: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(classified)
     enter(page, held.url)
     said = []
@@ -382,7 +403,9 @@ def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
     assert Answers(held.root).answers()[-1][3] == "yes"
 
 
-def test_who_is_done_goes_on_with_what_others_leave(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+def test_who_is_done_goes_on_with_what_others_leave(
+    page: Any, classified: Asked, serve: Callable[..., Serving]
+) -> None:
     held, asked = serve(classified, campaign=rules(overlap=1)), list[str]()
     others_take_all_but(held, 1)
     page.clock.install()
@@ -390,7 +413,10 @@ def test_who_is_done_goes_on_with_what_others_leave(page: Any, classified: Asked
     page.keyboard.press("n")
     page.wait_for_selector("#finished:not([hidden])")
     number = len(held.campaign._asked.items) - 1
-    assert page.inner_text("#held") == f"{number} items are with other people; those that they leave come back after 30 minutes."
+    assert (
+        page.inner_text("#held")
+        == f"{number} items are with other people; those that they leave come back after 30 minutes."
+    )
     page.on("request", lambda request: asked.append(request.url))
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
     page.clock.fast_forward(31_000)
@@ -414,7 +440,9 @@ def test_who_is_done_goes_on_with_what_others_leave(page: Any, classified: Asked
     assert [word for *_, word in Answers(held.root).answers()] == ["yes"]
 
 
-def test_people_elsewhere_answer_too_over_plain_http(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_people_elsewhere_answer_too_over_plain_http(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels, names=(ELSEWHERE,))
     enter(page, held.url.replace("127.0.0.1", ELSEWHERE))
     assert page.evaluate("[isSecureContext, typeof crypto.randomUUID]") == [False, "undefined"]

@@ -1,4 +1,6 @@
-"""How far models agree before any label: the table is a plain mean, and what is misplaced is named, in real networks and in none that are as they should be."""
+"""How far models agree before any label: the table is a plain mean, and what is misplaced is named, in real
+networks and in none that are as they should be.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ from faultscape.nouns import Predictions
 
 def iou(one: np.ndarray, other: np.ndarray) -> float:
     """mIoU over the classes of either map, pixel by pixel."""
-    values = [((one == c) & (other == c)).sum() / ((one == c) | (other == c)).sum() for c in range(3) if c in one or c in other]
+    values = [
+        ((one == c) & (other == c)).sum() / ((one == c) | (other == c)).sum()
+        for c in range(3)
+        if c in one or c in other
+    ]
     return float(np.mean(values))
 
 
@@ -31,7 +37,9 @@ def test_the_table_is_the_mean_over_images_that_two_models_have() -> None:
     maps["d"] = [m.copy() for m in maps["a"]]
     maps["b"][2] = None
     whole = fs.comparison.count(maps, classes=3)
-    parts = [fs.comparison.count({n: m[s] for n, m in maps.items()}, classes=3) for s in (slice(0, 4), slice(4, 6))]
+    parts = [
+        fs.comparison.count({n: m[s] for n, m in maps.items()}, classes=3) for s in (slice(0, 4), slice(4, 6))
+    ]
     for found in (mean_agreement(whole), mean_agreement(parts)):
         assert found.images[0].tolist() == [0, 5, 6, 6]
         wanted = np.mean([iou(x, y) for x, y in zip(maps["a"], maps["b"], strict=True) if y is not None])
@@ -40,7 +48,9 @@ def test_the_table_is_the_mean_over_images_that_two_models_have() -> None:
         assert alike(found) == [("a", "d")]
     maps["d"][5][0, 0] = (maps["d"][5][0, 0] + 1) % 3
     assert alike(mean_agreement(fs.comparison.count(maps, classes=3))) == []  # one pixel of 1,440 is enough
-    assert " .99" in table_text(mean_agreement(fs.comparison.count(maps, classes=3))).splitlines()[2]  # and is not rounded away
+    assert (
+        " .99" in table_text(mean_agreement(fs.comparison.count(maps, classes=3))).splitlines()[2]
+    )  # and is not rounded away
 
 
 def test_agreement_is_the_mean_of_both_directions_where_a_concordance_has_two() -> None:
@@ -60,12 +70,21 @@ def test_maps_are_alike_only_where_both_have_no_class_on_the_same_pixels() -> No
     less[1, 3, 3] = 255  # says nothing of one more pixel
     for other, pairs in ((one.copy(), [("a", "b")]), (less, [])):
         for first, second in ((one, other), (other, one)):
-            assert alike(mean_agreement(fs.comparison.count({"a": first, "b": second}, classes=resolve(3, void=255)))) == pairs
+            assert (
+                alike(
+                    mean_agreement(
+                        fs.comparison.count({"a": first, "b": second}, classes=resolve(3, void=255))
+                    )
+                )
+                == pairs
+            )
 
 
 def test_an_image_of_which_one_classifier_says_nothing_counts_for_no_pair_of_it() -> None:
     labels = np.array([[0, 1, -1, 2, -1], [0, 2, 1, 2, -1], [0, 2, 1, -1, 0]])
-    found = mean_agreement(Predictions(resolve(3), tuple("abc"), tuple("vwxyz"), labels, np.full((3, 5), np.nan)))
+    found = mean_agreement(
+        Predictions(resolve(3), tuple("abc"), tuple("vwxyz"), labels, np.full((3, 5), np.nan))
+    )
     assert found.images[np.triu_indices(3, 1)].tolist() == [3, 2, 3]
     assert found.mean[np.triu_indices(3, 1)] == pytest.approx([2 / 3, 1 / 2, 1])
     assert alike(found) == [("b", "c")]
@@ -84,7 +103,9 @@ def test_a_duel_of_two_models_that_agree_everywhere_has_no_slot() -> None:
     assert chosen["b", "c"] == {"2", "3", "4", "5"}
 
 
-def people(rng: np.random.Generator, models: int = 5, images: int = 600, classes: int = 6, error: float = 0.3) -> np.ndarray:
+def people(
+    rng: np.random.Generator, models: int = 5, images: int = 600, classes: int = 6, error: float = 0.3
+) -> np.ndarray:
     """(J, N, 1, 1) answers whose errors fall by chance."""
     truth = rng.integers(0, classes, (1, images, 1, 1))
     shape = (models, images, 1, 1)
@@ -167,11 +188,15 @@ def test_two_words_that_are_said_nearly_always_are_not_taken_for_one() -> None:
 
 
 def filtered(rng: np.random.Generator, models: int, classes: int, *, in_classes: bool) -> np.ndarray:
-    """Answers on the images on which no two models agree; of sound models, whose images may be sorted by class."""
+    """Answers on the images on which no two models agree; of sound models, whose images may be sorted by
+    class.
+    """
     said = people(rng, models, 1200, classes)
     if in_classes:
         truth = np.sort(rng.integers(0, classes, (1, 1200, 1, 1)), axis=1)
-        said = np.where(rng.random(said.shape) < 0.3, rng.integers(0, classes, said.shape), truth).astype(np.uint16)
+        said = np.where(rng.random(said.shape) < 0.3, rng.integers(0, classes, said.shape), truth).astype(
+            np.uint16
+        )
     return said[:, np.all([(one != other)[:, 0, 0] for one, other in combinations(said, 2)], axis=0)]
 
 
@@ -184,7 +209,9 @@ def test_any_order_lifts_what_lies_below_chance_and_none_is_told(seed: int, imag
         if images != "mixed":
             truth = np.sort(truth, axis=1)
         good = np.where(rng.random((3, 600, 1, 1)) < 0.2, rng.integers(0, classes, (3, 600, 1, 1)), truth)
-        wrong = (truth + rng.integers(1, classes, truth.shape)) % classes  # never right, and each wrong class as often
+        wrong = (
+            truth + rng.integers(1, classes, truth.shape)
+        ) % classes  # never right, and each wrong class as often
         assert [(f.model, f.kind) for f in find_misplaced(np.concatenate([good, wrong]))] == [(3, "below")]
         pair = find_misplaced(filtered(rng, 2, classes, in_classes=images != "mixed"))
         three = find_misplaced(filtered(rng, 3, classes, in_classes=images != "mixed"))
@@ -197,7 +224,9 @@ def test_confusions_in_a_pool_of_images_on_which_models_differ_are_no_mix_up_of_
     rng = np.random.default_rng(seed)
     for models, classes in ((2, 2), (2, 6), (3, 2), (3, 6)):
         truth = rng.integers(0, classes, (1, 1200, 1, 1))
-        said = np.where(rng.random((models, 1200, 1, 1)) < 0.25, truth ^ 1, truth)  # pairs of classes are taken for each other
+        said = np.where(
+            rng.random((models, 1200, 1, 1)) < 0.25, truth ^ 1, truth
+        )  # pairs of classes are taken for each other
         differ = said[:, (said[0] != said[1])[:, 0, 0]]
         assert {f.kind for f in find_misplaced(differ)} <= {"below", "chance", "nobody"}
 
@@ -213,7 +242,9 @@ def test_neighbours_that_fit_both_ways_are_no_shift() -> None:
     rng = np.random.default_rng(2)
     truth = np.repeat(rng.integers(0, 40, 150), 20)
     one, other = (np.where(rng.random(3000) < 0.6, truth, rng.integers(0, 40, 3000)) for _ in range(2))
-    said = np.stack([one, other])[:, one != other, None, None]  # 2 or more images on each agree far above chance
+    said = np.stack([one, other])[
+        :, one != other, None, None
+    ]  # 2 or more images on each agree far above chance
     assert [f.kind for f in find_misplaced(said)] == ["below"]
     moved = np.stack([one, np.roll(other, 9)])[:, :, None, None]
     assert [(f.kind, abs(f.shift)) for f in find_misplaced(moved)] == [("shift", 9)]
@@ -227,14 +258,20 @@ def test_less_agreement_than_by_chance_is_told_without_an_order() -> None:
     assert "the images were chosen because models differ" in words
     three = filtered(np.random.default_rng(0), 3, 5, in_classes=False)
     words = warnings(mean_agreement(of_people(three)), find_misplaced(three), resolve(6))[0]
-    assert words.startswith("a agrees with the others less than shuffled images would: .00, where these give ")
+    assert words.startswith(
+        "a agrees with the others less than shuffled images would: .00, where these give "
+    )
 
 
 def of_people(said: np.ndarray) -> Predictions:
     """The answers of classifiers as predictions."""
     j, n = said.shape[:2]
     return Predictions(
-        resolve(6), tuple("abcdefg"[:j]), tuple(map(str, range(n))), said[..., 0, 0].astype(int), np.full((j, n), np.nan)
+        resolve(6),
+        tuple("abcdefg"[:j]),
+        tuple(map(str, range(n))),
+        said[..., 0, 0].astype(int),
+        np.full((j, n), np.nan),
     )
 
 
@@ -265,7 +302,9 @@ def zoo(data: Path) -> tuple[list[str], np.ndarray]:
         pytest.skip(f"no camvid-zoo in {data}")
     names = sorted(path.name for path in (data / "camvid-zoo").iterdir() if path.is_dir())
     files = [sorted((data / "camvid-zoo" / name / "labels").glob("*.png"))[:120] for name in names]
-    return names, np.array([[np.asarray(Image.open(path))[4::8, 4::8] for path in row] for row in files], np.uint16)
+    return names, np.array(
+        [[np.asarray(Image.open(path))[4::8, 4::8] for path in row] for row in files], np.uint16
+    )
 
 
 def test_real_networks_are_not_accused(zoo: tuple[list[str], np.ndarray]) -> None:
@@ -273,7 +312,9 @@ def test_real_networks_are_not_accused(zoo: tuple[list[str], np.ndarray]) -> Non
 
 
 @pytest.mark.parametrize(("model", "shift"), [("fcn", 1), ("pixel", 1), ("unet", -3)])
-def test_a_shift_of_ids_among_ten_real_networks_is_named(zoo: tuple[list[str], np.ndarray], model: str, shift: int) -> None:
+def test_a_shift_of_ids_among_ten_real_networks_is_named(
+    zoo: tuple[list[str], np.ndarray], model: str, shift: int
+) -> None:
     names, maps = zoo
     m = names.index(model)
     shifted = maps.copy()
@@ -281,7 +322,9 @@ def test_a_shift_of_ids_among_ten_real_networks_is_named(zoo: tuple[list[str], n
     (finding,) = find_misplaced(shifted)
     assert (finding.model, finding.kind, finding.shift) == (m, "shift", shift)
     assert finding.would > finding.agreement + 0.03
-    few = mean_agreement(Predictions(resolve(11), tuple(names), ("x",), np.zeros((10, 1), int), np.ones((10, 1))))
+    few = mean_agreement(
+        Predictions(resolve(11), tuple(names), ("x",), np.zeros((10, 1), int), np.ones((10, 1)))
+    )
     words = warnings(few, [finding], resolve(11))[0]
     assert words.startswith(model)
     assert f"with image i {'+-'[shift < 0]} {abs(shift)} it would agree" in words

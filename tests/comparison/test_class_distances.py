@@ -1,4 +1,6 @@
-"""Distances of classes from files, of predictions, and of distributions; what is refused is told in one line."""
+"""Distances of classes from files, of predictions, and of distributions; what is refused is told in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_a_matrix_is_read_in_the_order_asked_for_and_may_hold_more_classes(tmp_p
 
 
 def test_a_long_table_gives_the_same_whichever_way_round_a_pair_stands(tmp_path: Path) -> None:
-    file = written(tmp_path, "class,class,distance\ncat,dog,1\ndog,cat,1\ncar,cat,8\ndog,car,9\ncar,tree,3\ncat,cat,0\n")
+    file = written(
+        tmp_path, "class,class,distance\ncat,dog,1\ndog,cat,1\ncar,cat,8\ndog,car,9\ncar,tree,3\ncat,cat,0\n"
+    )
     assert read_distances(file, ["dog", "car", "cat"]).tolist() == [[0, 9, 1], [9, 0, 8], [1, 8, 0]]
 
 
@@ -76,7 +80,9 @@ def test_a_wrong_table_is_told(tmp_path: Path, text: str, words: str) -> None:
     assert "\n" not in str(told.value)
 
 
-def test_a_table_that_is_too_large_or_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_too_large_or_no_text_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "d.csv").write_bytes(b"\xff\xfe")
     with refused(ClassesError, "cannot be read as a table of distances"):
         read_distances(tmp_path / "d.csv", ["a"])
@@ -86,7 +92,10 @@ def test_a_table_that_is_too_large_or_no_text_is_refused(tmp_path: Path, monkeyp
 
 
 def test_a_kind_of_distance_that_is_none_is_told() -> None:
-    with refused(OptionError, r"'wordnets' is not known; there are wordnet, path, hops, 01, or a file\. Did you mean 'wordnet'"):
+    with refused(
+        OptionError,
+        r"'wordnets' is not known; there are wordnet, path, hops, 01, or a file\. Did you mean 'wordnet'",
+    ):
         class_distances("wordnets", None, [0])
     with refused(ClassesError, "'hops' needs a hierarchy"):
         class_distances("hops", None, [0])
@@ -102,7 +111,11 @@ def test_two_classes_at_one_node_are_0_apart_and_a_class_alone_has_a_table() -> 
 
 
 def test_abstract_classes_are_few_or_none() -> None:
-    lines = {f"thing-{k}": ["things"] for k in range(9)} | {"idea": ["ideas"], "things": ["all"], "ideas": ["all"]}
+    lines = {f"thing-{k}": ["things"] for k in range(9)} | {
+        "idea": ["ideas"],
+        "things": ["all"],
+        "ideas": ["all"],
+    }
     of = of_edges(lines)
     names = [f"thing-{k}" for k in range(9)] + ["idea"]
     assert abstract_classes(of, places(of, names)).tolist() == [9]
@@ -111,7 +124,11 @@ def test_abstract_classes_are_few_or_none() -> None:
 
 
 def test_a_class_under_both_branches_is_not_abstract() -> None:
-    lines = {f"thing-{k}": ["things"] for k in range(9)} | {"sign": ["ideas", "things"], "things": ["all"], "ideas": ["all"]}
+    lines = {f"thing-{k}": ["things"] for k in range(9)} | {
+        "sign": ["ideas", "things"],
+        "things": ["all"],
+        "ideas": ["all"],
+    }
     of = of_edges(lines)
     assert abstract_classes(of, places(of, [f"thing-{k}" for k in range(9)] + ["sign"])).tolist() == []
 
@@ -147,7 +164,9 @@ def test_the_most_probable_labels_equal_the_distribution_that_the_rule_makes_of_
         labels[:10, 2] = -1  # a row with fewer
         given.append((labels, probabilities))
     p, q = (dense(labels, probabilities, 6, rest) for labels, probabilities in given)
-    one_by_one = [sum(p[i, a] * q[i, b] * distances[a, b] for a in range(6) for b in range(6)) for i in range(50)]
+    one_by_one = [
+        sum(p[i, a] * q[i, b] * distances[a, b] for a in range(6) for b in range(6)) for i in range(50)
+    ]
     assert np.abs(expected_distance(*given, distances, rest=rest) - one_by_one).max() < 1e-12
     assert np.abs(expected_distance(p, q, distances) - one_by_one).max() < 1e-12
 
@@ -191,8 +210,16 @@ def test_long_lists_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
             "all classes of both models, or the most probable labels of both",
         ),
         ((np.array([[3]]), np.array([[1.0]])), (np.array([[0]]), np.array([[1.0]])), "label 3 is no class"),
-        ((np.array([[0.0]]), np.array([[1.0]])), (np.array([[0]]), np.array([[1.0]])), "do not belong together"),
-        ((np.array([[0, 1]]), np.array([[1.0]])), (np.array([[0]]), np.array([[1.0]])), "do not belong together"),
+        (
+            (np.array([[0.0]]), np.array([[1.0]])),
+            (np.array([[0]]), np.array([[1.0]])),
+            "do not belong together",
+        ),
+        (
+            (np.array([[0, 1]]), np.array([[1.0]])),
+            (np.array([[0]]), np.array([[1.0]])),
+            "do not belong together",
+        ),
     ],
 )
 def test_probabilities_that_do_not_fit_are_told(first: object, second: object, words: str) -> None:

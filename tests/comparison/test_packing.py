@@ -13,10 +13,15 @@ from refusals import refused
 
 
 def made_up(rng: np.random.Generator, partners: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells whose columns sum to one histogram, with counts of one byte and of several; some partners have no map."""
+    """Cells whose columns sum to one histogram, with counts of one byte and of several; some partners have no
+    map.
+    """
     totals = rng.integers(0, 10 ** rng.integers(1, 8), n)
     cells = np.stack(
-        [np.stack([rng.multinomial(t, rng.dirichlet(np.full(n, 0.2))) for t in totals], axis=1) for _ in range(partners)]
+        [
+            np.stack([rng.multinomial(t, rng.dirichlet(np.full(n, 0.2))) for t in totals], axis=1)
+            for _ in range(partners)
+        ]
     )
     return cells, rng.random(partners) < 0.7, totals
 
@@ -28,10 +33,12 @@ def test_what_is_left_is_what_packing_it_alone_gives(mode: str) -> None:
         for _ in range(5):
             cells, present, totals = made_up(rng, partners, n)
 
-            def packed(places: list[int]) -> bytes:
+            def packed(places: list[int], cells=cells, present=present, totals=totals) -> bytes:
                 if mode == "full":
-                    return sparse_counts.pack(cells[places], present[places], totals)  # noqa: B023 - called at once
-                return sparse_counts.pack_diagonal(np.diagonal(cells[places], axis1=1, axis2=2), totals, present[places])  # noqa: B023
+                    return sparse_counts.pack(cells[places], present[places], totals)
+                return sparse_counts.pack_diagonal(
+                    np.diagonal(cells[places], axis1=1, axis2=2), totals, present[places]
+                )
 
             code = packed([*range(partners)])
             for count in range(partners + 1):

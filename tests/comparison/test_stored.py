@@ -1,4 +1,6 @@
-"""Counts that a study holds are those of the maps in memory: in any order of models, and without a truth's void pixels."""
+"""Counts that a study holds are those of the maps in memory: in any order of models, and without a truth's
+void pixels.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ VOID = 255
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    """Five images, three models; model-1 has no map of the second image, and every model calls some pixels void."""
+    """Five images, three models; model-1 has no map of the second image, and every model calls some pixels
+    void.
+    """
     corpus = made.corpus(tmp_path_factory.mktemp("corpus"), images=5, models=3)
     for m, (name, stack) in enumerate(corpus.maps.items()):
         stack[:, 2 + m : 5 + m, 3:9] = VOID
@@ -41,7 +45,9 @@ def in_memory(corpus: made.Corpus, models: tuple[str, ...], ids: list[str]) -> P
 
 
 @pytest.mark.parametrize("cells", ["full", "diagonal"])
-def test_a_block_is_that_of_the_maps_in_whatever_order_models_are_named(corpus: made.Corpus, tmp_path: Path, cells: str) -> None:
+def test_a_block_is_that_of_the_maps_in_whatever_order_models_are_named(
+    corpus: made.Corpus, tmp_path: Path, cells: str
+) -> None:
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     toml = tmp_path / "study" / "study.toml"
@@ -51,11 +57,17 @@ def test_a_block_is_that_of_the_maps_in_whatever_order_models_are_named(corpus: 
     settings, rows = read_settings(Path(study)), read_corpus(Path(study))
     named = list(corpus.models)
     for order in (*itertools.permutations(named, 3), *itertools.permutations(named, 2)):
-        got, want = read_block(Path(study), settings, rows, order), in_memory(corpus, order, [row.id for row in rows])
+        got, want = (
+            read_block(Path(study), settings, rows, order),
+            in_memory(corpus, order, [row.id for row in rows]),
+        )
         for part in ("both", "rows", "columns", "totals", "present"):
             assert (getattr(got, part) == getattr(want, part)).all(), (order, part)
         for metric in METRICS:
-            assert np.array_equal(concordances(got, metric), concordances(want, metric), equal_nan=True), (order, metric)
+            assert np.array_equal(concordances(got, metric), concordances(want, metric), equal_nan=True), (
+                order,
+                metric,
+            )
     whole = concordances(in_memory(corpus, tuple(named), list(corpus.ids)), "mpa")
     assert not np.allclose(whole[0, 2], whole[2, 0])  # what is transposed is seen
 
@@ -69,11 +81,17 @@ def blanked(corpus: made.Corpus) -> np.ndarray:
 
 
 def without_void(corpus: made.Corpus, truths: np.ndarray, metric: str) -> np.ndarray:
-    """(J, I) concordances with the truth of maps from which the truth's void pixels are cut out beforehand."""
+    """(J, I) concordances with the truth of maps from which the truth's void pixels are cut out
+    beforehand.
+    """
     columns = []
     for k, truth in enumerate(truths):
         seen = truth != VOID
-        maps = {name: stack[k][seen][None, None] for name, stack in corpus.maps.items() if (name, k) != ("model-1", 1)}
+        maps = {
+            name: stack[k][seen][None, None]
+            for name, stack in corpus.maps.items()
+            if (name, k) != ("model-1", 1)
+        }
         pairs = fs.comparison.count(maps, classes=str(corpus.classes), truth=truth[seen][None, None])
         column = dict(zip(pairs.models, accuracies(pairs, metric)[:, 0], strict=True))
         columns.append([column.get(name, np.nan) for name in corpus.maps])
@@ -83,12 +101,17 @@ def without_void(corpus: made.Corpus, truths: np.ndarray, metric: str) -> np.nda
 @pytest.mark.parametrize("metric", METRICS)
 def test_void_pixels_of_a_truth_never_change_a_metric_in_memory(corpus: made.Corpus, metric: str) -> None:
     truths = blanked(corpus)
-    maps = {name: [m if (name, k) != ("model-1", 1) else None for k, m in enumerate(s)] for name, s in corpus.maps.items()}
+    maps = {
+        name: [m if (name, k) != ("model-1", 1) else None for k, m in enumerate(s)]
+        for name, s in corpus.maps.items()
+    }
     pairs = fs.comparison.count(maps, classes=str(corpus.classes), truth=truths)
     assert accuracies(pairs, metric) == pytest.approx(without_void(corpus, truths, metric), nan_ok=True)
 
 
-def test_void_pixels_of_a_truth_never_change_a_metric_through_a_study(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_void_pixels_of_a_truth_never_change_a_metric_through_a_study(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     truths, study = blanked(corpus), str(tmp_path / "study")
     for id_, truth in zip(corpus.ids, truths, strict=True):
         made.write(tmp_path / "truth" / f"{id_}.png", truth)

@@ -30,7 +30,10 @@ def test_a_temperature_is_the_best_of_many(kept: int, true: float) -> None:
     shares = np.take_along_axis(says, order, 1)
     truths = [{int(rng.choice(7, p=row))} for row in means]
     truths[5] |= {0, 3}
-    rows = [(dict(zip(o.tolist(), s.tolist(), strict=True)), t) for o, s, t in zip(order, shares, truths, strict=True)]
+    rows = [
+        (dict(zip(o.tolist(), s.tolist(), strict=True)), t)
+        for o, s, t in zip(order, shares, truths, strict=True)
+    ]
     found = fit_temperature(order, shares, truths, 7)
     assert found is not None
     steps = np.exp(np.linspace(-2.5, 2.5, 501))

@@ -30,14 +30,18 @@ BITS = [  # which bits differ: side by side, one in each band that is searched, 
 
 @pytest.mark.parametrize(("four", "five"), BITS)
 @pytest.mark.parametrize("value", [0, 0x0123456789ABCDEF, -1])
-def test_four_bits_apart_is_a_near_duplicate_and_five_is_not(four: list[int], five: list[int], value: int) -> None:
+def test_four_bits_apart_is_a_near_duplicate_and_five_is_not(
+    four: list[int], five: list[int], value: int
+) -> None:
     groups = Groups([value])
     assert groups.nearest(value ^ sum(1 << bit for bit in four)) == 0
     assert groups.nearest(value ^ sum(1 << bit for bit in five)) is None
 
 
 def stairs(turned: int) -> np.ndarray:
-    """A picture of 9 x 8 fields that grow brighter to the right; in ``turned`` rows the last field is darker instead: so many bits."""
+    """A picture of 9 x 8 fields that grow brighter to the right; in ``turned`` rows the last field is darker
+    instead: so many bits.
+    """
     fields = np.tile(np.arange(0, 180, 20, dtype=np.uint8), (8, 1))
     fields[:turned, -1] = 100
     return np.stack([fields.repeat(5, 0).repeat(5, 1)] * 3, axis=-1)
@@ -47,12 +51,22 @@ def test_photos_four_bits_apart_share_a_group_and_five_begin_another(tmp_path: P
     for turned in (0, 4, 5):
         made.write(tmp_path / "photos" / f"{turned}.png", stairs(turned))
     (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
-    collected = fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=str(tmp_path / "classes.json"))
+    collected = fs.collect(
+        str(tmp_path / "study"), str(tmp_path / "photos"), classes=str(tmp_path / "classes.json")
+    )
     assert collected.near_duplicates == 1
-    assert {image.id: image.near_duplicate_of for image in read_corpus(tmp_path / "study")} == {"0": "0", "4": "0", "5": "5"}
+    assert {image.id: image.near_duplicate_of for image in read_corpus(tmp_path / "study")} == {
+        "0": "0",
+        "4": "0",
+        "5": "5",
+    }
 
 
-READERS = ((fs.formats.probe, ImageError), (fs.formats.read_rgb, ImageError), (fs.formats.read_map, LabelMapError))
+READERS = (
+    (fs.formats.probe, ImageError),
+    (fs.formats.read_rgb, ImageError),
+    (fs.formats.read_map, LabelMapError),
+)
 
 
 def claiming(path: Path, width: int, height: int) -> Path:
@@ -62,7 +76,9 @@ def claiming(path: Path, width: int, height: int) -> Path:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b""))
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+    )
     return path
 
 
@@ -77,7 +93,9 @@ def test_pixels_above_our_own_bound_are_refused_unread_even_where_pillow_has_non
             read(path)
 
 
-def test_as_many_pixels_as_the_bound_are_read_and_one_row_more_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_many_pixels_as_the_bound_are_read_and_one_row_more_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(guard, "MAX_PIXELS", 200)
     for height in (10, 11):
         made.write(tmp_path / f"{height}.png", np.ones((height, 20), np.uint8))

@@ -92,7 +92,11 @@ def test_every_exif_orientation_is_read_upright(tmp_path: Path, turn: int) -> No
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1", "I;16", "LA"])
 def test_every_mode_of_picture_becomes_rgb(tmp_path: Path, mode: str) -> None:
     grey = np.linspace(0, 255, 48, dtype=np.uint8).reshape(6, 8)
-    picture = Image.fromarray(grey.astype(np.uint16) * 257) if mode == "I;16" else Image.fromarray(grey).convert(mode)
+    picture = (
+        Image.fromarray(grey.astype(np.uint16) * 257)
+        if mode == "I;16"
+        else Image.fromarray(grey).convert(mode)
+    )
     path = tmp_path / ("p.tif" if mode == "CMYK" else "p.png")
     picture.save(path)
     read = fs.formats.read_rgb(path)
@@ -125,9 +129,17 @@ def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) 
     made.write(tmp_path / "pool" / "c.png", rng.integers(0, 255, (72, 72, 3), np.uint8))
     made.write(tmp_path / "training" / "t.png", photo[::-1, ::-1][::-1, ::-1])
     (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
-    assert fs.collect(str(tmp_path / "s"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json")).near_duplicates == 1
+    assert (
+        fs.collect(
+            str(tmp_path / "s"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json")
+        ).near_duplicates
+        == 1
+    )
     left = fs.collect(
-        str(tmp_path / "t"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json"), not_in=[str(tmp_path / "training")]
+        str(tmp_path / "t"),
+        str(tmp_path / "pool"),
+        classes=str(tmp_path / "classes.json"),
+        not_in=[str(tmp_path / "training")],
     )
     assert (left.images, left.failures) == (1, 2)
 
@@ -155,16 +167,26 @@ def test_a_mapping_refuses_what_it_cannot_map() -> None:
     five = classes.parse({"classes": list(made.NAMES)})
     with refused(ClassesError, "Did you mean 'road'"):
         classes.table(five, {"0": "raod"})
-    assert classes.table(five, {"7": "car", "8": "car", "9": "void"})[[7, 8, 9, 0]].tolist() == [2, 2, 5, classes.UNKNOWN]
+    assert classes.table(five, {"7": "car", "8": "car", "9": "void"})[[7, 8, 9, 0]].tolist() == [
+        2,
+        2,
+        5,
+        classes.UNKNOWN,
+    ]
 
 
 def test_toml_and_json_class_files_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(
-        'void = [9]\nbackground = 0\n[[classes]]\nname = "a"\nid = 0\n[[classes]]\nname = "b"\nid = 3\ncolour = "#010203"\n'
+        'void = [9]\nbackground = 0\n[[classes]]\nname = "a"\nid = 0\n[[classes]]\nname = "b"\nid = 3\ncolour'
+        ' = "#010203"\n'
     )
     (tmp_path / "c.json").write_text(
         json.dumps(
-            {"void": 9, "background": "a", "classes": [{"name": "a", "index": 0}, {"name": "b", "id": 3, "color": [1, 2, 3]}]}
+            {
+                "void": 9,
+                "background": "a",
+                "classes": [{"name": "a", "index": 0}, {"name": "b", "id": 3, "color": [1, 2, 3]}],
+            }
         )
     )
     assert classes.read(tmp_path / "c.toml") == classes.read(tmp_path / "c.json")
@@ -176,7 +198,10 @@ def test_toml_and_json_class_files_say_the_same(tmp_path: Path) -> None:
 def test_nearest_takes_the_pixel_under_the_centre(h: int, w: int, height: int, width: int) -> None:
     label_map = np.arange(h * w, dtype=np.uint16).reshape(h, w)
     got = nearest(label_map, (width, height))
-    want = [[label_map[int((y + 0.5) * h / height), int((x + 0.5) * w / width)] for x in range(width)] for y in range(height)]
+    want = [
+        [label_map[int((y + 0.5) * h / height), int((x + 0.5) * w / width)] for x in range(width)]
+        for y in range(height)
+    ]
     assert np.mean(got != want) < 0.02  # the twin's floats may round an exact half
     assert nearest(nearest(label_map, (3 * w, 5 * h)), (w, h)).tolist() == label_map.tolist()
 

@@ -24,11 +24,29 @@ WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), m
 def made(seed: int = 0, height: int = 5, width: int = 7) -> Cutout:
     values = np.random.default_rng(seed).integers(0, 256, (height, width, 4), dtype=np.uint8)
     values[::2, ::3, 3] = 0
-    return Cutout(values[..., :3].copy(), values[..., 3].copy(), "a thing", "thing", "test", "known", (4, 2), (50, 60), 3)
+    return Cutout(
+        values[..., :3].copy(),
+        values[..., 3].copy(),
+        "a thing",
+        "thing",
+        "test",
+        "known",
+        (4, 2),
+        (50, 60),
+        3,
+    )
 
 
 @settings(max_examples=50)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9), WORDS, WORDS, st.sampled_from(["", "validation", "test"]), st.sampled_from(["known", "anomaly"]))  # fmt: skip
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    WORDS,
+    WORDS,
+    st.sampled_from(["", "validation", "test"]),
+    st.sampled_from(["known", "anomaly"]),
+)
 def test_a_cutout_comes_back_with_every_pixel_also_where_nothing_is_seen_of_it(
     seed: int, height: int, width: int, name: str, class_: str, split: str, use: str
 ) -> None:
@@ -88,7 +106,7 @@ SEEN = Image.open(io.BytesIO(GOOD))
         (told(lambda words: words.update(corner=[5, 2])), "is damaged: its pixels have the digest"),
         (told(lambda words: words.update({"class": "other"})), "is damaged"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_cutout_of_a_study_is_refused_in_one_line(data: bytes, says: str) -> None:
     with refused(ImageError, f"kept.png: .*({says})"):
         fs.corpus.read_cutout(data, "kept.png")

@@ -36,9 +36,17 @@ def test_a_voc_tree_gives_its_instances_their_class_and_the_split_of_its_lists(t
     put(place / "ImageSets" / "Segmentation" / "train.txt", "c\n")
     found = read(tmp_path, 100)
     assert found.kind == "voc"
-    assert classes(found) == [("cat", "test", "anomaly"), ("chair", "", "anomaly"), ("dog", "validation", "anomaly"), ("dog", "validation", "anomaly"), ("horse", "validation", "anomaly")]  # fmt: skip
+    assert classes(found) == [
+        ("cat", "test", "anomaly"),
+        ("chair", "", "anomaly"),
+        ("dog", "validation", "anomaly"),
+        ("dog", "validation", "anomaly"),
+        ("horse", "validation", "anomaly"),
+    ]
     shutil.rmtree(place / "SegmentationObject")
-    assert sorted(one.area for one in read(tmp_path, 100).cutouts if one.class_ == "dog") == [200]  # those that touch are one
+    assert sorted(one.area for one in read(tmp_path, 100).cutouts if one.class_ == "dog") == [
+        200
+    ]  # those that touch are one
     put(place / "ImageSets" / "Segmentation" / "test.txt", "b\na\n")
     with refused(CorpusError, "'a' is an image of validation too"):
         read(tmp_path)
@@ -58,7 +66,9 @@ def test_void_is_never_object_and_an_object_whose_band_of_void_meets_the_border_
     assert [(cutout.name, cutout.area, cutout.class_) for cutout in found.cutouts] == [
         ("JPEGImages/far.png bird 1", 23 * 23, "bird")
     ]
-    assert found.left_out == (("JPEGImages/cut.png", "bird 1: cut by the border of its image (1 of its pixels lie there)"),)
+    assert found.left_out == (
+        ("JPEGImages/cut.png", "bird 1: cut by the border of its image (1 of its pixels lie there)"),
+    )
 
 
 def test_what_is_no_mask_of_voc_is_left_out(tmp_path: Path) -> None:
@@ -90,7 +100,9 @@ def test_objects_of_real_images_of_voc_lie_where_their_class_does(data: Path) ->
     assert len(without) == len([*(place / "SegmentationClass").iterdir()]) - len(names)
     ids = fs.classes.resolve("voc")
     for cutout in found.cutouts:
-        labels = np.asarray(Image.open(place / "SegmentationClass" / f"{Path(cutout.name.split()[0]).stem}.png"))
+        labels = np.asarray(
+            Image.open(place / "SegmentationClass" / f"{Path(cutout.name.split()[0]).stem}.png")
+        )
         (x, y), (height, width) = cutout.corner, cutout.alpha.shape
         under = labels[y : y + height, x : x + width][cutout.alpha > 0]
         assert (under == ids.ids[ids.names.index(cutout.class_)]).all()
@@ -118,13 +130,20 @@ def test_polygons_and_run_lengths_of_coco_are_objects_of_their_category(tmp_path
     coco(tmp_path, [{"segmentation": [SQUARE]}])
     found = read(tmp_path)
     (cutout,) = found.cutouts
-    assert (found.kind, cutout.class_, cutout.split, cutout.name) == ("coco", "zebra", "validation", "val2017/a.png zebra 1")
+    assert (found.kind, cutout.class_, cutout.split, cutout.name) == (
+        "coco",
+        "zebra",
+        "validation",
+        "val2017/a.png zebra 1",
+    )
     assert (cutout.pixels == photo()[10:30, 10:30]).all()
     coco(tmp_path, [{"segmentation": {"size": [SIZE, SIZE], "counts": RUNS}}])
     assert read(tmp_path).cutouts[0].digest == cutout.digest
 
 
-def test_of_images_with_one_name_that_in_the_folder_of_the_json_file_counts_and_else_none(tmp_path: Path) -> None:
+def test_of_images_with_one_name_that_in_the_folder_of_the_json_file_counts_and_else_none(
+    tmp_path: Path,
+) -> None:
     json_file = coco(tmp_path, [{"segmentation": [SQUARE]}])
     put(tmp_path / "train2017" / "a.png", photo(1))
     put(tmp_path / "images" / "a.png", photo(2))
@@ -133,7 +152,8 @@ def test_of_images_with_one_name_that_in_the_folder_of_the_json_file_counts_and_
     assert read(tmp_path).cutouts[0].name == "images/a.png zebra 1"
     shutil.rmtree(tmp_path / "images")
     with refused(
-        CorpusError, r"objects\.json: names 'a\.png', which is the name of 2 files, train2017/a\.png and val2017/a\.png"
+        CorpusError,
+        r"objects\.json: names 'a\.png', which is the name of 2 files, train2017/a\.png and val2017/a\.png",
     ):
         read(tmp_path)
 
@@ -173,7 +193,13 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
         ("val2017/a.png", "zebra 2: is a crowd, not one object"),
         ("val2017/a.png", "zebra 3: no pixel of its outline lies in the image (annotation 2)"),
         ("val2017/a.png", "zebra 4: cut by the border of its image (25 of its pixels lie there)"),
-        ("val2017/a.png", "zebra 5: its run lengths are of the size [1000000, 1000000], its image of [40, 40] (annotation 4)"),
+        (
+            "val2017/a.png",
+            (
+                "zebra 5: its run lengths are of the size [1000000, 1000000], its image of [40, 40]"
+                " (annotation 4)"
+            ),
+        ),
         ("val2017/a.png", "zebra 6: its segmentation is neither polygons nor run lengths (annotation 5)"),
     )
 
@@ -183,7 +209,10 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
     [
         ({"images": {}}, "has no list `images`"),
         ({"categories": [{"id": 1}]}, r"categories\[0\] has no name"),
-        ({"images": [{"id": 7, "file_name": "a.png", "width": 10**12, "height": 1}]}, r"images\[0\] needs a file_name"),
+        (
+            {"images": [{"id": 7, "file_name": "a.png", "width": 10**12, "height": 1}]},
+            r"images\[0\] needs a file_name",
+        ),
         ({"images": [{"id": None, "file_name": "a.png", "width": 1, "height": 1}]}, r"images\[0\] has no id"),
         ({"categories": []}, r"annotations\[0\] has the category_id 1, which the file does not define"),
         (
@@ -192,7 +221,9 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
         ),
     ],
 )
-def test_a_damaged_file_of_coco_is_told_what_is_wrong(tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+def test_a_damaged_file_of_coco_is_told_what_is_wrong(
+    tmp_path: Path, changed: dict[str, Any], says: str
+) -> None:
     coco(tmp_path, [{"segmentation": [SQUARE]}], **changed)
     with refused(CorpusError, "holds no object") as told:
         read(tmp_path)
@@ -203,13 +234,17 @@ def test_a_damaged_file_of_coco_is_told_what_is_wrong(tmp_path: Path, changed: d
     assert any(re.search(says, why) for _, why in read(tmp_path).left_out)
 
 
-def test_a_json_file_that_is_larger_than_is_read_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_json_file_that_is_larger_than_is_read_is_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("faultscape.corpus.objects.coco_folder.MOST_BYTES", 100)
     coco(tmp_path, [{"segmentation": [SQUARE]}])
     put(tmp_path / "own.png", rgba(1))
     found = read(tmp_path)
     assert len(found.cutouts) == 1
-    assert re.search("has [0-9]+ bytes; at most 100 are read", dict(found.left_out)["annotations/instances_val2017.json"])
+    assert re.search(
+        "has [0-9]+ bytes; at most 100 are read", dict(found.left_out)["annotations/instances_val2017.json"]
+    )
 
 
 def test_real_run_lengths_of_coco_have_the_area_that_their_file_says(data: Path, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from refusals import refused
 # images with transparency
 
 
-def test_images_with_transparency_are_objects_of_the_class_that_their_folder_is_called(tmp_path: Path) -> None:
+def test_images_with_transparency_are_objects_of_the_class_that_their_folder_is_called(
+    tmp_path: Path,
+) -> None:
     put(tmp_path / "a.png", rgba(0))
     put(tmp_path / "animals" / "dog" / "b.webp", rgba(1), lossless=True, exact=True)
     put(tmp_path / "animals" / "cat" / "c.tif", rgba(2))
@@ -54,7 +56,10 @@ def test_an_image_on_its_side_is_turned_upright_with_its_transparency(tmp_path: 
     ("pixels", "why"),
     [
         (photo(), "has no alpha channel"),
-        (np.dstack([photo(), np.full((SIZE, SIZE), 255, np.uint8)]), "its alpha channel is opaque everywhere"),
+        (
+            np.dstack([photo(), np.full((SIZE, SIZE), 255, np.uint8)]),
+            "its alpha channel is opaque everywhere",
+        ),
         (np.dstack([photo(), np.zeros((SIZE, SIZE), np.uint8)]), "its mask is empty"),
         (rgba(0, square(10, 19)), "its 361 pixels are fewer than 400"),
         (rgba(0, square(20, 20)), "cut by the border of its image"),
@@ -78,7 +83,8 @@ def test_a_folder_in_which_nothing_can_be_used_is_told_all_forms_and_the_first_r
     put(tmp_path / "a.png", photo())
     with refused(
         CorpusError,
-        r"images with transparency .*images and masks .*PASCAL VOC .*COCO .*objects\.csv; a\.png: has no alpha channel",
+        r"images with transparency .*images and masks .*PASCAL VOC .*COCO .*objects\.csv; a\.png: has no"
+        r" alpha channel",
     ):
         read(tmp_path)
     with refused(CorpusError, "is no folder on this machine"):
@@ -137,16 +143,21 @@ def test_the_order_is_that_of_digests_whatever_files_are_called(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("images", "masks", "suffix"), [("images", "masks", ""), ("images", "masks", "_mask"), ("photos", "annotations", "")]
+    ("images", "masks", "suffix"),
+    [("images", "masks", ""), ("images", "masks", "_mask"), ("photos", "annotations", "")],
 )
-def test_what_a_mask_holds_above_0_is_the_object(tmp_path: Path, images: str, masks: str, suffix: str) -> None:
+def test_what_a_mask_holds_above_0_is_the_object(
+    tmp_path: Path, images: str, masks: str, suffix: str
+) -> None:
     for k, value in enumerate((1, 255, 3)):
         put(tmp_path / images / "dog" / f"{k}.bmp", photo(k))
         put(tmp_path / masks / "dog" / f"{k}{suffix}.png", square(value=value))
     found = read(tmp_path)
     assert found.kind == "masks"
     assert classes(found) == [("dog", "", "anomaly")] * 3
-    assert {cutout.pixels.tobytes() for cutout in found.cutouts} == {photo(k)[10:30, 10:30].tobytes() for k in range(3)}
+    assert {cutout.pixels.tobytes() for cutout in found.cutouts} == {
+        photo(k)[10:30, 10:30].tobytes() for k in range(3)
+    }
 
 
 def test_values_of_a_mask_are_objects_of_their_own_in_a_folder_called_instances(tmp_path: Path) -> None:
@@ -180,11 +191,15 @@ def test_images_and_masks_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
     assert {cutout.name for cutout in found.cutouts} == {"images/good.png", "images/grey.png"}
     assert dict(found.left_out) == {
         "images/alone.png": "has no mask masks/alone.png",
-        "images/coloured.png": "its mask masks/coloured.png: is a mask in colours; save it as grey or palette values",
+        "images/coloured.png": (
+            "its mask masks/coloured.png: is a mask in colours; save it as grey or palette values"
+        ),
         "images/damaged.png": "its mask masks/damaged.png: it is no picture that can be read",
         "images/empty.png": "its mask masks/empty.png is empty",
         "images/bare.png": "has no mask masks/bare.png",
-        "images/large.png": "its mask masks/large.png is 41 x 40 pixels, the image 40 x 40; they must be of one size",
+        "images/large.png": (
+            "its mask masks/large.png is 41 x 40 pixels, the image 40 x 40; they must be of one size"
+        ),
         "images/twice.bmp": "has the same name as images/twice.png; rename or remove one of 2 files",
         "images/twice.png": "has the same name as images/twice.bmp; rename or remove one of 2 files",
         "masks/": "holds 1 file that no object is read from",
@@ -233,7 +248,11 @@ def test_objects_csv_says_what_files_are_and_others_stay_what_their_folder_says(
     )
     found = read(tmp_path, 100)
     assert found.kind == "csv"
-    assert classes(found) == [("car", "test", "known"), ("dog", "", "anomaly"), ("owl", "validation", "anomaly")]
+    assert classes(found) == [
+        ("car", "test", "known"),
+        ("dog", "", "anomaly"),
+        ("owl", "validation", "anomaly"),
+    ]
     assert found.left_out == ()
     put(tmp_path / "objects.csv", "file,class,mask\nphotos/c.png,owl,photos/c_ids.png#*\n")
     assert [one[0] for one in classes(read(tmp_path, 100))] == ["dog", "dog", "owl", "owl"]
@@ -249,11 +268,16 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
     voc(tmp_path / "voc", square(value=3))
     put(tmp_path / "voc" / "ImageSets" / "Segmentation" / "val.txt", "a\n")
     put(tmp_path / "voc" / "more" / "b.png", rgba(1))
-    put(tmp_path / "voc" / "objects.csv", "file,use,split,mask\nJPEGImages/a.png,known,test,\nmore/b.png,,,\n")
+    put(
+        tmp_path / "voc" / "objects.csv", "file,use,split,mask\nJPEGImages/a.png,known,test,\nmore/b.png,,,\n"
+    )
     assert classes(read(tmp_path / "voc")) == [("bird", "test", "known"), ("more", "", "anomaly")]
     put(tmp_path / "voc" / "instances" / "a.png", square(5, 10, 3) + square(15, 10, 255))
     put(tmp_path / "voc" / "objects.csv", "file,class,mask\nJPEGImages/a.png,owl,instances/a.png\n")
-    assert [cutout.area for cutout in read(tmp_path / "voc", 10).cutouts] == [100, 100]  # and no longer what VOC says
+    assert [cutout.area for cutout in read(tmp_path / "voc", 10).cutouts] == [
+        100,
+        100,
+    ]  # and no longer what VOC says
 
 
 @pytest.mark.parametrize(
@@ -268,7 +292,10 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
         ("file\n/etc/passwd\n", "row 2: '/etc/passwd' lies outside the folder"),
         ("file,split\na.png,val\n", "row 2: split is validation or test, or empty; got 'val'"),
         ("file,use\na.png,known\na.png,anomaly\n", "row 3: 'a.png' stands in row 2 already"),
-        ("file,use\na.png,unknown\n", "row 2: use is anomaly or known, or empty; got 'unknown'.*Did you mean 'known'"),
+        (
+            "file,use\na.png,unknown\n",
+            "row 2: use is anomaly or known, or empty; got 'unknown'.*Did you mean 'known'",
+        ),
         ("file,class\na.png\n", "row 2: has 1 cells, the first line 2"),
         ("file,class\n,dog\n", "row 2: names no file"),
         ("file,mask\na.png,b.png\n", "row 2: 'b.png' is no file of the folder"),
@@ -277,7 +304,7 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
         ('file\n"a.png\n', "cannot be read as CSV"),
         (f"file\n{'x' * 200_000}\n", "cannot be read as CSV"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_objects_csv_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
     put(tmp_path / "a.png", rgba())
     put(tmp_path / "objects.csv", text)
@@ -312,7 +339,8 @@ def test_what_was_read_is_said_in_one_line(tmp_path: Path) -> None:
     fs.corpus.read_cutouts(tmp_path, say=said.append)
     (line,) = said
     assert line.startswith(
-        f"{tmp_path}: 1 object from images with transparency: dog 1; 1 left out, the first: b.png: has no alpha"
+        f"{tmp_path}: 1 object from images with transparency: dog 1; 1 left out, the first: b.png: has no"
+        " alpha"
     )
 
 
@@ -326,7 +354,9 @@ def test_names_of_files_that_are_no_text_stay_on_one_line(tmp_path: Path) -> Non
     assert fs.corpus.read_cutout(fs.corpus.write_cutout(found.cutouts[0])).name == "\\xff\\n.png"
 
 
-def test_objects_that_do_not_fit_into_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_that_do_not_fit_into_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("faultscape.corpus.objects.harvest.MOST_BYTES", 2_000)
     put(tmp_path / "a.png", rgba(0))
     read(tmp_path)

@@ -1,4 +1,6 @@
-"""Images of more than 8 bits a channel are read by a rule that is written down, or refused by name; none becomes black in silence."""
+"""Images of more than 8 bits a channel are read by a rule that is written down, or refused by name; none
+becomes black in silence.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def tiff(share: np.ndarray, top: float, kind: type, **about: int) -> Write:
 def by_opencv(ending: str, share: np.ndarray, top: float, kind: type) -> Write:
     def write(path: Path) -> None:
         values = of(share, top, kind)
-        flipped = values if values.ndim < 3 else values[..., [2, 1, 0, 3][: values.shape[2]]]  # OpenCV has blue first
+        flipped = (
+            values if values.ndim < 3 else values[..., [2, 1, 0, 3][: values.shape[2]]]
+        )  # OpenCV has blue first
         assert cv2.imwrite(str(path.with_suffix(ending)), flipped)
 
     return write
@@ -49,7 +53,11 @@ def packed_12_bits() -> np.ndarray:
     """Two values in three bytes, as cameras pack them."""
     values = of(GREY, 4095, np.uint16)
     one, other = values[:, ::2], values[:, 1::2]
-    return np.stack([one >> 4, (one & 15) << 4 | other >> 8, other & 255], -1).astype(np.uint8).reshape(len(values), -1)
+    return (
+        np.stack([one >> 4, (one & 15) << 4 | other >> 8, other & 255], -1)
+        .astype(np.uint8)
+        .reshape(len(values), -1)
+    )
 
 
 def large_tiff(share: np.ndarray) -> np.ndarray:
@@ -61,7 +69,10 @@ READ: dict[str, tuple[np.ndarray, Write]] = {
     "TIFF of 16 bits": (GREY, tiff(GREY, 65535, np.uint16)),
     "TIFF of 16 bits, white first": (1 - GREY, tiff(GREY, 65535, np.uint16, means=made_tiff.GREY_FROM_WHITE)),
     "TIFF of 16 bits a colour": (COLOURS, tiff(COLOURS, 65535, np.uint16, means=made_tiff.RGB)),
-    "TIFF of 12 bits, packed": (GREY, lambda path: made_tiff.write(path.with_suffix(".tif"), packed_12_bits(), bits=12)),
+    "TIFF of 12 bits, packed": (
+        GREY,
+        lambda path: made_tiff.write(path.with_suffix(".tif"), packed_12_bits(), bits=12),
+    ),
     "TIFF of 32 bits, 0 to 255": (GREY, tiff(GREY, 255, np.uint32)),
     "TIFF of 32 bits with sign, 0 to 255": (GREY, tiff(GREY, 255, np.int32)),
     "TIFF of 16 bits with sign, 0 to 255": (GREY, tiff(GREY, 255, np.int16)),
@@ -73,9 +84,15 @@ READ: dict[str, tuple[np.ndarray, Write]] = {
     "PNG of 16 bits a colour": (COLOURS, by_opencv(".png", COLOURS, 65535, np.uint16)),
     "PNG of 16 bits a colour and alpha": (COLOURS, by_opencv(".png", OPAQUE, 65535, np.uint16)),
     "PGM of 16 bits": (GREY, by_opencv(".pgm", GREY, 65535, np.uint16)),
-    "PGM of 12 bits": (GREY, of_bytes(".pgm", b"P5 24 16 4095\n" + of(GREY, 4095, np.uint16).astype(">u2").tobytes())),
+    "PGM of 12 bits": (
+        GREY,
+        of_bytes(".pgm", b"P5 24 16 4095\n" + of(GREY, 4095, np.uint16).astype(">u2").tobytes()),
+    ),
     "PPM of 16 bits": (COLOURS, by_opencv(".ppm", COLOURS, 65535, np.uint16)),
-    "PFM in a file called .ppm": (GREY, of_bytes(".ppm", b"Pf 24 16 -1.0\n" + GREY[::-1].astype("<f4").tobytes())),
+    "PFM in a file called .ppm": (
+        GREY,
+        of_bytes(".ppm", b"Pf 24 16 -1.0\n" + GREY[::-1].astype("<f4").tobytes()),
+    ),
     "JPEG 2000 of 16 bits": (large_tiff(GREY), by_opencv(".jp2", large_tiff(GREY), 65535, np.uint16)),
 }
 
@@ -88,14 +105,19 @@ def test_what_says_its_range_is_read_as_it_is_seen(tmp_path: Path, kind: str) ->
     read = fs.formats.read_rgb(path)
     wanted = np.round(255 * (seen if seen.ndim == 3 else np.stack([seen] * 3, -1)))
     assert np.abs(read - wanted).max() <= 1
-    assert fs.formats.probe(path).dhash == fs.formats.difference_hash(cv2.cvtColor(read, cv2.COLOR_RGB2GRAY)) or seen.ndim == 3
+    assert (
+        fs.formats.probe(path).dhash == fs.formats.difference_hash(cv2.cvtColor(read, cv2.COLOR_RGB2GRAY))
+        or seen.ndim == 3
+    )
 
 
 @pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "LAB", "RGBX", "1"])
 def test_other_colours_become_red_green_and_blue(tmp_path: Path, mode: str) -> None:
     image = Image.fromarray(of(COLOURS, 255, np.uint8)).resize((96, 64), Image.Resampling.BILINEAR)
     if mode == "LAB":
-        image = ImageCms.profileToProfile(image, ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB")
+        image = ImageCms.profileToProfile(
+            image, ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB"
+        )
     wanted = np.asarray(image.convert("RGB"), np.int16)
     assert image is not None
     (image if mode == "LAB" else image.convert(mode)).save(tmp_path / "image.tif")
@@ -112,29 +134,64 @@ def test_the_inks_of_16_bits_are_read(tmp_path: Path) -> None:
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n(created) (w) file\n"
 REFUSED: dict[str, tuple[str, Write]] = {
-    "floats from -1 to 1": ("floating-point numbers from -1 to 1, which may mean any brightness; read are 0 to 1, or 0 to 255; save it as", tiff(2 * GREY - 1, 1, np.float32)),
+    "floats from -1 to 1": (
+        (
+            "floating-point numbers from -1 to 1, which may mean any brightness; read are 0 to 1, or 0 to"
+            " 255; save it as"
+        ),
+        tiff(2 * GREY - 1, 1, np.float32),
+    ),
     "floats up to 4": ("all but black (its brightest pixel 4 of 255)", tiff(GREY, 4, np.float32)),
     "floats up to 4,095": ("from 0 to 4095, which may mean any brightness", tiff(GREY, 4095, np.float32)),
-    "floats that are not finite": ("floating-point numbers not finite", tiff(np.where(GREY > 0.5, np.nan, GREY), 1, np.float32)),
-    "floats without end": ("floating-point numbers not finite", tiff(np.where(GREY > 0.5, np.inf, GREY), 1, np.float32)),
-    "32 bits": ("32-bit whole numbers from 0 to 65535, which may mean any brightness; read are 0 to 255; save it as", tiff(GREY, 65535, np.uint32)),
+    "floats that are not finite": (
+        "floating-point numbers not finite",
+        tiff(np.where(GREY > 0.5, np.nan, GREY), 1, np.float32),
+    ),
+    "floats without end": (
+        "floating-point numbers not finite",
+        tiff(np.where(GREY > 0.5, np.inf, GREY), 1, np.float32),
+    ),
+    "32 bits": (
+        "32-bit whole numbers from 0 to 65535, which may mean any brightness; read are 0 to 255; save it as",
+        tiff(GREY, 65535, np.uint32),
+    ),
     "32 bits, all of them": ("which may mean any brightness", tiff(GREY, 2**32 - 1, np.uint32)),
-    "16 bits with sign": ("from -3000 to 3000, which may mean any brightness", tiff(2 * GREY - 1, 3000, np.int16)),
+    "16 bits with sign": (
+        "from -3000 to 3000, which may mean any brightness",
+        tiff(2 * GREY - 1, 3000, np.int16),
+    ),
     "8 bits with sign": ("numbers with a sign", tiff(2 * GREY - 1, 100, np.int8)),
-    "12 bits in 16": ("16-bit values would make an image that is all but black (its brightest pixel 15 of 255)", tiff(GREY, 4095, np.uint16)),
+    "12 bits in 16": (
+        "16-bit values would make an image that is all but black (its brightest pixel 15 of 255)",
+        tiff(GREY, 4095, np.uint16),
+    ),
     "8 bits in 16": ("all but black (its brightest pixel 0 of 255)", tiff(GREY, 255, np.uint16)),
-    "12 bits in 16 a colour": ("16-bit values would make", tiff(COLOURS, 4095, np.uint16, means=made_tiff.RGB)),
+    "12 bits in 16 a colour": (
+        "16-bit values would make",
+        tiff(COLOURS, 4095, np.uint16, means=made_tiff.RGB),
+    ),
     "12 bits in a PNG": ("16-bit values would make", by_opencv(".png", GREY, 4095, np.uint16)),
     "12 bits a colour in a PNG": ("16-bit values would make", by_opencv(".png", COLOURS, 4095, np.uint16)),
-    "8 bits a colour in a PNG of 16, with alpha": ("16-bit values would make", by_opencv(".png", np.dstack([COLOURS / 257, np.ones_like(GREY)]), 65535, np.uint16)),
-    "floats in colour": ("this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert", tiff(COLOURS, 1, np.float32, means=made_tiff.RGB)),
+    "8 bits a colour in a PNG of 16, with alpha": (
+        "16-bit values would make",
+        by_opencv(".png", np.dstack([COLOURS / 257, np.ones_like(GREY)]), 65535, np.uint16),
+    ),
+    "floats in colour": (
+        "this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert",
+        tiff(COLOURS, 1, np.float32, means=made_tiff.RGB),
+    ),
     "floats of 64 bits": ("this TIFF is damaged, or its pixels have 64 bits", tiff(GREY, 1, np.float64)),
-    "a drawing": ("EPS is a drawing, which another program would have to run; save it as PNG", of_bytes(".png", EPS)),
-}  # fmt: skip
+    "a drawing": (
+        "EPS is a drawing, which another program would have to run; save it as PNG",
+        of_bytes(".png", EPS),
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(tmp_path: Path, kind: str) -> None:
+def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(
+    tmp_path: Path, kind: str
+) -> None:
     said, write = REFUSED[kind]
     write(tmp_path / "image")
     (path,) = tmp_path.iterdir()

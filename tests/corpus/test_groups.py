@@ -1,4 +1,6 @@
-"""Images that belong together: groups from a pattern, a file or a dict, blocks of consecutive images, and what a study keeps of them."""
+"""Images that belong together: groups from a pattern, a file or a dict, blocks of consecutive images, and
+what a study keeps of them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_a_pattern_names_the_shortest_group_that_fits_the_whole_id() -> None:
 
 def test_a_file_or_a_dict_names_groups_and_may_leave_images_alone(tmp_path: Path) -> None:
     path = tmp_path / "drives.CSV"
-    path.write_text("﻿taken,Image,group\n1,lone,x\n2,aachen/aachen_000_019, \n\n3,not there,y\n", encoding="utf-8")
+    path.write_text(
+        "﻿taken,Image,group\n1,lone,x\n2,aachen/aachen_000_019, \n\n3,not there,y\n", encoding="utf-8"
+    )
     assert group_names(path, IDS) == {"lone": "x"}
     assert group_names({"lone": "x", IDS[0]: ""}, IDS) == {"lone": "x"}
 
@@ -39,12 +43,17 @@ def test_a_file_or_a_dict_names_groups_and_may_leave_images_alone(tmp_path: Path
     [
         ("drive_*", r"a pattern holds \{group\} once"),
         ("{group}_{group}", r"a pattern holds \{group\} once"),
-        ("{group}-*", r"fits none of the 4 images, the first is 'aachen/aachen_000_019'; \{group\} stands for"),
+        (
+            "{group}-*",
+            r"fits none of the 4 images, the first is 'aachen/aachen_000_019'; \{group\} stands for",
+        ),
         ("none.csv", r"none\.csv: cannot be read: No such file"),
         ({"other": "x"}, r"names none of the 4 images; it has 'other' first, the images 'aachen/"),
     ],
 )
-def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(asked: str | dict[str, str], says: str) -> None:
+def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(
+    asked: str | dict[str, str], says: str
+) -> None:
     with refused(OptionError, says):
         group_names(asked, IDS)
 
@@ -89,10 +98,14 @@ def groups_of(root: str) -> dict[str, str]:
     return {image.id: image.group for image in read_corpus(Path(root))}
 
 
-def test_collect_enters_groups_says_them_and_keeps_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_collect_enters_groups_says_them_and_keeps_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root, corpus = study(tmp_path)
     drive = {id_: f"drive-{k // 2}" for k, id_ in enumerate(corpus.ids[:5])}
-    found = fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group=drive))
+    found = fs.collect(
+        root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group=drive)
+    )
     assert found.groups == "3 groups of 1 to 2 images, 1 image alone"
     assert "groups   3 groups of 1 to 2 images, 1 image alone" in repr(found)
     assert groups_of(root) == {id_: drive.get(id_, "") for id_ in corpus.ids}
@@ -103,7 +116,10 @@ def test_collect_enters_groups_says_them_and_keeps_them(tmp_path: Path, capsys: 
     other = dict.fromkeys(corpus.ids[:4], "drive") | {corpus.ids[5]: "lone"}
     again = fs.collect(root, grouping=fs.Grouping(group=other))  # no images are named: all of them
     assert again.groups == "2 groups of 1 to 4 images, 1 image alone"
-    said = "1 image has a group now, 4 images belong to another group now, 1 image stands alone now; intervals follow"
+    said = (
+        "1 image has a group now, 4 images belong to another group now, 1 image stands alone now; intervals"
+        " follow"
+    )
     assert capsys.readouterr().out.startswith(said)
     assert fs.collect(root, grouping=fs.Grouping(group=other)).new == 0
     assert "now" not in capsys.readouterr().out
@@ -125,11 +141,15 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
         fs.collect(root, grouping=fs.Grouping(block=block))
         assert set(groups_of(root).values()) - {""} == {f"drive:{k + 1}" for k in range(runs)}, block
         assert groups_of(root)[corpus.ids[5]] == ""  # alone beside groups
-    fs.collect(root, str(corpus.photos), grouping=fs.Grouping(block=5))  # the images that the line names are these
+    fs.collect(
+        root, str(corpus.photos), grouping=fs.Grouping(block=5)
+    )  # the images that the line names are these
     assert set(groups_of(root).values()) == {"drive:1", ""}
 
 
-def test_blocks_of_all_images_are_cut_anew_with_the_images_that_came(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_of_all_images_are_cut_anew_with_the_images_that_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root, corpus = study(tmp_path)
     first = tmp_path / "first.txt"
     first.write_text("".join(f"{corpus.photos / id_}.png\n" for id_ in corpus.ids[:4]))
@@ -152,7 +172,9 @@ def test_words_that_end_in_numbers_are_runs_only_where_one_ends_before_the_next_
 def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
     with refused(OptionError, "fits none of the 6 images"):
-        fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}@*"))
+        fs.collect(
+            root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}@*")
+        )
     assert not (Path(root) / "corpus.parquet").exists()
     with refused(fs.errors.CorpusError, "no images given"):
         fs.collect(root, grouping=fs.Grouping(group="{group}_*"))  # there is no study yet

@@ -1,4 +1,6 @@
-"""Class hierarchies: from edges, parent tables and WordNet; the one that ships; and what is refused, in one line."""
+"""Class hierarchies: from edges, parent tables and WordNet; the one that ships; and what is refused, in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def written(folder: Path, text: str, name: str = "parents.csv") -> Path:
 
 
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("imagenet_hierarchy", ROOT / "scripts" / "imagenet_hierarchy.py")
+    spec = importlib.util.spec_from_file_location(
+        "imagenet_hierarchy", ROOT / "scripts" / "imagenet_hierarchy.py"
+    )
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -47,7 +51,9 @@ def script() -> ModuleType:
 
 
 def test_parents_stand_before_children_whatever_the_order_of_the_lines(tmp_path: Path) -> None:
-    of = of_parents(written(tmp_path, "class,parent\ndog,animal\ndog,friend\nfriend,thing\nanimal,thing\ndog,animal\n\n"))
+    of = of_parents(
+        written(tmp_path, "class,parent\ndog,animal\ndog,friend\nfriend,thing\nanimal,thing\ndog,animal\n\n")
+    )
     assert of.nodes == ("thing", "animal", "friend", "dog")
     assert of.parents == ((), (0,), (0,), (1, 2))
     assert depths(of).tolist() == [0, 1, 1, 2]
@@ -56,7 +62,11 @@ def test_parents_stand_before_children_whatever_the_order_of_the_lines(tmp_path:
 
 def test_a_parent_table_may_be_json_and_the_root_may_have_a_line(tmp_path: Path) -> None:
     lines = written(tmp_path, "thing\nanimal,thing\nfriend,thing\ndog,friend\ndog,animal\n")
-    json_ = written(tmp_path, '{"dog": ["friend", "animal"], "animal": "thing", "friend": "thing", "thing": null}', "p.json")
+    json_ = written(
+        tmp_path,
+        '{"dog": ["friend", "animal"], "animal": "thing", "friend": "thing", "thing": null}',
+        "p.json",
+    )
     assert of_parents(json_) == of_parents(lines)
     assert of_parents(json_).parents[3] == (2, 1), "parents keep the order in which they are given"
 
@@ -121,7 +131,9 @@ def test_files_that_are_none_or_too_large_are_refused_before_they_are_read(
 
 
 def test_chains_that_double_with_every_level_are_counted_before_they_are_listed() -> None:
-    ladder = {f"{side}{k}": [f"left{k - 1}", f"right{k - 1}"] for k in range(1, 60) for side in ("left", "right")}
+    ladder = {
+        f"{side}{k}": [f"left{k - 1}", f"right{k - 1}"] for k in range(1, 60) for side in ("left", "right")
+    }
     of = of_edges({**ladder, "left0": ["root"], "right0": ["root"]})
     with refused(ClassesError, "576,460,752,303,423,488 chains"):
         chains(of, len(of) - 1)
@@ -180,7 +192,10 @@ def test_a_line_that_promises_more_than_it_holds_is_told(tmp_path: Path, counts:
 
 
 def test_a_synset_has_lemmas_a_gloss_and_pointers_to_nouns_only() -> None:
-    line = b'00000000 05 n 02 drake 0 Anas_boschas 0 003 @ 01846331 n 0000 + 00028167 v 0101 ~i 01847000 n 0000 | adult male; "x | y"  \n'
+    line = (
+        b"00000000 05 n 02 drake 0 Anas_boschas 0 003 @ 01846331 n 0000 + 00028167 v 0101 ~i 01847000 n 0000"
+        b' | adult male; "x | y"  \n'
+    )
     synset = read_synset(io.BytesIO(line), 0)
     assert synset.lemmas == ("drake", "Anas boschas")
     assert synset.gloss == 'adult male; "x | y"'
@@ -245,7 +260,10 @@ def test_the_closure_that_ships_has_the_chains_of_the_papers_own_graph(data: Pat
         above = theirs["nodes"][key]["parents"]
         return {(*chain, key) for parent in above for chain in upwards(parent)} or {(key,)}
 
-    mine = {of.nodes[n]: {tuple(of.nodes[p] for p in c) for c in chains(of, n)} for n in places(of, imagenet_classes().wnids)}
+    mine = {
+        of.nodes[n]: {tuple(of.nodes[p] for p in c) for c in chains(of, n)}
+        for n in places(of, imagenet_classes().wnids)
+    }
     assert mine == {wnid: upwards(wnid) for wnid in imagenet_classes().wnids}
 
 

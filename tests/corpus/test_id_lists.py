@@ -100,18 +100,27 @@ def test_a_list_that_names_no_images_is_refused_with_its_reason(tmp_path: Path, 
 def test_a_first_line_of_which_nobody_can_tell_what_it_is_is_refused(tmp_path: Path, text: str) -> None:
     first = ", ".join(text.partition("\n")[0].split(","))
     with refused(
-        CorpusError, re.escape(f"its first line ({first}) may name columns or an image; call the column of images `image`")
+        CorpusError,
+        re.escape(
+            f"its first line ({first}) may name columns or an image; call the column of images `image`"
+        ),
     ):
         id_lists.read_ids(written(tmp_path / "ids.csv", text))
     assert id_lists.read_ids(written(tmp_path / "ids.csv", f"image\n{text}"))[0] == first.split(", ")[0]
 
 
-NAMES = st.text("abdegklmnoprst_ ", min_size=1, max_size=12).map(str.strip).filter(bool)  # of columns, as people call them
+NAMES = (
+    st.text("abdegklmnoprst_ ", min_size=1, max_size=12).map(str.strip).filter(bool)
+)  # of columns, as people call them
 IDS = st.lists(st.integers(0, 99_999), min_size=2, max_size=6, unique=True)
 CELLS = st.one_of(NAMES, st.sampled_from(["cat", "0.25", "7", "name", "path", "label", "pred"]))
 
 
-@given(st.lists(NAMES, min_size=1, max_size=4), st.one_of(IDS.map(lambda n: [f"img_{k}" for k in n]), st.lists(NAMES)), CELLS)
+@given(
+    st.lists(NAMES, min_size=1, max_size=4),
+    st.one_of(IDS.map(lambda n: [f"img_{k}" for k in n]), st.lists(NAMES)),
+    CELLS,
+)
 def test_names_of_columns_are_never_an_image(head: list[str], ids: list[str], cell: str) -> None:
     said = first_lines.what_is(head, ids)
     assert said == ("columns" if {*head} & {*HEADS} else "unclear")
@@ -122,7 +131,11 @@ def test_names_of_columns_are_never_an_image(head: list[str], ids: list[str], ce
 def test_a_first_line_that_is_an_image_is_never_lost(numbers: list[int], form: str, cells: list[str]) -> None:
     ids = [form.format(k) for k in numbers]
     said = first_lines.what_is([ids[0], *cells], ids[1:])
-    assert said == ("unclear" if {*cells} & {*HEADS} or [ids[0], *cells] == [*map(str, range(len(cells) + 1))] else "image")
+    assert said == (
+        "unclear"
+        if {*cells} & {*HEADS} or [ids[0], *cells] == [*map(str, range(len(cells) + 1))]
+        else "image"
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
@@ -135,8 +148,12 @@ def test_a_first_line_that_is_an_image_is_never_lost(numbers: list[int], form: s
 def test_lists_and_tables_of_answers_read_a_first_line_alike(
     tmp_path: Path, name: str, label: str, form: str, pick: bool
 ) -> None:
-    """What both take has the same images; only a table, whose names must be those of the study, may call its first column as it likes."""
-    table = written(tmp_path / "t.csv", f"{name},{label}\n" + "".join(f"{form.format(k)},cat\n" for k in (3, 1, 2)))
+    """What both take has the same images; only a table, whose names must be those of the study, may call its
+    first column as it likes.
+    """
+    table = written(
+        tmp_path / "t.csv", f"{name},{label}\n" + "".join(f"{form.format(k)},cat\n" for k in (3, 1, 2))
+    )
     listed, said = (
         taken(lambda: id_lists.read_ids(table)),
         taken(lambda: tables.read(f"{table}:{label}" if pick else table).images),
@@ -185,7 +202,10 @@ def study(tmp_path: Path, *more: str, text: str = "image\nb\na\n", **options: ob
 def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     at = study(tmp_path, text=f"image\nzebra\n{corpus.ids[0]}\n")
-    assert [(i.id, i.source, i.digest) for i in read_corpus(Path(at))] == [(corpus.ids[0], "", ""), ("zebra", "", "")]
+    assert [(i.id, i.source, i.digest) for i in read_corpus(Path(at))] == [
+        (corpus.ids[0], "", ""),
+        ("zebra", "", ""),
+    ]
     again = fs.collect(at, str(corpus.photos))
     assert (again.images, again.new) == (3, 1)
     assert "1 image without a picture here" in repr(again)
@@ -200,13 +220,18 @@ def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(tmp_p
 
 def test_ids_of_a_set_begin_with_its_name(tmp_path: Path) -> None:
     at = study(tmp_path, set_="night", role="test")
-    assert [(i.id, i.set, i.role) for i in read_corpus(Path(at))] == [("night/a", "night", "test"), ("night/b", "night", "test")]
+    assert [(i.id, i.set, i.role) for i in read_corpus(Path(at))] == [
+        ("night/a", "night", "test"),
+        ("night/b", "night", "test"),
+    ]
 
 
 def test_ids_alone_are_for_classifiers(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
     ids = written(tmp_path / "ids.csv", "image\na\n")
-    with refused(FaultscapeError, r"lists of ids without pictures are for classifiers: add --task classification"):
+    with refused(
+        FaultscapeError, r"lists of ids without pictures are for classifiers: add --task classification"
+    ):
         fs.collect(str(tmp_path / "maps"), ids, classes=str(corpus.classes))
     assert not (tmp_path / "maps").exists()
     fs.collect(str(tmp_path / "maps"), str(corpus.photos), classes=str(corpus.classes))
@@ -263,7 +288,9 @@ def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
     with refused(OptionError, "task 'sorting' is not known"):
         fs.collect(str(tmp_path / "other"), str(tmp_path / "ids.csv"), task="sorting", classes="voc")
     with refused(OptionError, "--only-classes is for classifiers"):
-        fs.collect(str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt"))
+        fs.collect(
+            str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt")
+        )
     made.corpus(tmp_path / "corpus", images=1, models=1)
     with refused(CorpusError, "have no colours"):
         fs.collect(str(tmp_path / "other"), str(tmp_path / "corpus" / "photos"), classes="imagenet1k")
@@ -298,18 +325,28 @@ def test_a_word_of_two_classes_of_imagenet_is_told_apart_by_wordnet_ids_and_mean
     with refused(FaultscapeError, re.escape(told)):
         fs.predict(study, f"net={written(tmp_path / 'all.csv', f'image,label{chr(10)}a,{word}')}")
     capsys.readouterr()
-    fs.predict(study, f"net={written(tmp_path / 'some.csv', f'image,label{chr(10)}a,{word}{chr(10)}b,tench')}")
+    fs.predict(
+        study, f"net={written(tmp_path / 'some.csv', f'image,label{chr(10)}a,{word}{chr(10)}b,tench')}"
+    )
     assert told in capsys.readouterr().out
 
 
-def test_a_name_with_and_without_an_ending_is_one_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_with_and_without_an_ending_is_one_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, classes = str(tmp_path / "study"), written(tmp_path / "classes.txt", "cat\ndog\n")
-    first, second = written(tmp_path / "a.csv", "image\na.jpg\nb\n"), written(tmp_path / "b.csv", "image\na\nb.png\nc\n")
+    first, second = (
+        written(tmp_path / "a.csv", "image\na.jpg\nb\n"),
+        written(tmp_path / "b.csv", "image\na\nb.png\nc\n"),
+    )
     fs.collect(study, first, task="classification", classes=classes)
     capsys.readouterr()
     fs.collect(study, second)
     assert [image.id for image in read_corpus(Path(study))] == ["a.jpg", "b", "c"]
-    assert "2 names are images that the study has with or without an ending: a is a.jpg" in capsys.readouterr().out
+    assert (
+        "2 names are images that the study has with or without an ending: a is a.jpg"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_list_of_pictures_may_begin_with_the_name_of_its_column(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""What single layouts do: quirks of names, label tables by the data sets' own papers, depth, overlays and hostile files; and the samples of real data."""
+"""What single layouts do: quirks of names, label tables by the data sets' own papers, depth, overlays and
+hostile files; and the samples of real data.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,26 @@ from faultscape.errors import CorpusError, ImageError, LabelMapError, OptionErro
 
 # label ids of Cityscapes by name, from the table of its paper: those that are evaluated
 EVALUATED = {
-    7: "road", 8: "sidewalk", 11: "building", 12: "wall", 13: "fence", 17: "pole", 19: "traffic light", 20: "traffic sign", 21: "vegetation", 22: "terrain",
-    23: "sky", 24: "person", 25: "rider", 26: "car", 27: "truck", 28: "bus", 31: "train", 32: "motorcycle", 33: "bicycle",
-}  # fmt: skip
+    7: "road",
+    8: "sidewalk",
+    11: "building",
+    12: "wall",
+    13: "fence",
+    17: "pole",
+    19: "traffic light",
+    20: "traffic sign",
+    21: "vegetation",
+    22: "terrain",
+    23: "sky",
+    24: "person",
+    25: "rider",
+    26: "car",
+    27: "truck",
+    28: "bus",
+    31: "train",
+    32: "motorcycle",
+    33: "bicycle",
+}
 PLACES = list(EVALUATED)
 
 
@@ -58,10 +77,15 @@ def test_a_byte_of_255_is_the_licence_plate_and_void(root: Path) -> None:
     assert np.unique(entry("cityscapes").read_truth(frame)).tolist() == [0, 255]
 
 
-def test_instances_are_numbers_from_1000_on_in_cityscapes_and_from_1_less_the_border_in_voc(root: Path) -> None:
+def test_instances_are_numbers_from_1000_on_in_cityscapes_and_from_1_less_the_border_in_voc(
+    root: Path,
+) -> None:
     made_trees.cityscapes(root)
     made_trees.voc2012(root)
-    for name, split, numbers in (("cityscapes", "val", [0, 24_000, 24_001, 26_000]), ("voc2012", "val", [0, 1, 2])):
+    for name, split, numbers in (
+        ("cityscapes", "val", [0, 24_000, 24_001, 26_000]),
+        ("voc2012", "val", [0, 1, 2]),
+    ):
         assert np.unique(entry(name).read_instances(first(name, root, split))).tolist() == numbers
 
 
@@ -95,7 +119,9 @@ def test_depth_is_baseline_times_focal_length_by_disparity_and_never_assumed(roo
     layout, frame = entry("cityscapes"), first("cityscapes", root, "val")
     depth = layout.read_depth(frame)
     assert depth.dtype == np.float32
-    np.testing.assert_array_equal(depth[0, :4], [np.nan, np.inf, 500, 50])  # values 0, 1, 257, 2561: none, 0, 1 and 10 pixels
+    np.testing.assert_array_equal(
+        depth[0, :4], [np.nan, np.inf, 500, 50]
+    )  # values 0, 1, 257, 2561: none, 0, 1 and 10 pixels
     camera = Path(frame.camera)
     for held in ("{", "[]", json.dumps({"extrinsic": {"baseline": 0}, "intrinsic": {"fx": 1}})):
         camera.write_text(held)
@@ -165,7 +191,8 @@ def test_training_and_train_name_one_split_and_others_are_refused_with_the_neare
     made_trees.ade20k(root)
     assert find_frames(entry("ade20k"), root, "train") == find_frames(entry("ade20k"), root, "training")
     with pytest.raises(
-        OptionError, match=r"--split 'trainig': ADE20K has training, validation, test\. Did you mean 'training'\?"
+        OptionError,
+        match=r"--split 'trainig': ADE20K has training, validation, test\. Did you mean 'training'\?",
     ):
         find_frames(entry("ade20k"), root, "trainig")
 
@@ -215,7 +242,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_an_overlay_of_any_other_kind_is_refused_in_one_line(case: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_overlay_of_any_other_kind_is_refused_in_one_line(
+    case: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made_trees.fs_static(root)
     frame = first("fs-static", root, "validation")
     held, why = HOSTILE[case]
@@ -244,7 +273,9 @@ def test_bases_of_fishyscapes_are_found_beside_the_folder_of_one_version(root: P
     for path in sorted((root / "fs_val_v3" / "cityscapes").rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     frame = first("fs-static", root / "fs_val_v3", "validation")
-    assert frame.image == str(root / "cityscapes/leftImg8bit/val/frankfurt/frankfurt_000001_015328_leftImg8bit.png")
+    assert frame.image == str(
+        root / "cityscapes/leftImg8bit/val/frankfurt/frankfurt_000001_015328_leftImg8bit.png"
+    )
 
 
 def test_lost_and_found_is_judged_on_the_road_and_takes_no_train_ids_for_labels(root: Path) -> None:
@@ -257,7 +288,9 @@ def test_lost_and_found_is_judged_on_the_road_and_takes_no_train_ids_for_labels(
     assert first("lost-and-found", root, "train").truth == ""
 
 
-def test_value_2_is_the_anomaly_of_road_anomaly_and_14_that_of_streethazards_where_background_is_known() -> None:
+def test_value_2_is_the_anomaly_of_road_anomaly_and_14_that_of_streethazards_where_background_is_known() -> (
+    None
+):
     assert {value for value, label in obstacles.ROAD_ANOMALY.items() if label == 1} == {2}
     assert {value for value, label in obstacles.STREETHAZARDS.items() if label == 1} == {14}
     assert [obstacles.STREETHAZARDS[value] for value in (0, 1, 2, 13)] == [255, 0, 0, 0]
@@ -304,17 +337,28 @@ def test_mapillary_maps_every_label_to_a_class_of_cityscapes_or_to_void() -> Non
         assert set(EVALUATED.values()) <= set(mapping.values()) <= {*EVALUATED.values(), "void"}
         names = mapillary_names(version)
         assert all(mapping[str(k)] == "road" for k, name in enumerate(names) if name.startswith("marking"))
-        assert all(mapping[str(k)] == "void" for k, name in enumerate(names) if name.startswith(("animal", "void")))
-        assert all(mapping[str(k)] == "rider" for k, name in enumerate(names) if name.startswith("human--rider"))
+        assert all(
+            mapping[str(k)] == "void" for k, name in enumerate(names) if name.startswith(("animal", "void"))
+        )
+        assert all(
+            mapping[str(k)] == "rider" for k, name in enumerate(names) if name.startswith("human--rider")
+        )
     both = set(mapillary_names("1.2")) & set(mapillary_names("2.0"))
-    one, two = (dict(zip(mapillary_names(v), mapillary_to_cityscapes(v).values(), strict=True)) for v in ("1.2", "2.0"))
+    one, two = (
+        dict(zip(mapillary_names(v), mapillary_to_cityscapes(v).values(), strict=True))
+        for v in ("1.2", "2.0")
+    )
     assert len(both) > 40
     assert {name: one[name] for name in both} == {name: two[name] for name in both}
 
 
-def test_mapillarys_first_release_has_labels_without_a_folder_of_the_version_and_2_0_has_not(root: Path) -> None:
+def test_mapillarys_first_release_has_labels_without_a_folder_of_the_version_and_2_0_has_not(
+    root: Path,
+) -> None:
     made_trees._mapillary(root, "", range(66))
-    assert first("mapillary-1.2", root, "validation").truth == str(root / "validation/labels/_1Gn_xkw7sa_i9GU4mkxxQ.png")
+    assert first("mapillary-1.2", root, "validation").truth == str(
+        root / "validation/labels/_1Gn_xkw7sa_i9GU4mkxxQ.png"
+    )
     with pytest.raises(CorpusError, match=r"v2\.0/labels"):
         find_frames(entry("mapillary-2.0"), root, "validation")
 
@@ -324,7 +368,9 @@ def test_instances_of_mapillary_are_those_of_people_vehicles_and_animals(root: P
     layout, frame = entry("mapillary-1.2"), first("mapillary-1.2", root, "training")
     instances, truth = layout.read_instances(frame), layout.read_truth(frame)
     things = {
-        k for k, name in enumerate(mapillary_names("1.2")) if name.split("--")[0] in ("animal", "human") or "--vehicle--" in name
+        k
+        for k, name in enumerate(mapillary_names("1.2"))
+        if name.split("--")[0] in ("animal", "human") or "--vehicle--" in name
     }
     assert set(np.unique(truth[instances > 0])) == things
 
@@ -339,7 +385,14 @@ def test_ids_of_coco_stuff_are_those_of_coco_less_1_and_eleven_things_have_none(
     assert set(range(182)) - set(names) == {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
     members = [name for group in classes.parents.values() for name in group]
     assert sorted(members) == sorted(classes.names)
-    assert sum(name in classes.names[:80] for group in list(classes.parents)[:12] for name in classes.parents[group]) == 80
+    assert (
+        sum(
+            name in classes.names[:80]
+            for group in list(classes.parents)[:12]
+            for name in classes.parents[group]
+        )
+        == 80
+    )
     assert classes.parents["food"][-1] == "cake"
     assert classes.parents["food-stuff"] == ("food-other", "fruit", "salad", "vegetable")
 
@@ -348,7 +401,9 @@ def test_a_thing_that_nobody_segmented_stands_in_no_label_map_of_coco_stuff(root
     made_trees.coco_stuff(root)
     frame = first("coco-stuff", root, "val2017")
     made_trees.labels(Path(frame.truth), (0, 11))
-    with pytest.raises(LabelMapError, match="holds the value 11 at column 1, row 0; labels of COCO-Stuff are 0-10, 12-24,"):
+    with pytest.raises(
+        LabelMapError, match="holds the value 11 at column 1, row 0; labels of COCO-Stuff are 0-10, 12-24,"
+    ):
         entry("coco-stuff").read_truth(frame)
 
 
@@ -374,14 +429,20 @@ def test_dark_zurich_has_labels_of_val_alone_and_says_the_time_of_day(root: Path
     frame = first("dark-zurich", root, "val")
     assert (frame.condition, frame.role, frame.group) == ("night", "validation", "night/GOPR0356")
     by_day = first("dark-zurich", root, "val_ref")
-    assert (by_day.id, by_day.condition, by_day.role) == ("day/GOPR0356_ref/GOPR0356_frame_000321", "day", "validation")
+    assert (by_day.id, by_day.condition, by_day.role) == (
+        "day/GOPR0356_ref/GOPR0356_frame_000321",
+        "day",
+        "validation",
+    )
     made_trees.labels(Path(frame.truth.replace("labelTrainIds", "labelIds")), made_trees.CITYSCAPES)
     frame = first("dark-zurich", root, "val")
     assert frame.truth.endswith("_gt_labelIds.png")
     assert set(np.unique(entry("dark-zurich").read_truth(frame))) == set(made_trees.TRAIN_IDS)
 
 
-def test_reference_images_of_acdc_are_splits_in_good_conditions_and_half_of_them_have_labels(root: Path) -> None:
+def test_reference_images_of_acdc_are_splits_in_good_conditions_and_half_of_them_have_labels(
+    root: Path,
+) -> None:
     made_trees.acdc(root)
     for archive, part in (("gt_trainval", "val"), ("gt_trainval_ref", "val_ref")):
         for condition in ("fog", "night", "rain", "snow"):
@@ -459,11 +520,17 @@ def test_invalid_pixels_of_bravo_are_those_above_0_where_labels_are_not_void(roo
             layout.read_truth(frame, "anomaly")
 
 
-def test_frames_of_bravo_say_what_was_done_to_which_image_and_have_no_labels_where_none_were_handed_out(root: Path) -> None:
+def test_frames_of_bravo_say_what_was_done_to_which_image_and_have_no_labels_where_none_were_handed_out(
+    root: Path,
+) -> None:
     made_trees.bravo_unknown(root)
     made_trees.bravo(root)
     frame = first("bravo-unknown", root, "synrain")
-    assert (frame.condition, frame.parent, frame.role) == ("synrain", "frankfurt/frankfurt_000001_046272", "test")
+    assert (frame.condition, frame.parent, frame.role) == (
+        "synrain",
+        "frankfurt/frankfurt_000001_046272",
+        "test",
+    )
     frame = first("bravo-unknown", root, "synobjs")
     assert (frame.condition, frame.parent) == ("synobjs", "")
     assert [frame.condition for frame in find_frames(entry("bravo"), root, "ACDC")] == ["fog", "snow"]
@@ -476,13 +543,17 @@ def test_frames_of_bravo_say_what_was_done_to_which_image_and_have_no_labels_whe
 
 def test_a_subset_of_bravo_that_another_layout_has_is_refused_with_those_of_this_one(root: Path) -> None:
     made_trees.bravo(root)
-    with pytest.raises(OptionError, match=r"--split 'synobjs': BRAVO \(known classes\) has ACDC, outofcontext\."):
+    with pytest.raises(
+        OptionError, match=r"--split 'synobjs': BRAVO \(known classes\) has ACDC, outofcontext\."
+    ):
         find_frames(entry("bravo"), root, "synobjs")
 
 
 def test_bdd100k_of_its_first_release_is_read(root: Path) -> None:
     made_trees.image(root / "seg" / "images" / "val" / "7d06fefd-f7be05a6.jpg")
-    made_trees.labels(root / "seg" / "labels" / "val" / "7d06fefd-f7be05a6_train_id.png", made_trees.TRAIN_IDS)
+    made_trees.labels(
+        root / "seg" / "labels" / "val" / "7d06fefd-f7be05a6_train_id.png", made_trees.TRAIN_IDS
+    )
     frame = first("bdd100k", root, "val")
     assert set(np.unique(entry("bdd100k").read_truth(frame))) == set(made_trees.TRAIN_IDS)
 
@@ -507,7 +578,9 @@ def test_the_sample_of_cityscapes_is_read_by_its_own_layout(data: Path) -> None:
     assert (frame.id, frame.group) == ("aachen/aachen_000000_000019", "aachen")
     with Image.open(frame.truth) as picture:
         written = np.asarray(picture)
-    np.testing.assert_array_equal(layout.read_truth(frame), np.array([train_id(k) for k in range(256)], np.uint8)[written])
+    np.testing.assert_array_equal(
+        layout.read_truth(frame), np.array([train_id(k) for k in range(256)], np.uint8)[written]
+    )
     instances = layout.read_instances(frame)
     with Image.open(frame.instances) as picture:
         raw = np.asarray(picture).astype(int)
@@ -544,7 +617,9 @@ def test_camvid_as_it_lies_there_is_whole(data: Path) -> None:
         found = find_frames(layout, data / "camvid", split)
         assert len(found) == number
         assert check(layout, found) == ""
-        assert {drive: sum(frame.group == drive for frame in found) for drive in {frame.group for frame in found}} == drives
+        assert {
+            drive: sum(frame.group == drive for frame in found) for drive in {frame.group for frame in found}
+        } == drives
         assert set(np.unique(layout.read_truth(found[0]))) <= set(range(12))
 
 
@@ -562,7 +637,9 @@ def test_real_label_maps_of_coco_stuff_are_read_as_they_are(data: Path) -> None:
     assert len(paths) == 13
     for path in paths:
         with Image.open(path) as picture:
-            np.testing.assert_array_equal(entry("coco-stuff").read_truth(Frame(path.stem, "", str(path))), np.asarray(picture))
+            np.testing.assert_array_equal(
+                entry("coco-stuff").read_truth(Frame(path.stem, "", str(path))), np.asarray(picture)
+            )
 
 
 @pytest.mark.parametrize(
@@ -579,4 +656,6 @@ def test_real_anomaly_masks_are_read_as_they_are(folder: str, layout: str, data:
     assert len(paths) == 3
     for path in paths:
         with Image.open(path) as picture:
-            np.testing.assert_array_equal(entry(layout).read_truth(Frame(path.stem, "", str(path))), np.asarray(picture))
+            np.testing.assert_array_equal(
+                entry(layout).read_truth(Frame(path.stem, "", str(path))), np.asarray(picture)
+            )

@@ -1,4 +1,6 @@
-"""Which files an argument means, and to which image a map or label belongs: whole names before shortened ones, nothing left out in silence."""
+"""Which files an argument means, and to which image a map or label belongs: whole names before shortened
+ones, nothing left out in silence.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def test_a_whole_name_goes_before_one_without_the_suffix_that_all_share(tmp_path
 
 def test_labels_of_some_images_are_found_though_their_names_share_an_ending(tmp_path: Path) -> None:
     folder = maps(tmp_path, "street1_day", "street2_day")
-    assert set(match(folder, ["street1_day", "street2_day", "street3_night"])) == {"street1_day", "street2_day"}
+    assert set(match(folder, ["street1_day", "street2_day", "street3_night"])) == {
+        "street1_day",
+        "street2_day",
+    }
     assert set(match(folder, ["test/street1_day", "test/street3_night"])) == {"test/street1_day"}
 
 

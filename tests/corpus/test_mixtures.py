@@ -12,7 +12,16 @@ import made_trees
 from faultscape.classes.class_lists import resolve, table
 from faultscape.corpus.layouts.catalogue import LAYOUTS, entry
 from faultscape.corpus.layouts.layout import Frame, find_frames
-from faultscape.corpus.mixtures import PRESETS, Mixture, Part, draw, image_key, label_mapping, mixture, read_mixture
+from faultscape.corpus.mixtures import (
+    PRESETS,
+    Mixture,
+    Part,
+    draw,
+    image_key,
+    label_mapping,
+    mixture,
+    read_mixture,
+)
 from faultscape.errors import ImageError, OptionError
 
 FILE = """
@@ -63,20 +72,38 @@ WRONG = {
     "no layout": ('[[set]]\nname = "x"', "set 1: layout is missing"),
     "an unknown layout": ('[[set]]\nlayout = "cityscape"', "Did you mean 'cityscapes'?"),
     "an unknown split": ('[[set]]\nlayout = "cityscapes"\nsplit = "vall"', "Did you mean 'val'?"),
-    "an unknown class list": ('classes = "cityscape"\n[[set]]\nlayout = "cityscapes"', "Did you mean 'cityscapes'?"),
+    "an unknown class list": (
+        'classes = "cityscape"\n[[set]]\nlayout = "cityscapes"',
+        "Did you mean 'cityscapes'?",
+    ),
     "an unknown class": (
         '[[set]]\nlayout = "cityscapes"\nvoid = ["skyy"]',
         "'skyy' is no class of cityscapes. Did you mean 'sky'?",
     ),
-    "an unknown class of a mapping": ('[[set]]\nlayout = "camvid"\nlabels = {3 = "roads"}', "'roads' is no class of cityscapes"),
-    "an unknown label": ('[[set]]\nlayout = "camvid"\nlabels = {77 = "road"}', "'77' is no label id of camvid"),
-    "a negative sample": ('[[set]]\nlayout = "cityscapes"\nsample = -1', "sample is -1; a whole number from 0 on"),
+    "an unknown class of a mapping": (
+        '[[set]]\nlayout = "camvid"\nlabels = {3 = "roads"}',
+        "'roads' is no class of cityscapes",
+    ),
+    "an unknown label": (
+        '[[set]]\nlayout = "camvid"\nlabels = {77 = "road"}',
+        "'77' is no label id of camvid",
+    ),
+    "a negative sample": (
+        '[[set]]\nlayout = "cityscapes"\nsample = -1',
+        "sample is -1; a whole number from 0 on",
+    ),
     "a sample of words": ('[[set]]\nlayout = "cityscapes"\nsample = "all"', "sample is 'all'"),
     "a seed that is no number": ('seed = true\n[[set]]\nlayout = "cityscapes"', "seed is True"),
-    "two sets of a name": ('[[set]]\nlayout = "cityscapes"\n[[set]]\nlayout = "cityscapes"', "two sets are called 'cityscapes'"),
+    "two sets of a name": (
+        '[[set]]\nlayout = "cityscapes"\n[[set]]\nlayout = "cityscapes"',
+        "two sets are called 'cityscapes'",
+    ),
     "anomaly masks": ('[[set]]\nlayout = "road-anomaly"', "has anomaly labels alone"),
     "void that is no list": ('[[set]]\nlayout = "cityscapes"\nvoid = "sky"', "void is a list of class names"),
-    "labels that are no table": ('[[set]]\nlayout = "cityscapes"\nlabels = ["sky"]', "labels are {label id = class or void}"),
+    "labels that are no table": (
+        '[[set]]\nlayout = "cityscapes"\nlabels = ["sky"]',
+        "labels are {label id = class or void}",
+    ),
 }
 
 
@@ -92,7 +119,10 @@ def test_a_file_that_is_wrong_is_told_so_in_one_line(case: str, tmp_path: Path) 
 def test_an_unknown_name_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         OptionError,
-        match=r"known are fishyscapes-misclassification, or a TOML file\. Did you mean 'fishyscapes-misclassification'",
+        match=(
+            r"known are fishyscapes-misclassification, or a TOML file\. Did you mean"
+            r" 'fishyscapes-misclassification'"
+        ),
     ):
         mixture("fishyscapes-misclassificaton")
     with pytest.raises(OptionError, match="cannot be read"):
@@ -117,10 +147,17 @@ def test_what_is_drawn_follows_the_bytes_of_images_and_neither_their_names_nor_t
     drawn = draw(of(5), {"a": frames})["a"]
     assert len(drawn) == 5
     assert draw(of(5), {"a": frames[::-1]})["a"] == drawn
-    renamed = [Frame(f"z{11 - k:02}", shutil.copy(frame.image, tmp_path / f"z{11 - k:02}.png")) for k, frame in enumerate(frames)]
-    assert {image_key(frame) for frame in draw(of(5), {"a": renamed})["a"]} == {image_key(frame) for frame in drawn}
+    renamed = [
+        Frame(f"z{11 - k:02}", shutil.copy(frame.image, tmp_path / f"z{11 - k:02}.png"))
+        for k, frame in enumerate(frames)
+    ]
+    assert {image_key(frame) for frame in draw(of(5), {"a": renamed})["a"]} == {
+        image_key(frame) for frame in drawn
+    }
     assert draw(of(5, seed=1), {"a": frames})["a"] != drawn
-    hashed = sorted(map(str, range(9)), key=lambda key: hashlib.blake2b(f"0 {key}".encode(), digest_size=8).digest())
+    hashed = sorted(
+        map(str, range(9)), key=lambda key: hashlib.blake2b(f"0 {key}".encode(), digest_size=8).digest()
+    )
     plain = draw(of(4), {"a": [Frame(f"{k}", "") for k in range(9)]}, key=lambda frame: frame.id)["a"]
     assert [frame.id for frame in plain] == sorted(hashed[:4]) == ["2", "4", "5", "7"]
 
@@ -133,7 +170,9 @@ def test_a_larger_sample_holds_the_smaller_one_and_none_means_all(frames: list[F
 def test_a_sample_larger_than_its_set_a_missing_set_and_a_lost_image_are_refused(frames: list[Frame]) -> None:
     with pytest.raises(OptionError, match=r"13 images of 'a' are asked for; there are 12"):
         draw(of(13), {"a": frames})
-    with pytest.raises(OptionError, match=r"the images of the set 'a' are not given; it is mapillary-1\.2, validation"):
+    with pytest.raises(
+        OptionError, match=r"the images of the set 'a' are not given; it is mapillary-1\.2, validation"
+    ):
         draw(of(1), {"b": frames})
     Path(frames[0].image).unlink()
     with pytest.raises(ImageError, match="No such file"):
@@ -143,8 +182,11 @@ def test_a_sample_larger_than_its_set_a_missing_set_and_a_lost_image_are_refused
 def test_the_preset_is_the_appendix_of_s4_and_says_what_is_ours() -> None:
     preset = mixture("fishyscapes-misclassification")
     assert {part.name: (part.sample, part.void) for part in preset.parts} == {
-        "foggy-driving": (0, ()), "foggy-zurich": (0, ("sky", "fence")), "wilddash": (0, ()), "mapillary": (50, ()),
-    }  # fmt: skip
+        "foggy-driving": (0, ()),
+        "foggy-zurich": (0, ("sky", "fence")),
+        "wilddash": (0, ()),
+        "mapillary": (50, ()),
+    }
     assert "our reading" in preset.notes
     assert "blank in our copy" in preset.notes
 
@@ -166,9 +208,26 @@ def test_a_preset_is_drawn_from_trees_as_they_are_handed_out(preset: Mixture, tm
 
 
 EVALUATED = (
-    "road", "sidewalk", "building", "wall", "fence", "pole", "traffic light", "traffic sign", "vegetation", "terrain", "sky", "person", "rider", "car",
-    "truck", "bus", "train", "motorcycle", "bicycle",
-)  # fmt: skip
+    "road",
+    "sidewalk",
+    "building",
+    "wall",
+    "fence",
+    "pole",
+    "traffic light",
+    "traffic sign",
+    "vegetation",
+    "terrain",
+    "sky",
+    "person",
+    "rider",
+    "car",
+    "truck",
+    "bus",
+    "train",
+    "motorcycle",
+    "bicycle",
+)
 
 
 def test_classes_become_void_and_own_labels_are_mapped_by_table_or_by_name() -> None:
@@ -176,12 +235,17 @@ def test_classes_become_void_and_own_labels_are_mapped_by_table_or_by_name() -> 
     assert plain == {str(k): name for k, name in enumerate(EVALUATED)} | {"255": "void"}
     assert {
         k: plain[k]
-        for k, name in label_mapping(Part("a", "foggy-zurich", "testv2", void=("sky", "fence")), "cityscapes").items()
+        for k, name in label_mapping(
+            Part("a", "foggy-zurich", "testv2", void=("sky", "fence")), "cityscapes"
+        ).items()
         if name != plain[k]
     } == {"4": "fence", "10": "sky"}
     vistas = label_mapping(Part("a", "mapillary-1.2", "validation"), "cityscapes")
     assert (vistas["13"], vistas["65"], len(vistas)) == ("road", "void", 66)
-    assert label_mapping(Part("a", "mapillary-1.2", "validation"), "mapillary-1.2")["13"] == "construction--flat--road"
+    assert (
+        label_mapping(Part("a", "mapillary-1.2", "validation"), "mapillary-1.2")["13"]
+        == "construction--flat--road"
+    )
     by_hand = label_mapping(Part("a", "camvid", "train", labels={"3": "road"}), "cityscapes")
     assert {k for k, name in by_hand.items() if name != "void"} == {"3"}
 
@@ -192,6 +256,6 @@ def test_every_layout_with_classes_has_a_mapping_to_cityscapes_in_which_its_ids_
         assert set(mapping.values()) <= {"void", *EVALUATED}
         assert "road" in mapping.values() or layout.name in ("voc2012", "camvid32")
         places = table(resolve("cityscapes"), mapping)  # what reads a truth whose labels a person mapped
-        assert {EVALUATED[place] if place < 19 else "void" for place in places[[int(label) for label in mapping]]} == set(
-            mapping.values()
-        )
+        assert {
+            EVALUATED[place] if place < 19 else "void" for place in places[[int(label) for label in mapping]]
+        } == set(mapping.values())

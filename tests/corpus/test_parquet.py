@@ -36,7 +36,9 @@ def write(path: Path, columns: dict[str, Any], **options: Any) -> str:
 
 
 def collect(tmp_path: Path, corpus: made.Corpus, *arguments: str, **options: Any) -> dict[str, Any]:
-    fs.collect(str(tmp_path / "study"), *arguments, classes=str(corpus.classes), **group_options(fs.collect, options))
+    fs.collect(
+        str(tmp_path / "study"), *arguments, classes=str(corpus.classes), **group_options(fs.collect, options)
+    )
     return {image.id: image for image in read_corpus(tmp_path / "study")}
 
 
@@ -45,7 +47,9 @@ def test_pictures_in_rows_are_those_of_files(corpus: made.Corpus, tmp_path: Path
     data = data_of(corpus)
     columns = {
         "binary": {"id": corpus.ids, "image": data},
-        "struct": {"image": [{"bytes": d, "path": f"{i}.png"} for d, i in zip(data, corpus.ids, strict=True)]},
+        "struct": {
+            "image": [{"bytes": d, "path": f"{i}.png"} for d, i in zip(data, corpus.ids, strict=True)]
+        },
         "large": {"__key__": corpus.ids, "bytes": pa.array(data, pa.large_binary())},
         "jpg": {"key": corpus.ids, "label": [1] * 6, "jpg": data},
     }[shape]
@@ -56,12 +60,18 @@ def test_pictures_in_rows_are_those_of_files(corpus: made.Corpus, tmp_path: Path
     assert rows.keys() == files.keys()
     for id_, image in rows.items():
         assert image.source == f"{path}#{corpus.ids.index(id_)}"
-        assert (image.digest, image.dhash, image.width) == (files[id_].digest, files[id_].dhash, files[id_].width)
+        assert (image.digest, image.dhash, image.width) == (
+            files[id_].digest,
+            files[id_].dhash,
+            files[id_].width,
+        )
         assert (photos.read_photo(image)[0] == fs.formats.read_rgb(files[id_].source)).all()
     assert fs.collect(str(tmp_path / "study"), path).new == 0
 
 
-def test_ids_of_rows_that_say_none_are_file_and_row_and_several_files_are_one_corpus(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_ids_of_rows_that_say_none_are_file_and_row_and_several_files_are_one_corpus(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     data = data_of(corpus)
     write(tmp_path / "set" / "a.parquet", {"image": data[:4]})
     write(tmp_path / "set" / "b.parquet", {"image": data[4:]})
@@ -79,12 +89,18 @@ def test_a_file_that_grows_keeps_the_ids_of_its_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["uri", "path", "file_name", "image_path"])
-def test_places_are_relative_to_the_file_and_ids_are_without_extension(corpus: made.Corpus, tmp_path: Path, column: str) -> None:
+def test_places_are_relative_to_the_file_and_ids_are_without_extension(
+    corpus: made.Corpus, tmp_path: Path, column: str
+) -> None:
     path = write(corpus.photos / "list.parquet", {column: [f"{i}.png" for i in corpus.ids]})
     assert collect(tmp_path, corpus, path).keys() == set(corpus.ids)
-    away = write(tmp_path / "lists" / "away.parquet", {column: [f"../corpus/photos/{i}.png" for i in corpus.ids]})
+    away = write(
+        tmp_path / "lists" / "away.parquet", {column: [f"../corpus/photos/{i}.png" for i in corpus.ids]}
+    )
     assert {f.id for f in fs.corpus.find([away], stores=True)} == set(corpus.ids)
-    absolute = write(tmp_path / "abs.parquet", {column: [str(corpus.photos / f"{i}.png") for i in corpus.ids]})
+    absolute = write(
+        tmp_path / "abs.parquet", {column: [str(corpus.photos / f"{i}.png") for i in corpus.ids]}
+    )
     assert {f.id for f in fs.corpus.find([absolute], stores=True)} == set(corpus.ids)
 
 
@@ -94,7 +110,9 @@ def test_parquet_in_a_store_holds_bytes_or_addresses_of_it(
     bucket.upload(corpus.photos, "photos/")
     inside = Path(write(tmp_path / "inside.parquet", {"id": corpus.ids, "image": data_of(corpus)}))
     beside = Path(write(tmp_path / "beside.parquet", {"path": [f"photos/{i}.png" for i in corpus.ids]}))
-    whole = Path(write(tmp_path / "whole.parquet", {"uri": [f"{bucket.uri}/photos/{i}.png" for i in corpus.ids]}))
+    whole = Path(
+        write(tmp_path / "whole.parquet", {"uri": [f"{bucket.uri}/photos/{i}.png" for i in corpus.ids]})
+    )
     for file in (inside, beside, whole):
         bucket.put(file.name, file.read_bytes())
     rows = collect(tmp_path, corpus, f"{bucket.uri}/inside.parquet", pattern="{id}.png")
@@ -124,7 +142,9 @@ def test_parquet_in_a_store_names_no_file_of_this_machine_and_no_other_bucket(
 def test_parquet_in_a_store_names_no_server_that_would_be_shown_credentials(
     corpus: made.Corpus, tmp_path: Path, bucket: loopback.Bucket
 ) -> None:
-    listed = Path(write(tmp_path / "own.parquet", {"path": ["s3://b/a.png?scheme=http&endpoint_override=example.org"]}))
+    listed = Path(
+        write(tmp_path / "own.parquet", {"path": ["s3://b/a.png?scheme=http&endpoint_override=example.org"]})
+    )
     bucket.put("own.parquet", listed.read_bytes())
     with refused(CorpusError, r"own\.parquet, row 0: .* names a server of its own"):
         collect(tmp_path, corpus, f"{bucket.uri}/own.parquet")
@@ -146,10 +166,15 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_file_whose_rows_say_no_ids_is_read_once_in_corpus_order(tmp_path: Path, taken: list[int]) -> None:
-    path = write(tmp_path / "many.parquet", {"image": [bytes([k % 251]) for k in range(1200)]}, row_group_size=1200)
+    path = write(
+        tmp_path / "many.parquet", {"image": [bytes([k % 251]) for k in range(1200)]}, row_group_size=1200
+    )
     said: list[str] = []
     rows = row_reader.Rows()
-    read = [rows.read(*parquet_rows.row_of(f.path) or ("", 0)) for f in fs.corpus.find([path], stores=True, say=said.append)]
+    read = [
+        rows.read(*parquet_rows.row_of(f.path) or ("", 0))
+        for f in fs.corpus.find([path], stores=True, say=said.append)
+    ]
     assert read == [bytes([k % 251]) for k in range(1200)]
     assert sum(taken) == 1200
     assert said == []
@@ -163,8 +188,14 @@ def test_a_file_whose_ids_sort_otherwise_than_its_rows_is_told(tmp_path: Path) -
     assert "its ids sort otherwise than its rows" in said[0]
 
 
-def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_group(tmp_path: Path, taken: list[int]) -> None:
-    path = write(tmp_path / "many.parquet", {"image": [bytes([k % 251]) * 100 for k in range(1000)]}, row_group_size=400)
+def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_group(
+    tmp_path: Path, taken: list[int]
+) -> None:
+    path = write(
+        tmp_path / "many.parquet",
+        {"image": [bytes([k % 251]) * 100 for k in range(1000)]},
+        row_group_size=400,
+    )
     rows, most = row_reader.Rows(), 0
     for k in range(1000):
         assert rows.read(path, k) == bytes([k % 251]) * 100
@@ -178,14 +209,18 @@ def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_
     assert rows.read(path, 3) == bytes([3]) * 100
 
 
-def test_rows_without_a_picture_are_failures_and_the_rest_is_collected(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_rows_without_a_picture_are_failures_and_the_rest_is_collected(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     data = [*data_of(corpus)[:2], None, b"", b"\0\0\0 no picture"]
     path = write(tmp_path / "some.parquet", {"id": ["a", "b", "c", "d", "e"], "image": data})
     assert collect(tmp_path, corpus, path).keys() == {"a", "b"}
     reasons = {f.image.split("#")[-1]: f.reason for f in read_failures(tmp_path / "study")}
     assert set(reasons) == {"2", "3", "4"}
     assert "holds no bytes" in reasons["2"]
-    listed = write(corpus.photos / "l.parquet", {"path": [f"{corpus.ids[0]}.png", None, "a\0b.png", "../../../none.png"]})
+    listed = write(
+        corpus.photos / "l.parquet", {"path": [f"{corpus.ids[0]}.png", None, "a\0b.png", "../../../none.png"]}
+    )
     fs.collect(str(tmp_path / "listed"), listed, classes="voc")
     assert len(read_corpus(tmp_path / "listed")) == 1
     assert len(read_failures(tmp_path / "listed")) == 3
@@ -215,7 +250,9 @@ def test_ids_that_lead_out_of_a_folder_are_not_taken(
         ({"id": ["a", "a"], "image": [b"x", b"y"]}, "two files have the id 'a'"),
     ],
 )
-def test_a_file_that_is_no_corpus_is_one_sentence(tmp_path: Path, columns: dict[str, Any], words: str) -> None:
+def test_a_file_that_is_no_corpus_is_one_sentence(
+    tmp_path: Path, columns: dict[str, Any], words: str
+) -> None:
     path = write(tmp_path / "wrong.parquet", columns)
     with refused(CorpusError, words) as caught:
         fs.collect(str(tmp_path / "study"), path, classes="voc")
@@ -231,7 +268,10 @@ def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_e
         with refused(CorpusError, rf"{name}\.parquet: "):
             fs.collect(str(tmp_path / "study"), str(tmp_path / f"{name}.parquet"), classes="voc")
     path = write(
-        tmp_path / "torn.parquet", {"id": corpus.ids, "image": data_of(corpus)}, compression="zstd", use_dictionary=False
+        tmp_path / "torn.parquet",
+        {"id": corpus.ids, "image": data_of(corpus)},
+        compression="zstd",
+        use_dictionary=False,
     )
     image = next(iter(collect(tmp_path, corpus, path).values()))
     whole = Path(path).read_bytes()
@@ -245,5 +285,6 @@ def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_e
         photos.read_photo(image)
     assert fs.collect(str(tmp_path / "study"), path).new == 0
     assert (
-        photos.read_photo(read_corpus(tmp_path / "study")[0])[0] == fs.formats.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
+        photos.read_photo(read_corpus(tmp_path / "study")[0])[0]
+        == fs.formats.read_rgb(corpus.photos / f"{corpus.ids[5]}.png")
     ).all()

@@ -1,4 +1,6 @@
-"""What a made image needs beside its parent: each file is what it was when the image was made of it, or nothing is made."""
+"""What a made image needs beside its parent: each file is what it was when the image was made of it, or
+nothing is made.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +45,9 @@ def test_depth_is_metres_of_npy_and_256ths_of_16_bit_png_at_the_size_of_the_imag
     made.write(tmp_path / "d.png", (metres * 256).astype(np.uint16))
     for name in ("d.npy", "d.png"):
         np.testing.assert_array_equal(read_depth(str(tmp_path / name), "", (2, 3)), metres)
-        np.testing.assert_array_equal(read_depth(str(tmp_path / name), "", (4, 6)), metres.repeat(2, 0).repeat(2, 1))
+        np.testing.assert_array_equal(
+            read_depth(str(tmp_path / name), "", (4, 6)), metres.repeat(2, 0).repeat(2, 1)
+        )
 
 
 def test_depth_that_changed_is_refused_and_where_it_lies_is_no_part_of_what_is_made(tmp_path: Path) -> None:
@@ -51,7 +55,9 @@ def test_depth_that_changed_is_refused_and_where_it_lies_is_no_part_of_what_is_m
     np.save(file, depth := np.full((4, 6), 40, np.float32))
     made.write(photo, PIXELS)
     recipe = Recipe(str(photo), digest_of(str(photo)), FogStep(0.01, 200, str(file), depth_digest(str(file))))
-    np.testing.assert_array_equal(read_photo(image_of(recipe))[0], add_fog(PIXELS, Fog(0.01, (200, 200, 200)), depth=depth))
+    np.testing.assert_array_equal(
+        read_photo(image_of(recipe))[0], add_fog(PIXELS, Fog(0.01, (200, 200, 200)), depth=depth)
+    )
     elsewhere = replace(recipe, step=replace(recipe.step, depth="/elsewhere/d.npy"))
     assert elsewhere.made_digest == recipe.made_digest
     assert replace(recipe, step=replace(recipe.step, depth_digest="0")).made_digest != recipe.made_digest

@@ -1,4 +1,6 @@
-"""Maps of region ids are read as they are, and no file can be waited for, blow up, or change its ids in silence."""
+"""Maps of region ids are read as they are, and no file can be waited for, blow up, or change its ids in
+silence.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def test_region_ids_are_not_read_from_what_changes_them(form: str, tmp_path: Pat
         read_ids(tmp_path / "ids.png")
 
 
-def test_pictures_of_region_ids_have_the_same_bound_as_maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_of_region_ids_have_the_same_bound_as_maps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     values = np.arange(12, dtype=np.uint8).reshape(3, 4)
     Image.fromarray(values).save(tmp_path / "ids.png")
     monkeypatch.setattr(guard, "MAX_PIXELS", 12)
@@ -43,7 +47,10 @@ def test_pictures_of_region_ids_have_the_same_bound_as_maps(tmp_path: Path, monk
 def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "gone.png").symlink_to("nowhere")
     (tmp_path / "junk.png").write_bytes(b"junk")
-    for name, said in (("gone.png", "No such file or directory"), ("junk.png", "it is no picture that can be read")):
+    for name, said in (
+        ("gone.png", "No such file or directory"),
+        ("junk.png", "it is no picture that can be read"),
+    ):
         with refused(LabelMapError) as told:
             read_ids(tmp_path / name)
         assert str(told.value) == f"{tmp_path / name}: {said}"

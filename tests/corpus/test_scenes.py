@@ -59,13 +59,17 @@ def test_every_pixel_has_a_class_and_every_class_occurs(corpus):
 
 
 def test_every_class_occurs_in_training_too():
-    seen = np.bincount(np.concatenate([training_scene(index).truth.ravel() for index in range(25)]), minlength=len(CLASSES))
+    seen = np.bincount(
+        np.concatenate([training_scene(index).truth.ravel() for index in range(25)]), minlength=len(CLASSES)
+    )
     assert (seen > 50).all()
 
 
 def test_an_instance_has_one_class_and_only_things_have_instances(corpus):
     for drawn in corpus:
-        pairs = np.flatnonzero(np.bincount(drawn.instances.ravel().astype(np.int64) * 16 + drawn.truth.ravel()))
+        pairs = np.flatnonzero(
+            np.bincount(drawn.instances.ravel().astype(np.int64) * 16 + drawn.truth.ravel())
+        )
         instance, kind = pairs // 16, pairs % 16
         assert len(set(instance[instance > 0])) == (instance > 0).sum()
         assert (kind[instance > 0] >= CAR).all()
@@ -112,7 +116,9 @@ def test_training_is_daylight_and_the_corpus_is_mixed(corpus):
 
 
 def test_light_changes_the_picture():
-    brightness = {light: np.mean([np.median(scene(index, light=light).image) for index in range(4)]) for light in LIGHTS}
+    brightness = {
+        light: np.mean([np.median(scene(index, light=light).image) for index in range(4)]) for light in LIGHTS
+    }
     assert max(brightness["night"], brightness["dusk"]) < 0.75 * brightness["day"]
     contrast = {light: scene(4, light=light).image[40:120].std() for light in ("day", "fog")}
     assert contrast["fog"] < contrast["day"]
@@ -120,7 +126,8 @@ def test_light_changes_the_picture():
 
 def test_beasts_come_where_rare_things_are_asked_for():
     share = [
-        np.mean([(scene(index, rare=rare, size=SMALL).truth == ANIMAL).mean() for index in range(25)]) for rare in (False, True)
+        np.mean([(scene(index, rare=rare, size=SMALL).truth == ANIMAL).mean() for index in range(25)])
+        for rare in (False, True)
     ]
     assert share[1] > 1.5 * share[0]
 

@@ -1,4 +1,6 @@
-"""The page of definitions names every metric, every option with its default and choices, and every preset with what it changes."""
+"""The page of definitions names every metric, every option with its default and choices, and every preset
+with what it changes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def test_every_metric_has_a_heading(metric: str) -> None:
 
 
 def test_no_heading_names_a_metric_that_is_not_measured() -> None:
-    assert set(re.findall(r"`(\w+)`", HEADINGS)) - set(METRICS) == {"rand_index"}  # said there to be for Python alone
+    assert set(re.findall(r"`(\w+)`", HEADINGS)) - set(METRICS) == {
+        "rand_index"
+    }  # said there to be for Python alone
 
 
 def rows(title: str) -> list[list[str]]:
@@ -50,5 +54,7 @@ def test_every_preset_stands_there_with_what_it_changes() -> None:
     default = definitions.Definitions()
     for preset, options in definitions.PRESETS.items():
         changes = dict(re.findall(r"`(\w+)=(\w+)`", said.pop(preset)))
-        assert changes == {name: str(value) for name, value in options.items() if value != getattr(default, name)}, preset
+        assert changes == {
+            name: str(value) for name, value in options.items() if value != getattr(default, name)
+        }, preset
     assert not said

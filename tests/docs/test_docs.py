@@ -1,4 +1,6 @@
-"""Every block of the documentation runs or is said not to, every link leads somewhere, every verb has a page."""
+"""Every block of the documentation runs or is said not to, every link leads somewhere, every verb has a
+page.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def blocks(language: str) -> list[tuple[Path, str, bool]]:
 
 @pytest.mark.parametrize(("page", "body"), [(p.name, b) for p, b, skipped in blocks("python") if not skipped])
 def test_every_python_block_runs(page: str, body: str) -> None:
-    result = subprocess.run([sys.executable, "-W", "error", "-c", body], check=False, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", body], check=False, capture_output=True, text=True
+    )
     assert result.returncode == 0, f"{page}: {result.stderr}"
 
 
@@ -45,7 +49,12 @@ def test_blocks_that_do_not_run_are_python_all_the_same_and_few() -> None:
 
 
 def words_of_console() -> list[tuple[str, list[str]]]:
-    lines = [(p.name, line[2:]) for p, body, _ in blocks("console") for line in body.splitlines() if line.startswith("$ ")]
+    lines = [
+        (p.name, line[2:])
+        for p, body, _ in blocks("console")
+        for line in body.splitlines()
+        if line.startswith("$ ")
+    ]
     commands = [(page, part.split("#")[0].strip()) for page, line in lines for part in line.split("&&")]
     return [(page, shlex.split(c)[1:]) for page, c in commands if c.startswith("faultscape")]
 
@@ -54,7 +63,9 @@ def words_of_console() -> list[tuple[str, list[str]]]:
 def test_every_command_and_option_of_the_documentation_exists(page: str, words: list[str]) -> None:
     from faultscape.cli import _SHORT
 
-    command, bound, _ = build().parse_args([_SHORT.get(w, w) for w in words], print_error=False, exit_on_error=False)
+    command, bound, _ = build().parse_args(
+        [_SHORT.get(w, w) for w in words], print_error=False, exit_on_error=False
+    )
     assert command.__name__.rstrip("_") in words, page
     assert bound.arguments
 
@@ -76,7 +87,9 @@ def test_every_verb_has_a_page_that_the_index_names() -> None:
 
 
 def commands() -> list[tuple[str, list[str], list[list[str]]]]:
-    """Every command of the command line: its words, its arguments, and its options, each with all its spellings."""
+    """Every command of the command line: its words, its arguments, and its options, each with all its
+    spellings.
+    """
     from faultscape.cli import _SHORT
 
     found = []
@@ -99,7 +112,9 @@ def commands() -> list[tuple[str, list[str], list[list[str]]]]:
 
 
 def section(command: str) -> str:
-    """What a verb's page says of one command: the whole page, or the part under its own heading where a verb has several."""
+    """What a verb's page says of one command: the whole page, or the part under its own heading where a verb
+    has several.
+    """
     verb, _, rest = command.partition(" ")
     text = (ROOT / "docs" / "verbs" / f"{verb}.md").read_text()
     return re.split(r"^## ", text.partition(f"\n## {command}\n")[2], flags=re.MULTILINE)[0] if rest else text
@@ -119,14 +134,20 @@ def test_the_commands_are_all_there() -> None:
 
 
 @pytest.mark.parametrize(("command", "arguments", "options"), commands())
-def test_every_option_is_named_on_the_page_of_its_verb(command: str, arguments: list[str], options: list[list[str]]) -> None:
+def test_every_option_is_named_on_the_page_of_its_verb(
+    command: str, arguments: list[str], options: list[list[str]]
+) -> None:
     assert unnamed(section(command), arguments, options) == []
     for option in options:  # an option with a row of its own, which says what it does and its default
-        assert re.search(rf"^\| `{re.escape(option[0])}`.* \| .*\| .{{8,}} \|$", section(command), re.MULTILINE), option[0]
+        assert re.search(
+            rf"^\| `{re.escape(option[0])}`.* \| .*\| .{{8,}} \|$", section(command), re.MULTILINE
+        ), option[0]
 
 
 @pytest.mark.parametrize(("command", "arguments", "options"), [c for c in commands() if c[2]])
-def test_a_page_without_one_of_its_options_is_found_out(command: str, arguments: list[str], options: list[list[str]]) -> None:
+def test_a_page_without_one_of_its_options_is_found_out(
+    command: str, arguments: list[str], options: list[list[str]]
+) -> None:
     for names in options:
         text = re.sub(rf"{re.escape(names[0])}(?![\w-])", "--gone", section(command))
         assert names[0] in unnamed(text, arguments, options)
@@ -161,19 +182,30 @@ def test_every_line_of_python_fits_the_verb(page: str, code: str) -> None:
 
 
 def test_every_link_leads_to_a_file() -> None:
-    links = [(page, link) for page in PAGES for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())]
+    links = [
+        (page, link) for page in PAGES for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+    ]
     assert links
     missing = [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
     assert not missing
 
 
 def test_files_that_the_readme_names_exist() -> None:
-    named = re.findall(r"`((?:tests|selection|metrics|ranking|recipes)/[\w/]+\.py)`", (ROOT / "README.md").read_text())
+    named = re.findall(
+        r"`((?:tests|selection|metrics|ranking|recipes)/[\w/]+\.py)`", (ROOT / "README.md").read_text()
+    )
     assert named
     for name in named:
         assert (ROOT / name).exists() or (ROOT / "src" / "faultscape" / name).exists(), name
 
 
-@pytest.mark.parametrize(("page", "notes"), [("benchmarks.md", "notes.md"), ("benchmarks-measure.md", "measure-notes.md")])
+@pytest.mark.parametrize(
+    ("page", "notes"), [("benchmarks.md", "notes.md"), ("benchmarks-measure.md", "measure-notes.md")]
+)
 def test_what_is_said_under_a_table_is_what_the_next_run_would_say(page: str, notes: str) -> None:
-    assert (ROOT / "docs" / page).read_text().rstrip().endswith((ROOT / "benchmarks" / notes).read_text().strip())
+    assert (
+        (ROOT / "docs" / page)
+        .read_text()
+        .rstrip()
+        .endswith((ROOT / "benchmarks" / notes).read_text().strip())
+    )

@@ -1,4 +1,6 @@
-"""docs/models.md names functions that exist, ask for what is missing, and call their libraries by names that these libraries have."""
+"""docs/models.md names functions that exist, ask for what is missing, and call their libraries by names that
+these libraries have.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ SEGMENTATION = {
     "fcn_resnet101": ("FCN_ResNet101_Weights", "fcn_resnet101_coco-7ecb50ca.pth"),
     "deeplabv3_resnet50": ("DeepLabV3_ResNet50_Weights", "deeplabv3_resnet50_coco-cd0a2569.pth"),
     "deeplabv3_resnet101": ("DeepLabV3_ResNet101_Weights", "deeplabv3_resnet101_coco-586e9e4e.pth"),
-    "deeplabv3_mobilenet_v3_large": ("DeepLabV3_MobileNet_V3_Large_Weights", "deeplabv3_mobilenet_v3_large-fc3c493d.pth"),
+    "deeplabv3_mobilenet_v3_large": (
+        "DeepLabV3_MobileNet_V3_Large_Weights",
+        "deeplabv3_mobilenet_v3_large-fc3c493d.pth",
+    ),
 }
 # read in torchvision/models/{vgg,resnet}.py: the enumerations and that each has a member IMAGENET1K_V1
 CLASSIFICATION = {
@@ -99,7 +104,9 @@ def tiny(channels: int) -> Any:
 
 
 def present(monkeypatch: pytest.MonkeyPatch, **modules: dict[str, Any]) -> None:
-    """Put modules that hold nothing but what is given into the place of libraries; ``__`` in a name stands for a dot."""
+    """Put modules that hold nothing but what is given into the place of libraries; ``__`` in a name stands
+    for a dot.
+    """
     made: dict[str, Any] = {}
     for name, content in modules.items():
         dotted = name.replace("__", ".")
@@ -149,8 +156,10 @@ def test_the_page_has_every_paper_and_its_models(paper: str) -> None:
         "S0: ten": "DeepLabv3+ EMANet PSANet PSPNet LRefineNet RefineNet BlitzNet ESPNetv2 DiCENet FCN",
         "S0: four": "HANet DGCNet DANet Panoptic-DeepLab",
         "S1: five": "DeepLabv3 ESPNetv2 MobileNetv2 DRN PSPNet",
-        "S2: eleven": "VGG16BN ResNet34 ResNet101 WRN101-2 ResNeXt101-32x4 SE-ResNet-101 SENet154 NASNet-A-Large PNASNet-5-Large "
-        "EfficientNet-B7 WSL-ResNeXt101-32x48",
+        "S2: eleven": (
+            "VGG16BN ResNet34 ResNet101 WRN101-2 ResNeXt101-32x4 SE-ResNet-101 SENet154 NASNet-A-Large"
+            " PNASNet-5-Large EfficientNet-B7 WSL-ResNeXt101-32x48"
+        ),
         "S3": "",
         "S4: DeepLabv3+": "DeepLabv3+",
     }[paper].split()
@@ -206,7 +215,9 @@ def test_networks_of_torchvision(name: str, monkeypatch: pytest.MonkeyPatch, fet
 def test_classifiers_of_torchvision_are_those_that_s2_had(
     name: str, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]
 ) -> None:
-    first = SimpleNamespace(url="https://download.pytorch.org/models/first.pth", meta={"categories": ["tench"] * 1000})
+    first = SimpleNamespace(
+        url="https://download.pytorch.org/models/first.pth", meta={"categories": ["tench"] * 1000}
+    )
     fetched["answers"]["state"] = tiny(4).state_dict()
     content = {
         name: lambda weights: tiny(4) if weights is None else None,
@@ -215,16 +226,29 @@ def test_classifiers_of_torchvision_are_those_that_s2_had(
     present(monkeypatch, torchvision={}, torchvision__models=content)
     network = loader("classifiers", name)()
     assert first.url in fetched
-    assert (network.size, network.crop, len(network.classes), network.training) == ("224x224", 0.875, 1000, False)
+    assert (network.size, network.crop, len(network.classes), network.training) == (
+        "224x224",
+        0.875,
+        1000,
+        False,
+    )
 
 
 @pytest.mark.parametrize("name", TIMM)
-def test_classifiers_of_timm_bring_their_own_preprocessing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classifiers_of_timm_bring_their_own_preprocessing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def create_model(model_name: str, *, pretrained: bool) -> Any:
         assert (model_name, pretrained) == (TIMM[name], True)
         return tiny(4).train()
 
-    told = {"input_size": (3, 331, 332), "mean": (0.5,) * 3, "std": (0.25,) * 3, "crop_pct": 0.911, "interpolation": "bicubic"}
+    told = {
+        "input_size": (3, 331, 332),
+        "mean": (0.5,) * 3,
+        "std": (0.25,) * 3,
+        "crop_pct": 0.911,
+        "interpolation": "bicubic",
+    }
     information = SimpleNamespace(label_descriptions=lambda: ["tench"] * 1000)
     data = {
         "resolve_model_data_config": lambda model: None if model.training else told,
@@ -232,12 +256,19 @@ def test_classifiers_of_timm_bring_their_own_preprocessing(name: str, monkeypatc
     }
     present(monkeypatch, timm={"create_model": create_model}, timm__data=data)
     network = loader("classifiers", name)()
-    assert (network.mean, network.std, network.size, network.crop) == ((0.5,) * 3, (0.25,) * 3, "332x331", 0.911)
+    assert (network.mean, network.std, network.size, network.crop) == (
+        (0.5,) * 3,
+        (0.25,) * 3,
+        "332x331",
+        0.911,
+    )
     assert len(network.classes) == 1000
     assert not network.training
 
 
-def test_the_resnext_of_s2_comes_from_its_port(monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]) -> None:
+def test_the_resnext_of_s2_comes_from_its_port(
+    monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]
+) -> None:
     settings = {
         "url": "http://data.lip6.fr/cadene/pretrainedmodels/resnext101_32x4d-29e315fa.pth",
         "mean": [0.1] * 3,
@@ -266,7 +297,12 @@ def test_the_weakly_supervised_resnext_is_built_as_its_authors_do(
     fetched["answers"]["state"] = tiny(1000).state_dict()
     known = SimpleNamespace(IMAGENET1K_V1=SimpleNamespace(meta={"categories": ["tench"] * 1000}))
     resnet = {"ResNet": build, "Bottleneck": "bottleneck"}
-    present(monkeypatch, torchvision={}, torchvision__models={"ResNet34_Weights": known}, torchvision__models__resnet=resnet)
+    present(
+        monkeypatch,
+        torchvision={},
+        torchvision__models={"ResNet34_Weights": known},
+        torchvision__models__resnet=resnet,
+    )
     network = loader("classifiers", "wsl_resnext101_32x48d")()
     assert "https://download.pytorch.org/models/ig_resnext101_32x48-3e41cc8a.pth" in fetched
     assert (network.size, len(network.classes), network.training) == ("224x224", 1000, False)
@@ -275,7 +311,10 @@ def test_the_weakly_supervised_resnext_is_built_as_its_authors_do(
 @pytest.mark.parametrize("name", SMP)
 def test_networks_of_smp(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, channels, size = SMP[name]
-    present(monkeypatch, segmentation_models_pytorch={"from_pretrained": lambda given: {source: tiny(channels)}[given]})
+    present(
+        monkeypatch,
+        segmentation_models_pytorch={"from_pretrained": lambda given: {source: tiny(channels)}[given]},
+    )
     network = loader("from_smp", name)()
     assert (network.size, network.multiple, len(network.classes)) == (size, 32, network.out_channels)
 
@@ -285,12 +324,17 @@ def test_a_hub_out_of_reach_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch)
         raise FileNotFoundError(f"no {given} here\nand more lines")
 
     present(monkeypatch, segmentation_models_pytorch={"from_pretrained": from_pretrained})
-    with refused(ModelError, r"FileNotFoundError: no smp-hub/\S+ here\); a copy .* runs as own, see FAULTSCAPE_SMP$"):
+    with refused(
+        ModelError, r"FileNotFoundError: no smp-hub/\S+ here\); a copy .* runs as own, see FAULTSCAPE_SMP$"
+    ):
         loader("from_smp", "segformer_b0_cityscapes")()
 
 
 def test_ones_own_network_of_smp_lies_in_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    present(monkeypatch, segmentation_models_pytorch={"from_pretrained": lambda given: {str(tmp_path): tiny(3)}[given]})
+    present(
+        monkeypatch,
+        segmentation_models_pytorch={"from_pretrained": lambda given: {str(tmp_path): tiny(3)}[given]},
+    )
     monkeypatch.delenv("FAULTSCAPE_SMP", raising=False)
     with refused(ModelError, "set FAULTSCAPE_SMP to the folder"):
         loader("from_smp", "own")()
@@ -303,7 +347,9 @@ def test_ones_own_network_of_smp_lies_in_a_folder(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("name", MMSEG)
-def test_networks_of_mmsegmentation(name: str, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]) -> None:
+def test_networks_of_mmsegmentation(
+    name: str, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]
+) -> None:
     import torch
 
     path, channels = MMSEG[name]
@@ -317,7 +363,11 @@ def test_networks_of_mmsegmentation(name: str, monkeypatch: pytest.MonkeyPatch, 
             assert [m["img_shape"] for m in batch_img_metas] == [tuple(inputs.shape[2:])] * len(inputs)
             return self.layer(inputs)
 
-    window = {"mode": "slide", "crop_size": (512, 640), "stride": (341, 341)} if "segmenter" in name else {"mode": "whole"}
+    window = (
+        {"mode": "slide", "crop_size": (512, 640), "stride": (341, 341)}
+        if "segmenter" in name
+        else {"mode": "whole"}
+    )
     settings = SimpleNamespace(
         model_path="https://download.openmmlab.com/weights.pth",
         model=SimpleNamespace(data_preprocessor={"mean": [127.5] * 3, "std": [51.0] * 3}, test_cfg=window),
@@ -338,7 +388,9 @@ def test_networks_of_mmsegmentation(name: str, monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("answer", [dict, tuple])
 @pytest.mark.parametrize("name", CSAIL)
-def test_networks_of_csail(name: str, answer: type, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]) -> None:
+def test_networks_of_csail(
+    name: str, answer: type, monkeypatch: pytest.MonkeyPatch, fetched: dict[str, Any]
+) -> None:
     import torch
 
     folder, epoch, width = CSAIL[name]
@@ -363,9 +415,14 @@ def test_networks_of_csail(name: str, answer: type, monkeypatch: pytest.MonkeyPa
             return {"logits": logits, "deepsup_logits": None} if answer is dict else (logits, None)
 
     kept = (
-        {"MobileNetV2Dilated": Encoder, "C1DeepSup": Head} if "mobile" in name else {"ResnetDilated": Encoder, "PPMDeepsup": Head}
+        {"MobileNetV2Dilated": Encoder, "C1DeepSup": Head}
+        if "mobile" in name
+        else {"ResnetDilated": Encoder, "PPMDeepsup": Head}
     )
-    trunks = {trunk: lambda pretrained, trunk=trunk: None if pretrained else trunk for trunk in ("resnet18", "resnet101")}
+    trunks = {
+        trunk: lambda pretrained, trunk=trunk: None if pretrained else trunk
+        for trunk in ("resnet18", "resnet101")
+    }
     mobile = {"mobilenetv2": lambda pretrained: None if pretrained else "mobilenetv2"}
     present(
         monkeypatch,

@@ -1,4 +1,6 @@
-"""Networks of cloned repositories and frozen graphs, on clones made here that hold what was read in the repositories, and no more."""
+"""Networks of cloned repositories and frozen graphs, on clones made here that hold what was read in the
+repositories, and no more.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class Net(torch.nn.Module):
         return self.layer(x)
 """
 EDGE = (
-    NET
-    + "def {name}_seg({arguments}):\n    assert (args.weights, args.s, args.dataset) == ('', {scale}, {data!r})\n    return Net({count})\n"
+    NET + "def {name}_seg({arguments}):\n    assert (args.weights, args.s, args.dataset) == ('', {scale},"
+    " {data!r})\n    return Net({count})\n"
 )
 # function: (clone, {file: text}, weights file, what it holds, channels)
 CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
@@ -45,8 +47,10 @@ CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
     "refinenet101_voc": (
         "refinenet-pytorch",
         {
-            "models/resnet.py": NET
-            + "def rf101(num_classes, pretrained=True):\n    assert not pretrained\n    return Net(num_classes)"
+            "models/resnet.py": (
+                NET + "def rf101(num_classes, pretrained=True):\n    assert not pretrained\n    return"
+                " Net(num_classes)"
+            )
         },
         "rf101_voc.pth.tar",
         "bare",
@@ -55,8 +59,10 @@ CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
     "light_weight_refinenet152_voc": (
         "light-weight-refinenet",
         {
-            "models/resnet.py": NET
-            + "def rf_lw152(num_classes, pretrained=True):\n    assert not pretrained\n    return Net(num_classes)"
+            "models/resnet.py": (
+                NET + "def rf_lw152(num_classes, pretrained=True):\n    assert not pretrained\n    return"
+                " Net(num_classes)"
+            )
         },
         "rf_lw152_voc.pth.tar",
         "bare",
@@ -158,8 +164,11 @@ def drn_d_38(pretrained, num_classes):
     "dgcnet101_cityscapes": (
         "GALD-DGCNet",
         {
-            "libs/models/DualGCNNet.py": NET
-            + "class Listed(Net):\n    def forward(self, x):\n        return [super().forward(x)]\ndef DualSeg_res101(num_classes):\n    return Listed(num_classes)"
+            "libs/models/DualGCNNet.py": (
+                NET
+                + "class Listed(Net):\n    def forward(self, x):\n        return [super().forward(x)]\ndef"
+                " DualSeg_res101(num_classes):\n    return Listed(num_classes)"
+            )
         },
         "DualSeg_res101.pth",
         "bare",
@@ -169,8 +178,10 @@ def drn_d_38(pretrained, num_classes):
         "panoptic-deeplab",
         {
             "configs/panoptic_deeplab_H48_os4_cityscapes.yaml": "",
-            "segmentation/config.py": "config = {}\n"
-            "def update_config(cfg, args):\n    open(args.cfg).close()\n    cfg.update(zip(args.opts[::2], args.opts[1::2]))",
+            "segmentation/config.py": (
+                "config = {}\ndef update_config(cfg, args):\n    open(args.cfg).close()\n   "
+                " cfg.update(zip(args.opts[::2], args.opts[1::2]))"
+            ),
             "segmentation/model.py": NET
             + """
 class Panoptic(Net):
@@ -189,7 +200,10 @@ def build_segmentation_model_from_cfg(config):
 HOLDS = {
     "bare": lambda state: state,
     "net": lambda state: {"net": state, "iter_num": 30000},
-    "parallel": lambda state: {"epoch": 50, "state_dict": {f"module.{name}": value for name, value in state.items()}},
+    "parallel": lambda state: {
+        "epoch": 50,
+        "state_dict": {f"module.{name}": value for name, value in state.items()},
+    },
 }
 
 
@@ -286,7 +300,10 @@ def test_what_is_missing_is_said_with_where_it_belongs(clones: Path) -> None:
     with refused(ModelError, "the clone's drn cannot be imported: SyntaxError: invalid syntax"):
         loader("drn_d_38_cityscapes")()
     (clones / "drn" / "drn.py").write_text("import a_library_of_theirs")
-    with refused(ModelError, "ModuleNotFoundError: No module named 'a_library_of_theirs'; install what its README asks for"):
+    with refused(
+        ModelError,
+        "ModuleNotFoundError: No module named 'a_library_of_theirs'; install what its README asks for",
+    ):
         loader("drn_d_38_cityscapes")()
 
 
@@ -304,13 +321,37 @@ def test_weights_that_would_run_code_are_refused(clones: Path) -> None:
     ("name", "archive", "height", "width", "seen"),
     [
         ("deeplabv3plus_xception65_voc", "deeplabv3_pascal_trainval_2018_01_04", 100, 200, (256, 513)),
-        ("deeplabv3plus_mobilenet_v2_voc", "deeplabv3_mnv2_pascal_trainval_2018_01_29", 1026, 513, (513, 256)),
-        ("deeplabv3plus_xception71_cityscapes", "deeplab_cityscapes_xception71_trainfine_2018_09_08", 100, 200, (100, 200)),
-        ("deeplabv3plus_xception65_cityscapes", "deeplabv3_cityscapes_train_2018_02_06", 2049, 4098, (1024, 2049)),
+        (
+            "deeplabv3plus_mobilenet_v2_voc",
+            "deeplabv3_mnv2_pascal_trainval_2018_01_29",
+            1026,
+            513,
+            (513, 256),
+        ),
+        (
+            "deeplabv3plus_xception71_cityscapes",
+            "deeplab_cityscapes_xception71_trainfine_2018_09_08",
+            100,
+            200,
+            (100, 200),
+        ),
+        (
+            "deeplabv3plus_xception65_cityscapes",
+            "deeplabv3_cityscapes_train_2018_02_06",
+            2049,
+            4098,
+            (1024, 2049),
+        ),
     ],
 )
 def test_frozen_graphs_return_labels_of_the_picture(
-    name: str, archive: str, height: int, width: int, seen: tuple[int, int], clones: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    archive: str,
+    height: int,
+    width: int,
+    seen: tuple[int, int],
+    clones: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: dict[str, Any] = {}
 

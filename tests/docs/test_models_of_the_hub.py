@@ -1,4 +1,6 @@
-"""Models of the Hugging Face hub that docs/models.md names: their architectures are built here, small and random, without the hub."""
+"""Models of the Hugging Face hub that docs/models.md names: their architectures are built here, small and
+random, without the hub.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ import pytest
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
 # read on the hub's pages; the classes stand in transformers' own lists
 HUB = {
-    "google/deeplabv3_mobilenet_v2_1.0_513": ("mobilenet_v2", {"depth_multiplier": 0.1, "min_depth": 8, "image_size": 64}),
+    "google/deeplabv3_mobilenet_v2_1.0_513": (
+        "mobilenet_v2",
+        {"depth_multiplier": 0.1, "min_depth": 8, "image_size": 64},
+    ),
     "apple/deeplabv3-mobilevit-small": (
         "mobilevit",
         {
@@ -29,7 +34,10 @@ HUB = {
         "segformer",
         {"hidden_sizes": [8] * 4, "depths": [1] * 4, "decoder_hidden_size": 8},
     ),
-    "openmmlab/upernet-convnext-base": ("upernet", {"hidden_size": 8, "auxiliary_in_channels": 8, "auxiliary_channels": 8}),
+    "openmmlab/upernet-convnext-base": (
+        "upernet",
+        {"hidden_size": 8, "auxiliary_in_channels": 8, "auxiliary_channels": 8},
+    ),
     "facebook/mask2former-swin-large-cityscapes-semantic": (
         "mask2former",
         {
@@ -52,7 +60,9 @@ def _installed() -> None:
 
 
 @pytest.mark.parametrize("model", HUB)
-def test_architectures_of_the_hub_are_known_to_transformers(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_architectures_of_the_hub_are_known_to_transformers(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
     import transformers
 
@@ -61,13 +71,17 @@ def test_architectures_of_the_hub_are_known_to_transformers(model: str, monkeypa
     stages = {"out_features": ["stage1", "stage2", "stage3", "stage4"], "depths": [1] * 4}
     backbones = {
         "upernet": transformers.ConvNextConfig(hidden_sizes=[8] * 4, **stages),
-        "mask2former": transformers.SwinConfig(image_size=64, embed_dim=8, num_heads=[1] * 4, window_size=4, **stages),
+        "mask2former": transformers.SwinConfig(
+            image_size=64, embed_dim=8, num_heads=[1] * 4, window_size=4, **stages
+        ),
     }
     if kind in backbones:
         options = {**options, "backbone_config": backbones[kind]}
     settings = transformers.AutoConfig.for_model(kind, num_labels=4, **options)
     kinds = (
-        transformers.AutoModelForUniversalSegmentation if kind == "mask2former" else transformers.AutoModelForSemanticSegmentation
+        transformers.AutoModelForUniversalSegmentation
+        if kind == "mask2former"
+        else transformers.AutoModelForSemanticSegmentation
     )
     network = kinds.from_config(settings).eval()
     with torch.no_grad():

@@ -1,4 +1,6 @@
-"""Tables of what exists are written from the catalogues: a page that differs from them is found out, and so is an entry that a page lacks."""
+"""Tables of what exists are written from the catalogues: a page that differs from them is found out, and so
+is an entry that a page lacks.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ assert SPEC is not None
 assert SPEC.loader is not None
 tables = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tables)
-PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "<!-- " in path.read_text(encoding="utf-8")]
+PAGES = [
+    path for path in sorted((ROOT / "docs").rglob("*.md")) if "<!-- " in path.read_text(encoding="utf-8")
+]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -54,7 +58,9 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("BACKBONES", BACKBONES),
     ],
 )
-def test_the_page_of_catalogues_has_a_row_for_every_entry(catalogue: str, entries: tuple[object, ...]) -> None:
+def test_the_page_of_catalogues_has_a_row_for_every_entry(
+    catalogue: str, entries: tuple[object, ...]
+) -> None:
     part = PAGE.read_text(encoding="utf-8").partition(f"<!-- {catalogue} -->\n\n")[2].partition("\n\n")[0]
     assert len(part.splitlines()) == len(entries) + 2
 

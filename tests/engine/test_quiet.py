@@ -1,4 +1,6 @@
-"""Blocks that silence libraries give the process its warnings back, in whatever order several threads leave them."""
+"""Blocks that silence libraries give the process its warnings back, in whatever order several threads leave
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A worker process ends when the process that started it is gone, whatever that was and whatever it does itself at that moment."""
+"""A worker process ends when the process that started it is gone, whatever that was and whatever it does
+itself at that moment.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ import pytest
 import children
 from faultscape.engine.worker import Worker
 
-# What Python runs in every process before all else. Tasks lie here so that a worker has them already: finding them would let other threads run.
-# PyDLL keeps the interpreter's lock during a call, as some libraries do; the interval has no thread take it from another before that.
+# What Python runs in every process before all else. Tasks lie here so that a worker has them already: finding
+# them would let other threads run.
+# PyDLL keeps the interpreter's lock during a call, as some libraries do; the interval has no thread take it
+# from another before that.
 BEFORE_ALL = """
 import ctypes, os, sys
 
@@ -51,7 +55,9 @@ def parent(tmp_path: Path, request: pytest.FixtureRequest) -> subprocess.Popen[b
         os.mkfifo(tmp_path / "gate")
         about["GATE"] = str(tmp_path / "gate")
     words = [sys.executable, "-c", PARENT, task]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=about, start_new_session=True, bufsize=0)
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=about, start_new_session=True, bufsize=0
+    )
     assert process.stderr is not None
     assert process.stderr.readline().decode().strip() == moment
     process.kill()
@@ -60,7 +66,10 @@ def parent(tmp_path: Path, request: pytest.FixtureRequest) -> subprocess.Popen[b
 
 
 @pytest.mark.parametrize(
-    "parent", [("idle", "idle"), ("hold", "starting"), ("hold", "at work")], indirect=True, ids=["idle", "starting", "at work"]
+    "parent",
+    [("idle", "idle"), ("hold", "starting"), ("hold", "at work")],
+    indirect=True,
+    ids=["idle", "starting", "at work"],
 )
 def test_a_worker_ends_when_its_parent_was_killed(parent: subprocess.Popen[bytes], tmp_path: Path) -> None:
     if (gate := tmp_path / "gate").exists():
@@ -74,14 +83,19 @@ def test_a_worker_whom_nobody_hears_ends_at_once_and_says_nothing(capfd: pytest.
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.close()
-        process.stdin.write('{"task": "faultscape.engine:nothing", "call": {}, "attempt": 0}\n')  # the answer is a mistake
+        process.stdin.write(
+            '{"task": "faultscape.engine:nothing", "call": {}, "attempt": 0}\n'
+        )  # the answer is a mistake
         process.stdin.flush()
         assert process.wait(60) == 0
     assert capfd.readouterr().err == ""
 
 
 def test_who_still_lives_is_named_and_killed() -> None:
-    words = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # the stray'])"
+    words = (
+        "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # the"
+        " stray'])"
+    )
     program = subprocess.Popen([sys.executable, "-c", words], stderr=subprocess.PIPE, start_new_session=True)
     with pytest.raises(AssertionError, match=r"after 1 s there still lived: .*# the stray"):
         children.end(program, 1)  # which waits for the end of all, once they are killed

@@ -1,4 +1,6 @@
-"""A small corpus, a study that has collected it, and one in which a network was trained, for journeys that begin there."""
+"""A small corpus, a study that has collected it, and one in which a network was trained, for journeys that
+begin there.
+"""
 
 from __future__ import annotations
 

@@ -43,12 +43,18 @@ def test_maps_refused_for_their_values_are_read_again_once_a_mapping_says_what_t
     with refused(ModelError, "value 77"):
         fs.predict(study, {"other": other}, engine="local")
     (tmp_path / "labels.json").write_text('{"77": "sky"}')
-    assert fs.predict(study, {"other": other}, labels=str(tmp_path / "labels.json"), engine="local").models["other"] == (6, 0)
+    assert fs.predict(study, {"other": other}, labels=str(tmp_path / "labels.json"), engine="local").models[
+        "other"
+    ] == (6, 0)
     assert not [f for f in read_failures(Path(study)) if f.name == "other"]
 
 
 def test_the_same_source_by_another_path_or_moved_is_not_read_again(
-    corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: made.Corpus,
+    study: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
     monkeypatch.chdir(corpus.models["model-0"].parent)
@@ -69,7 +75,9 @@ def test_run_goes_on_from_stored_maps_when_a_source_is_gone(corpus: made.Corpus,
     assert "model-1: the source is no longer there; the stored maps are used" in ran.done
 
 
-def test_maps_in_class_colours_keep_their_classes_when_ids_change(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_maps_in_class_colours_keep_their_classes_when_ids_change(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     colours = np.array([[40 * k, 255 - 40 * k, 7 * k] for k in range(5)], np.uint8)
     for k, id_ in enumerate(corpus.ids):
         made.write(tmp_path / "rgb" / f"{id_}.png", colours[corpus.maps["model-0"][k]])
@@ -90,14 +98,20 @@ def test_maps_in_class_colours_keep_their_classes_when_ids_change(corpus: made.C
     assert pixels_of_sky() == before
 
 
-def test_a_renamed_class_is_found_by_mappings_under_its_new_name(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_a_renamed_class_is_found_by_mappings_under_its_new_name(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
     fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
-    fs.collect(study, str(corpus.photos), classes=str(made.classes_with(corpus, {"road": {"name": "street"}})))
+    fs.collect(
+        study, str(corpus.photos), classes=str(made.classes_with(corpus, {"road": {"name": "street"}}))
+    )
     assert fs.compare(study, engine="local").parts_made > 0
 
 
-def test_another_file_of_the_same_id_is_refused_while_the_first_is_there(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_another_file_of_the_same_id_is_refused_while_the_first_is_there(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     made.write(other / f"{corpus.ids[0]}.png", np.zeros((36, 48, 3), np.uint8))
     with refused(CorpusError, r"two files have the id 'part0/photo 000'.*which the study has"):
@@ -106,7 +120,9 @@ def test_another_file_of_the_same_id_is_refused_while_the_first_is_there(corpus:
     assert fs.collect(study, str(other)).images == 6
 
 
-def test_roles_and_not_in_hold_for_images_that_the_study_has(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_roles_and_not_in_hold_for_images_that_the_study_has(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     listed = tmp_path / "corpus" / "photos" / "some.txt"
@@ -144,7 +160,12 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
         cells[key] = cells.get(key, 0) + 1
     assert set(cells.values()) == {1}
     assert len(
-        fs.select(study, as_="all", maps=fs.MapRules(constraints="class"), sampling=fs.Sampling(keep_duplicates=True)).rows
+        fs.select(
+            study,
+            as_="all",
+            maps=fs.MapRules(constraints="class"),
+            sampling=fs.Sampling(keep_duplicates=True),
+        ).rows
     ) == 2 * len(cells)
 
 
@@ -154,7 +175,9 @@ def test_a_model_cannot_be_named_like_a_truth(corpus: made.Corpus, study: str) -
         fs.predict(study, {"labels": corpus.models["model-0"]}, engine="local")
 
 
-def test_a_selection_never_shrinks_and_that_is_said(corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_selection_never_shrinks_and_that_is_said(
+    corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     wide = fs.select(study, per_class=2)
@@ -178,7 +201,9 @@ def test_a_changed_function_is_another_definition(corpus: made.Corpus, study: st
     refused_line("select", study, "--as", "broken", "--concordance", f"{own}:share")
 
 
-def test_sixteen_bit_colour_and_palette_maps_make_the_same_selection_file(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_sixteen_bit_colour_and_palette_maps_make_the_same_selection_file(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     files = []
     colours = np.array([[40 * k, 255 - 40 * k, 7 * k] for k in range(5)], np.uint8)
     for form in ("grey", "wide", "colour"):
@@ -203,7 +228,9 @@ def test_another_folder_is_read_though_its_files_look_the_same_from_outside(
     for name, value in (("first", 1), ("second", 2)):
         for id_ in corpus.ids:
             (tmp_path / name / id_).parent.mkdir(parents=True, exist_ok=True)
-            np.save(tmp_path / name / f"{id_}.npy", np.full((36, 48), value, np.uint8))  # of one size, whatever they hold
+            np.save(
+                tmp_path / name / f"{id_}.npy", np.full((36, 48), value, np.uint8)
+            )  # of one size, whatever they hold
             os.utime(tmp_path / name / f"{id_}.npy", (1e9, 1e9))
     fs.predict(study, {"m": tmp_path / "first"}, engine="local")
     fs.predict(study, {"m": tmp_path / "second"}, engine="local")

@@ -36,7 +36,10 @@ def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study
     rows = (tmp_path / "model-2.csv").read_text().splitlines()
     rows[1:] = sorted(rows[1:])  # as images stand in the corpus
     said = [line.rpartition(",")[2] for line in rows[1:]]
-    turned = [f"{line.rpartition(',')[0]},{word}" for line, word in zip(rows[1:], [said[-1], *said[:-1]], strict=True)]
+    turned = [
+        f"{line.rpartition(',')[0]},{word}"
+        for line, word in zip(rows[1:], [said[-1], *said[:-1]], strict=True)
+    ]
     (tmp_path / "turned.csv").write_text("\n".join([rows[0], *turned]) + "\n")
     fs.predict(answers.study, {"turned": str(tmp_path / "turned.csv")})
     words = repr(fs.compare(answers.study))
@@ -55,7 +58,9 @@ def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study
     assert repr(fs.compare(answers.study)) == words  # a damaged file is made anew
 
 
-def test_two_models_that_agree_everywhere_are_told_and_have_no_slot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_models_that_agree_everywhere_are_told_and_have_no_slot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=4, models=3)
     shutil.copytree(corpus.models["model-0"], tmp_path / "copy")
     study = str(made.collected(corpus, tmp_path / "study", 1024))
@@ -76,7 +81,9 @@ def test_two_models_that_agree_everywhere_are_told_and_have_no_slot(tmp_path: Pa
     assert f"{max(held.values())})" in told
 
 
-def test_maps_of_another_size_than_the_photos_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_maps_of_another_size_than_the_photos_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=5, models=2, shape=(36, 48))
     for id_ in corpus.ids[:2]:
         path = corpus.models["model-1"] / f"{id_}.png"
@@ -85,7 +92,10 @@ def test_maps_of_another_size_than_the_photos_are_counted(tmp_path: Path, capsys
     fs.predict(study, corpus.models)
     told = [line for line in capsys.readouterr().out.splitlines() if "another size" in line]
     assert told == [
-        "note: model-1: 2 of 5 maps have another size than their photos (24 x 18 for 48 x 36); they are compared at the working size, by nearest neighbour"
+        (
+            "note: model-1: 2 of 5 maps have another size than their photos (24 x 18 for 48 x 36); they are"
+            " compared at the working size, by nearest neighbour"
+        )
     ]
     fs.predict(study, corpus.models)
     assert "another size" not in capsys.readouterr().out  # what was made before is told of once
@@ -96,13 +106,26 @@ def test_a_cap_that_keeps_pairs_short_is_named_with_what_would_fill_them(
 ) -> None:
     answers = made_answers.study(tmp_path, images=200, errors=(0.0, 0.5, 0.5))
     capsys.readouterr()
-    slots = fs.select(answers.study, top=20, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0))
+    slots = fs.select(
+        answers.study, top=20, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0)
+    )
     told = capsys.readouterr().out
-    held = {cell: sum(row.cell == cell for row in slots.chosen) for cell in {row.cell for row in slots.chosen}}
+    held = {
+        cell: sum(row.cell == cell for row in slots.chosen) for cell in {row.cell for row in slots.chosen}
+    }
     differing = [np.sum(answers.labels[a] != answers.labels[b]) for a, b in held]
     assert max(held.values()) < 20 <= min(differing)
-    assert "note: --cap 3 keeps 3 pairs of 3 from --top 20 images; a higher --cap under another name (--as) fills them" in told
-    fs.select(answers.study, as_="freer", top=5, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0))
+    assert (
+        "note: --cap 3 keeps 3 pairs of 3 from --top 20 images; a higher --cap under another name (--as)"
+        " fills them" in told
+    )
+    fs.select(
+        answers.study,
+        as_="freer",
+        top=5,
+        classifiers=fs.ClassifierRules(cap=3),
+        sampling=fs.Sampling(spares=0),
+    )
     assert "--cap" not in capsys.readouterr().out
 
 
@@ -114,23 +137,42 @@ def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pai
     def told(name: str, top: int, confidence: float) -> tuple[int, list[str]]:
         capsys.readouterr()
         rules = fs.ClassifierRules(cap=2, confidence=confidence)
-        held = len(fs.select(answers.study, as_=name, top=top, classifiers=rules, sampling=fs.Sampling(spares=0)).chosen)
+        held = len(
+            fs.select(
+                answers.study, as_=name, top=top, classifiers=rules, sampling=fs.Sampling(spares=0)
+            ).chosen
+        )
         return held, [line for line in capsys.readouterr().out.splitlines() if "--cap" in line]
 
     differing = int((answers.labels["model-0"] != answers.labels["model-1"]).sum())
     held, said = told("few", differing + 1, 0.0)
-    few = f"note: 1 pair of 1 has fewer than --top {differing + 1} images to choose from ({{}} in all); --cap 2 takes {{}} of these, and a higher one under another name (--as) takes more"
+    few = (
+        f"note: 1 pair of 1 has fewer than --top {differing + 1} images to choose from ({{}} in all); --cap 2"
+        " takes {} of these, and a higher one under another name (--as) takes more"
+    )
     assert said == [few.format(differing, held)]
     _, (said,) = told("both", differing - 1, 0.8)
-    assert said.startswith(f"note: --cap 2 and --confidence 0.8 together keep 1 pair of 1 from --top {differing - 1} images; a ")
+    assert said.startswith(
+        f"note: --cap 2 and --confidence 0.8 together keep 1 pair of 1 from --top {differing - 1} images; a "
+    )
     rules = fs.ClassifierRules(cap=differing, confidence=0.0)
-    freer = fs.select(answers.study, as_="freer", top=differing - 1, classifiers=rules, sampling=fs.Sampling(spares=0))
+    freer = fs.select(
+        answers.study, as_="freer", top=differing - 1, classifiers=rules, sampling=fs.Sampling(spares=0)
+    )
     assert len(freer.chosen) == differing - 1  # as the advice says
-    sure = len(fs.select(answers.study, as_="sure", top=differing, classifiers=fs.ClassifierRules(cap=differing)).chosen)
-    assert told("neither", differing + 1, 0.8)[1] == [few.format(sure, told("neither", differing + 1, 0.8)[0])]
+    sure = len(
+        fs.select(
+            answers.study, as_="sure", top=differing, classifiers=fs.ClassifierRules(cap=differing)
+        ).chosen
+    )
+    assert told("neither", differing + 1, 0.8)[1] == [
+        few.format(sure, told("neither", differing + 1, 0.8)[0])
+    ]
 
 
-def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manifests_are_read_once_however_many_shards_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages import agreement, evidence, pairs
     from faultscape.study.settings import read_settings
 
@@ -146,6 +188,8 @@ def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path, m
             patch.setattr(pairs, "read_manifest", lambda folder: times.append(folder) or read(folder))
             (study / agreement.FILE).unlink()
             agreement.agreement(study, read_settings(study), keep=False)
-            evidence.accuracies(study, ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"})
+            evidence.accuracies(
+                study, ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"}
+            )
         counts.append(len(times))
     assert counts[0] == counts[1]

@@ -1,4 +1,6 @@
-"""A study whose answers lie on a PostgreSQL server: choices are ranked there as they are in its own file, and `status` says the same."""
+"""A study whose answers lie on a PostgreSQL server: choices are ranked there as they are in its own file, and
+`status` says the same.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def two(tmp_path: Path, postgres: postgres_server.Server) -> tuple[Path, Path]:
     made_served.study(tmp_path)
     own, served = tmp_path / "study", tmp_path / "served"
     shutil.copytree(own, served)
-    write_settings(served, read_settings(served).model_copy(update={"answers": bind(served, postgres.address())}))
+    write_settings(
+        served, read_settings(served).model_copy(update={"answers": bind(served, postgres.address())})
+    )
     return own, served
 
 
@@ -61,7 +65,9 @@ def test_choices_on_a_server_are_ranked_as_those_of_a_file(two: tuple[Path, Path
     assert made.states(str(two[1]))["rank"] == "stale"
 
 
-def test_all_that_people_said_goes_from_a_file_to_a_server_as_lines(two: tuple[Path, Path], tmp_path: Path) -> None:
+def test_all_that_people_said_goes_from_a_file_to_a_server_as_lines(
+    two: tuple[Path, Path], tmp_path: Path
+) -> None:
     own, served = two
     Choices(own).add_all(said(own), "test")
     told("label", "answers", own, tmp_path / "said.jsonl")
@@ -70,7 +76,9 @@ def test_all_that_people_said_goes_from_a_file_to_a_server_as_lines(two: tuple[P
         assert [vars(one) for one in Choices(served).rows()] == [vars(one) for one in Choices(own).rows()]
 
 
-def test_view_notices_what_people_say_on_a_server(two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_notices_what_people_say_on_a_server(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
     _, served = two
     library = Library(served)

@@ -1,4 +1,6 @@
-"""What goes wrong is told in one line, ends with status 2 and loses nothing; what cannot be used stands in failures.csv."""
+"""What goes wrong is told in one line, ends with status 2 and loses nothing; what cannot be used stands in
+failures.csv.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,12 @@ def test_a_decompression_bomb_is_refused_unread(corpus: made.Corpus, tmp_path: P
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
-    bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(10_000))) + chunk(b"IEND", b"")
+    bomb = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(bytes(10_000)))
+        + chunk(b"IEND", b"")
+    )
     (corpus.photos / "bomb.png").write_bytes(bomb)
     (corpus.models["model-0"] / "part0" / "photo 000.png").write_bytes(bomb)
     study = tmp_path / "study"
@@ -56,7 +63,9 @@ def test_a_decompression_bomb_is_refused_unread(corpus: made.Corpus, tmp_path: P
     assert all("pixels are more than" in reason for reason in reasons)
 
 
-def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     bad = corpus.models["model-1"]
     made.write(bad / "part0" / "photo 000.png", np.full((36, 48), 77, np.uint8))
     made.write(bad / "part0" / "photo 002.png", np.zeros((20, 48), np.uint8))
@@ -74,7 +83,9 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert "JPEG changes label values" in reason["part1/photo 001"]
     assert "no map of this image was found" in reason["part1/photo 003"]
     fs.compare(str(study), engine="local")
-    slots = fs.select(str(study), maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0))
+    slots = fs.select(
+        str(study), maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0)
+    )
     for other in ("model-0", "model-2"):
         seen = {r.image for r in slots.rows if {r.defender, r.attacker} == {other, "model-1"}}
         assert seen == {"part1/photo 005"}  # the image leaves that model's pairs only
@@ -84,12 +95,18 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
 def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
     assert "is no study" in refused_line("predict", study, "a=b")
-    assert "no such folder or file" in refused_line("collect", study, tmp_path / "nowhere", "--classes", corpus.classes)
+    assert "no such folder or file" in refused_line(
+        "collect", study, tmp_path / "nowhere", "--classes", corpus.classes
+    )
     (tmp_path / "empty").mkdir()
-    assert "no pictures found" in refused_line("collect", study, tmp_path / "empty", "--classes", corpus.classes)
+    assert "no pictures found" in refused_line(
+        "collect", study, tmp_path / "empty", "--classes", corpus.classes
+    )
     assert "Did you mean 'camvid'" in refused_line("collect", study, corpus.photos, "--classes", "camvit")
     assert "needs --classes" in refused_line("collect", study, corpus.photos)
-    assert "is not understood" in refused_line("collect", study, corpus.photos, "--classes", corpus.classes, "--size", "big")
+    assert "is not understood" in refused_line(
+        "collect", study, corpus.photos, "--classes", corpus.classes, "--size", "big"
+    )
     assert not study.exists()
     assert main(["collect", str(study), str(corpus.photos), "--classes", str(corpus.classes)]) == 0
     assert "never cut again" in refused_line("collect", study, corpus.photos, "--shard-size", "7")
@@ -98,7 +115,10 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
         "predict", study, f"a={corpus.models['model-0']}", f"a={corpus.models['model-1']}"
     )
     for name in ("../up", ".hidden", "-dash", "a b", "a/b"):
-        assert "cannot name a model" in refused_line("predict", study, f"{name}={corpus.models['model-0']}") or name == "-dash"
+        assert (
+            "cannot name a model" in refused_line("predict", study, f"{name}={corpus.models['model-0']}")
+            or name == "-dash"
+        )
     assert "no such folder or file" in refused_line("predict", study, "a=missing")
     assert "comparing needs two models" in refused_line("compare", study)
     assert main(["predict", str(study), f"one={corpus.models['model-0']}", "--engine", "local"]) == 0
@@ -116,7 +136,9 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     assert "there are no labels yet" in refused_line("rank", study)
     assert "there is no such file or folder" in refused_line("label", "import", study, tmp_path / "none")
     assert "format 'bmp'" in refused_line("label", "export", study, tmp_path / "out", "--format", "bmp")
-    assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in refused_line("selekt", study)
+    assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in refused_line(
+        "selekt", study
+    )
     assert "selections" not in refused_line("select", study, "--nonsense", "1")
 
 
@@ -131,7 +153,9 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
         ([], "expected a list"),
     ],
 )
-def test_a_wrong_class_file_says_what_is_wrong(corpus: made.Corpus, tmp_path: Path, entries: list, why: str) -> None:
+def test_a_wrong_class_file_says_what_is_wrong(
+    corpus: made.Corpus, tmp_path: Path, entries: list, why: str
+) -> None:
     path = tmp_path / "classes.json"
     path.write_text(json.dumps({"classes": [{"name": n, "id": i, "colour": c} for n, i, c in entries]}))
     assert why in refused_line("collect", tmp_path / "study", corpus.photos, "--classes", path)
@@ -168,10 +192,15 @@ def test_names_with_anything_the_file_system_allows_work(tmp_path: Path) -> None
             made.write(tmp_path / "maps" / str(m) / f"{name}.png", made.disturbed(rng, truth, 2 + m))
     study = str(tmp_path / "study")
     assert fs.collect(study, str(tmp_path / "photos"), classes=str(_five(tmp_path))).images == len(names)
-    fs.predict(study, {"a": tmp_path / "maps" / "0", "b": tmp_path / "maps" / "1"}, engine="processes", workers=2)
+    fs.predict(
+        study, {"a": tmp_path / "maps" / "0", "b": tmp_path / "maps" / "1"}, engine="processes", workers=2
+    )
     fs.compare(study, engine="local")
     slots = fs.select(
-        study, maps=fs.MapRules(constraints="none"), per_class=len(names), sampling=fs.Sampling(spares=0, keep_duplicates=True)
+        study,
+        maps=fs.MapRules(constraints="none"),
+        per_class=len(names),
+        sampling=fs.Sampling(spares=0, keep_duplicates=True),
     )
     assert len(slots.images) == len(names)
     fs.label.export(study, str(tmp_path / "out"))
@@ -185,7 +214,9 @@ def _five(root: Path) -> Path:
     return path
 
 
-def test_a_read_only_study_says_so(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_study_says_so(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
 
@@ -201,7 +232,9 @@ def test_a_read_only_study_says_so(corpus: made.Corpus, tmp_path: Path, monkeypa
     assert main(["predict", str(study), f"one={corpus.models['model-0']}", "--engine", "local"]) == 0
 
 
-def test_labels_of_the_wrong_size_are_failures_and_the_rest_is_kept(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_labels_of_the_wrong_size_are_failures_and_the_rest_is_kept(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     made.write(corpus.truth / "part0" / "photo 000.png", np.zeros((18, 24), np.uint8))
@@ -230,7 +263,12 @@ def test_names_that_differ_in_case_alone_are_refused(study: str, corpus: made.Co
         fs.predict(study, rename={"other": "Q"})
     fs.predict(study, rename={"q": "Q"})
     with refused(StudyError, "model 'b' and model 'B' differ only"):
-        fs.measure(str(corpus.truth), {"B": str(maps), "b": str(maps)}, classes=str(corpus.classes), output=str(tmp_path / "out"))
+        fs.measure(
+            str(corpus.truth),
+            {"B": str(maps), "b": str(maps)},
+            classes=str(corpus.classes),
+            output=str(tmp_path / "out"),
+        )
     fs.compare(study, engine="local")
     fs.select(study, as_="Mine", engine="local")
     with refused(StudyError, "selection 'mine' and selection 'Mine' differ only"):

@@ -1,4 +1,6 @@
-"""The objects of blended sets: which are taken, by edition, version and preset; known ones; what a person switches off."""
+"""The objects of blended sets: which are taken, by edition, version and preset; known ones; what a person
+switches off.
+"""
 
 import csv
 import json
@@ -91,7 +93,10 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
     with_cars(study, tmp_path)
     (tmp_path / "train" / "5.png").write_bytes(b"gone")
     blended(study, "fishyscapes-v3", set_="main", frames=20)
-    assert "1 training image cannot be read, and no known object is taken from it; the first: " in capsys.readouterr().out
+    assert (
+        "1 training image cannot be read, and no known object is taken from it; the first: "
+        in capsys.readouterr().out
+    )
     flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
     with_anomaly = {id_ for id_, one in flags.items() if (one == 1).any()}
     assert 3 <= len(with_anomaly) <= 17
@@ -105,12 +110,16 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
 def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: str, tmp_path: Path) -> None:
     with_cars(study, tmp_path)
     blending = fs.Blending(smallest=20, version="v3", objects_per_frame=4)
-    found = fs.stress.blend(study, preset="fs-static", set_="main", frames=30, blending=blending, engine="local")
+    found = fs.stress.blend(
+        study, preset="fs-static", set_="main", frames=30, blending=blending, engine="local"
+    )
     objects = [
         {
             placed["cutout"]
             for image in rows(study, name)
-            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])[
+                "objects"
+            ]
             if placed["use"] == "known"
         }
         for name in found.sets
@@ -130,18 +139,24 @@ def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(
         {
             placed["cutout"]
             for image in some
-            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])[
+                "objects"
+            ]
         }
         for some in (validation, test)
     ]
     assert not objects[0] & objects[1]
-    later = fs.stress.blend(study, preset="fs-static", frames=10, blending=fs.Blending(smallest=20, version="v1"), engine="local")
+    later = fs.stress.blend(
+        study, preset="fs-static", frames=10, blending=fs.Blending(smallest=20, version="v1"), engine="local"
+    )
     assert later.sets[1] == "fs-static-v1-test"
     same = [
         {
             image.id.partition("/")[2]: [
                 (p["x"], p["y"], p["cutout"])
-                for p in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+                for p in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])[
+                    "objects"
+                ]
             ]
             for image in rows(study, name)
         }
@@ -179,7 +194,9 @@ def test_objects_of_classes_that_the_study_knows_are_no_anomalies(
     with (labels_folder(Path(study), "fishyscapes-v2") / "manifest.csv").open(newline="") as file:
         assert {row["class"] for row in csv.DictReader(file)} == {"horse"}
     (mixed / "horse").rename(mixed / "person")
-    with refused(says=r"the study knows the classes of all 4 objects \(Car, person\), so that none is an anomaly"):
+    with refused(
+        says=r"the study knows the classes of all 4 objects \(Car, person\), so that none is an anomaly"
+    ):
         blended(study, objects=str(mixed), edition="2")
 
 
@@ -191,8 +208,14 @@ def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_pa
     assert "http" not in page.replace("http-equiv", "")
     digests = [part.split('"')[0] for part in page.split('data-digest="')[1:]]
     (tmp_path / "switched-off.csv").write_text("object\n" + "\n".join(digests[:3]) + "\n")
-    blended(study, objects=str(cutouts), blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")))
-    assert json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]["parameters"]["objects"] == [digests[3]]
+    blended(
+        study,
+        objects=str(cutouts),
+        blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")),
+    )
+    assert json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]["parameters"][
+        "objects"
+    ] == [digests[3]]
     (tmp_path / "switched-off.csv").write_text("object\nnone\n")
     assert "1 object of it is not among these" in refused_line(
         "stress",
@@ -225,4 +248,6 @@ def test_more_frames_are_more_images_and_those_that_were_there_stay(study: str) 
     after = {image.id: (image.digest, image.shard) for image in rows(study, "fishyscapes-v2")}
     assert after.items() >= before.items()
     assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 12
-    assert all(image.near_duplicate_of == image.id for image in rows(study, "fishyscapes-v2"))  # other draws show other objects
+    assert all(
+        image.near_duplicate_of == image.id for image in rows(study, "fishyscapes-v2")
+    )  # other draws show other objects

@@ -102,7 +102,9 @@ def shown(study: Path) -> str:
 
 
 def test_choices_count_as_rank_counts_them(study: Path) -> None:
-    """Not of images that were discarded, nor between models that the selection does not compare there; a skip is none."""
+    """Not of images that were discarded, nor between models that the selection does not compare there; a skip
+    is none.
+    """
     first_of = {item.image: item for item in reversed(asked(study))}
     kept, thrown, skipped = list(first_of.values())[:3]
     beside = next(image.id for image in read_corpus(study) if image.id not in first_of)
@@ -135,7 +137,9 @@ def test_before_anybody_answers_that_is_said_and_nothing_seems_wrong(study: Path
 
 def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
     (image, class_), (other, another) = [(row.image, row.label_a) for row in pairs(questions)[:2]]
-    beside = next(one.id for one in read_corpus(questions) if one.id not in {row.image for row in pairs(questions)})
+    beside = next(
+        one.id for one in read_corpus(questions) if one.id not in {row.image for row in pairs(questions)}
+    )
     said = [
         (image, class_, "ann", "no"),
         (image, class_, "ann", "yes"),
@@ -148,26 +152,42 @@ def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
     assert (found(questions).answers, found(questions).people) == (2, 2)
 
 
-def test_people_who_answer_questions_have_their_time_and_their_training(questions: Path, tmp_path: Path) -> None:
+def test_people_who_answer_questions_have_their_time_and_their_training(
+    questions: Path, tmp_path: Path
+) -> None:
     training = tmp_path / "training.csv"
     images = [image.id for image in read_corpus(questions)][:2]
     training.write_text(f"image,class,answer\n{images[0]},cat,yes\n{images[1]},dog,no\n")
     with campaign(questions, training=str(training)) as under_way:
         for given, (word, seconds) in zip(
-            under_way.items_for("ann", (), 5), [("yes", 9), ("unsure", 9), ("no", 2), ("yes", 4), ("no", 7)], strict=True
+            under_way.items_for("ann", (), 5),
+            [("yes", 9), ("unsure", 9), ("no", 2), ("yes", 4), ("no", 7)],
+            strict=True,
         ):
-            said = {"key": f"key-{given.item.id}", "id": given.item.id, "repeat": 0, "chosen": word, "seconds": seconds}
+            said = {
+                "key": f"key-{given.item.id}",
+                "id": given.item.id,
+                "repeat": 0,
+                "chosen": word,
+                "seconds": seconds,
+            }
             assert under_way.take("ann", said) == ""
-            assert under_way.take("ann", {**said, "key": f"{said['key']}-2"}) == ""  # the same answer again, as after an undo
+            assert (
+                under_way.take("ann", {**said, "key": f"{said['key']}-2"}) == ""
+            )  # the same answer again, as after an undo
         (row,) = people_rows(under_way, [])
     assert (row.answers, row.seconds, row.training) == (3, "4.0", "1 of 2")
 
 
 def test_the_accuracy_of_people_is_estimated_where_three_of_them_meet_often_enough(questions: Path) -> None:
-    """Ann and ben are right, cyd on every other question; dan met nobody often enough, and what somebody is unsure of says nothing."""
+    """Ann and ben are right, cyd on every other question; dan met nobody often enough, and what somebody is
+    unsure of says nothing.
+    """
     images = [image.id for image in read_corpus(questions)][:COMMON]
     truth = ["yes", "no", "no", "yes"] * (COMMON // 4)
-    rows = [(image, "cat", who, word) for image, word in zip(images, truth, strict=True) for who in ("ann", "ben")]
+    rows = [
+        (image, "cat", who, word) for image, word in zip(images, truth, strict=True) for who in ("ann", "ben")
+    ]
     rows += [(image, "cat", "cyd", ("yes", "no")[k // 2 % 2]) for k, image in enumerate(images)]
     Answers(questions).answer([*rows, *((image, "cat", "dan", "yes") for image in images[1:])], "test")
     with campaign(questions) as under_way:
@@ -188,7 +208,10 @@ def test_the_accuracy_of_choices_takes_the_first_answer_and_no_model_for_the_lik
     again = [Choice(image, *MODELS[:2], "second", "ann", repeat=1) for image in images]
     Choices(study).add_all([*rows, *again], "test")
     by_hand = estimated_accuracy(
-        [k for k, _, _ in said], [who for _, who, _ in said], [word == "second" for *_, word in said], symmetric=True
+        [k for k, _, _ in said],
+        [who for _, who, _ in said],
+        [word == "second" for *_, word in said],
+        symmetric=True,
     )
     with campaign(study) as under_way:
         told = [row.accuracy for row in people_rows(under_way, [])]
@@ -197,8 +220,12 @@ def test_the_accuracy_of_choices_takes_the_first_answer_and_no_model_for_the_lik
 
 
 def test_questions_that_the_majority_and_dawid_skene_decide_otherwise_are_listed(questions: Path) -> None:
-    """Ann and ben are right, and three others say what they like, who outvote them here and there: the model hears whom the others agree with."""
-    wanted = list(asked_questions(questions, read_settings(questions), current(questions, DUELS, {}), "labels"))
+    """Ann and ben are right, and three others say what they like, who outvote them here and there: the model
+    hears whom the others agree with.
+    """
+    wanted = list(
+        asked_questions(questions, read_settings(questions), current(questions, DUELS, {}), "labels")
+    )
     rng, words = np.random.default_rng(0), ("no", "yes")
     truth = {key: words[k % 2] for k, key in enumerate(wanted)}
     rows = [(*key, who, said) for key, said in truth.items() for who in ("ann", "ben")]
@@ -229,7 +256,9 @@ def test_where_masks_of_people_are_compared_is_said(study: Path) -> None:
 
 
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:
-    """Two people who choose alike on two images, one of them twice, have said two things, not five; a ranking tells nothing of fewer than ten."""
+    """Two people who choose alike on two images, one of them twice, have said two things, not five; a ranking
+    tells nothing of fewer than ten.
+    """
     pair = most_asked(study)
     first, second = pair[0].first, pair[0].second
     for item in pair[:2]:
@@ -246,7 +275,9 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     assert (found(study).answers, found(study).repeats) == (4, 1)
     assert standings_now(study, DUELS, "labels").labels["choices"] == 4  # as many as in a ranking
     assert "<b>4</b> choices that count, + 1 repeat, of <b>2</b> people" in shown(study)
-    assert "settled from 10 images on, where the chance that it is the other one is at most 2.5 %" in shown(study)
+    assert "settled from 10 images on, where the chance that it is the other one is at most 2.5 %" in shown(
+        study
+    )
 
 
 def test_an_order_is_not_settled_of_fewer_images_than_a_ranking_needs(study: Path) -> None:
@@ -263,7 +294,9 @@ def test_an_order_is_not_settled_of_fewer_images_than_a_ranking_needs(study: Pat
 
 
 def test_an_order_is_settled_as_surely_as_an_interval_of_95_per_cent_says(study: Path) -> None:
-    """Of ten images 8 to 2 leave a chance of 3 % that the order is the other one, which is more than such an interval leaves on a side."""
+    """Of ten images 8 to 2 leave a chance of 3 % that the order is the other one, which is more than such an
+    interval leaves on a side.
+    """
     for k, item in enumerate(most_asked(study)[:FEW]):
         choose(study, item, "first" if k < 8 else "second", "ann")
     assert found(study).forecasts.rows[0][3].startswith("forecast: ")

@@ -1,4 +1,6 @@
-"""What becomes of answers, discards, undo and training in a campaign, and that a server that was killed goes on where it was."""
+"""What becomes of answers, discards, undo and training in a campaign, and that a server that was killed goes
+on where it was.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def campaign(study: Path, **rules: object) -> Iterator[Campaign]:
 
 
 def say(under_way: Campaign, who: str, given: Given, **said: object) -> str:
-    return under_way.take(who, {"key": f"key-{next(KEYS):08d}", "id": given.item.id, "repeat": given.repeat, **said})
+    return under_way.take(
+        who, {"key": f"key-{next(KEYS):08d}", "id": given.item.id, "repeat": given.repeat, **said}
+    )
 
 
 def answer_all(under_way: Campaign, who: str, word: Callable[[Given], str]) -> list[Given]:
@@ -95,7 +99,9 @@ def test_the_same_answer_sent_twice_counts_once_and_undo_takes_it_back(study: Pa
         assert say(under_way, "ann", given, undo=True) == ""
         assert under_way.take("ann", row) == ""  # the first, once more and late
         assert Choices(study).choices() == []
-        assert under_way.items_for("ann", (), 1)[0].item == given.item  # asked again, the same side on the left
+        assert (
+            under_way.items_for("ann", (), 1)[0].item == given.item
+        )  # asked again, the same side on the left
         assert say(under_way, "ann", given, chosen="both bad") == ""
     (one,) = Choices(study).choices()
     assert one.chosen == "both bad"
@@ -131,7 +137,9 @@ def test_an_image_is_discarded_by_enough_people_and_a_spare_takes_its_place(stud
             assert say(under_way, "ben", one, chosen="not sure") == ""
         discarded = Answers(study).discarded()
         assert list(discarded) == [image]
-        assert discarded[image].startswith("2 of 2 annotators: unreadable: all dark, not a natural photograph")
+        assert discarded[image].startswith(
+            "2 of 2 annotators: unreadable: all dark, not a natural photograph"
+        )
         assert image not in under_way.chosen
         assert set(under_way.chosen) - before or len(under_way.chosen) < len(before)
         assert all(one.item.image != image for one in answer_all(under_way, "cyd", lambda _: "skip"))
@@ -140,7 +148,9 @@ def test_an_image_is_discarded_by_enough_people_and_a_spare_takes_its_place(stud
 def test_training_comes_first_says_what_was_expected_and_counts_nowhere(study: Path, tmp_path: Path) -> None:
     image = "part0/photo 000"
     file = tmp_path / "training.csv"
-    file.write_text(f"image,model,other,expected\n{image},model-0,model-2,model-0\n{image},model-1,model-2,both bad\n")
+    file.write_text(
+        f"image,model,other,expected\n{image},model-0,model-2,model-0\n{image},model-1,model-2,both bad\n"
+    )
     with campaign(study, overlap=1, training=str(file)) as under_way:
         given = under_way.items_for("ann", (), 2)
         assert [one.training for one in given] == [True, True]
@@ -150,7 +160,9 @@ def test_training_comes_first_says_what_was_expected_and_counts_nowhere(study: P
         assert say(under_way, "ann", given[1], chosen="left") == ""
         assert say(under_way, "ann", given[0], discard="unreadable") == "images of training stay"
         assert not under_way.items_for("ann", (), 1)[0].training
-        (row,) = [row for row in people_rows(under_way, Annotators(study).everybody()) if row.pseudonym == "ann"]
+        (row,) = [
+            row for row in people_rows(under_way, Annotators(study).everybody()) if row.pseudonym == "ann"
+        ]
         assert row.training == "1 of 2"
     assert Choices(study).choices() == []
     assert len(Choices(study).choices(TRAINING)) == 2
@@ -195,7 +207,9 @@ def test_questions_are_answered_with_yes_no_and_not_sure(tmp_path: Path) -> None
         (first,) = under_way.items_for("ben", (), 1) or (None,)
         assert first is None  # each was asked once
         assert say(under_way, "ann", given[0], undo=True) == ""
-        assert say(under_way, "ann", given[0], chosen="left").startswith("the answer 'left' is not known; use yes, no, unsure")
+        assert say(under_way, "ann", given[0], chosen="left").startswith(
+            "the answer 'left' is not known; use yes, no, unsure"
+        )
     held = Answers(Path(answers.study)).answers()
     assert len(held) == len(given) - 1
     assert {row[2] for row in held} == {"ann"}
@@ -207,7 +221,9 @@ def test_who_is_removed_with_answers_leaves_items_to_others(study: Path) -> None
         assert under_way.items_for("ben", (), 1) == []
         under_way.take_back_all("ann")
         assert Choices(study).choices() == []
-        assert {one.item.id for one in answer_all(under_way, "ben", lambda _: "right")} == {one.item.id for one in done}
+        assert {one.item.id for one in answer_all(under_way, "ben", lambda _: "right")} == {
+            one.item.id for one in done
+        }
 
 
 def test_sides_are_swapped_at_random(study: Path) -> None:

@@ -1,4 +1,6 @@
-"""Two-alternative choices (S0 4.4): people say which of two models' maps is better, and the models are ranked without a single mask."""
+"""Two-alternative choices (S0 4.4): people say which of two models' maps is better, and the models are ranked
+without a single mask.
+"""
 
 from __future__ import annotations
 
@@ -53,21 +55,38 @@ def forced(study: str, corpus: made.Corpus, seed: int = 0) -> list[Choice]:
         for who in PEOPLE:
             right = rng.random() < 0.9
             out.append(
-                Choice(image, a, b, "first" if better == right else "second", who, shown[a, image], shown[b, image], seconds=2.5)
+                Choice(
+                    image,
+                    a,
+                    b,
+                    "first" if better == right else "second",
+                    who,
+                    shown[a, image],
+                    shown[b, image],
+                    seconds=2.5,
+                )
             )
     return out
 
 
-def plain_aggressiveness(study: str, choices: list[Choice], epsilon: float = 0.01) -> dict[tuple[str, str], float]:
+def plain_aggressiveness(
+    study: str, choices: list[Choice], epsilon: float = 0.01
+) -> dict[tuple[str, str], float]:
     """S0 eq. 3 and 4 with P(f) the share of choices for f over annotators and images of a cell, as loops."""
     slots, _ = read_selection(Path(study), "main")
     cells: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     worth = {"first": 1.0, "second": 0.0, "both good": 0.5, "both bad": 0.5, "not sure": 0.5}
     for row in slots.chosen:
         for one in choices:
-            if one.image == row.image and {one.first, one.second} == {row.defender, row.attacker} and one.chosen in worth:
+            if (
+                one.image == row.image
+                and {one.first, one.second} == {row.defender, row.attacker}
+                and one.chosen in worth
+            ):
                 share = worth[one.chosen]
-                cells[row.defender, row.attacker, row.class_].append(share if one.first == row.defender else 1 - share)
+                cells[row.defender, row.attacker, row.class_].append(
+                    share if one.first == row.defender else 1 - share
+                )
     found = {}
     for defender in slots.models:
         for attacker in slots.models:
@@ -92,7 +111,9 @@ def test_four_models_two_people_forced_choice(world: tuple[str, made.Corpus]) ->
     for (row, column), value in plain_aggressiveness(study, choices).items():
         assert found[standings.models.index(row), standings.models.index(column)] == pytest.approx(value)
     assert set(standings.rankings) == {"aggressiveness", "resistance", "choices_bradley_terry"}
-    assert standings.rankings["choices_bradley_terry"].order == sorted(corpus.models)  # each errs more than the one before
+    assert standings.rankings["choices_bradley_terry"].order == sorted(
+        corpus.models
+    )  # each errs more than the one before
     assert standings.labels["choices"] == len(choices)
     assert any(f"{len(choices)} choices between two models decide " in note for note in standings.notes)
 
@@ -100,7 +121,9 @@ def test_four_models_two_people_forced_choice(world: tuple[str, made.Corpus]) ->
 @pytest.fixture
 def own(world: tuple[str, made.Corpus], tmp_path: Path) -> str:
     """A copy of the study, without answers."""
-    shutil.copytree(world[0], tmp_path / "study", ignore=shutil.ignore_patterns("answers.sqlite", "standings.json"))
+    shutil.copytree(
+        world[0], tmp_path / "study", ignore=shutil.ignore_patterns("answers.sqlite", "standings.json")
+    )
     return str(tmp_path / "study")
 
 
@@ -116,7 +139,9 @@ def test_ties_and_not_sure_are_half_and_a_skip_is_left_out(own: str, world: tupl
     assert found.labels["choices"] == sum(one.chosen != "skip" for one in choices)
 
 
-def test_masks_count_where_they_are_and_choices_elsewhere(own: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+def test_masks_count_where_they_are_and_choices_elsewhere(
+    own: str, world: tuple[str, made.Corpus], tmp_path: Path
+) -> None:
     corpus = world[1]
     choices = forced(own, corpus)
     Choices(Path(own)).add_all(choices, "test")
@@ -130,7 +155,10 @@ def test_masks_count_where_they_are_and_choices_elsewhere(own: str, world: tuple
     assert mixed.labels["by_choice"] == asked - len(some)
     assert only.labels["by_choice"] == asked
     assert {"reuse_mean", "choices_bradley_terry"} <= set(mixed.rankings)
-    assert any(f"decide {asked - len(some)} of {asked} chosen images, which have no label" in note for note in mixed.notes)
+    assert any(
+        f"decide {asked - len(some)} of {asked} chosen images, which have no label" in note
+        for note in mixed.notes
+    )
     everything = [image for image in {one.image for one in choices} if image not in some]
     for image in everything:
         made.write(tmp_path / "masks" / f"{image}.png", corpus.truths[corpus.ids.index(image)])
@@ -163,7 +191,9 @@ def test_a_choice_counts_no_more_once_a_map_that_was_shown_is_another(
     )
 
 
-def test_choices_follow_a_model_that_is_called_something_else(own: str, world: tuple[str, made.Corpus]) -> None:
+def test_choices_follow_a_model_that_is_called_something_else(
+    own: str, world: tuple[str, made.Corpus]
+) -> None:
     Choices(Path(own)).add_all(forced(own, world[1]), "test")
     before = ranked(own)
     fs.predict(own, rename={"model-1": "zebra"})
@@ -174,7 +204,9 @@ def test_choices_follow_a_model_that_is_called_something_else(own: str, world: t
     )
 
 
-def test_status_counts_images_on_which_people_chose_as_labelled(own: str, world: tuple[str, made.Corpus]) -> None:
+def test_status_counts_images_on_which_people_chose_as_labelled(
+    own: str, world: tuple[str, made.Corpus]
+) -> None:
     choices = forced(own, world[1])
     Choices(Path(own)).add_all(choices[: len(choices) // 2], "test")
     said = str(fs.status(own))
@@ -195,7 +227,9 @@ def test_a_report_counts_images_by_choices_and_tags_among_those_whose_choices_a_
     images = sorted({one.image for one in choices})
     Tags(Path(own)).add_all([Tag(image, "dark", "ann") for image in images[:6]], "test")
     page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
-    assert f"{len(images)} of {len(images)} chosen images are labelled" in " ".join(page.text)  # there are no standings yet
+    assert f"{len(images)} of {len(images)} chosen images are labelled" in " ".join(
+        page.text
+    )  # there are no standings yet
     fs.rank(own, resamples=0)
     page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
@@ -209,9 +243,13 @@ def test_a_report_counts_images_by_choices_and_tags_among_those_whose_choices_a_
             for name, chosen in ((one.first, "first"), (one.second, "second")):
                 if name == model:
                     won[one.image][frozenset((one.first, one.second))].append(one.chosen == chosen)
-        failed[model] = [i for i, pairs in won.items() if np.mean([np.mean(said) for said in pairs.values()]) < 0.5]
+        failed[model] = [
+            i for i, pairs in won.items() if np.mean([np.mean(said) for said in pairs.values()]) < 0.5
+        ]
     row = page.cells[(at := page.cells.index("dark")) + 2 : at + 6]
-    assert [int(cell.split()[0]) for cell in row] == [len({*images[:6]} & {*failed[m]}) for m in sorted(failed)]
+    assert [int(cell.split()[0]) for cell in row] == [
+        len({*images[:6]} & {*failed[m]}) for m in sorted(failed)
+    ]
 
 
 def test_without_a_choice_or_a_label_nothing_is_ranked(own: str) -> None:

@@ -1,4 +1,6 @@
-"""Classifiers from their tables to labels: as typed, with more places, more models, discards, other names, other classes, and answers of several people."""
+"""Classifiers from their tables to labels: as typed, with more places, more models, discards, other names,
+other classes, and answers of several people.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = ", ".join(f'{{"name": "{word}", "gloss": "a kind of {word}"}}' for word in WORDS)
     (root / "classes.json").write_text(f'{{"classes": [{entries}]}}')
     truth = rng.integers(0, 5, IMAGES)
-    (root / "labels.csv").write_text("image,label\n" + "\n".join(f"{i},{WORDS[t]}" for i, t in zip(ids, truth, strict=True)))
+    (root / "labels.csv").write_text(
+        "image,label\n" + "\n".join(f"{i},{WORDS[t]}" for i, t in zip(ids, truth, strict=True))
+    )
     for m in range(4):
         said = np.where(rng.random(IMAGES) < 0.75, truth, rng.integers(0, 5, IMAGES))
-        lines = [f"{i},{WORDS[y]},{p:.3f}" for i, y, p in zip(ids, said, rng.uniform(0.7, 1, IMAGES), strict=True)]
+        lines = [
+            f"{i},{WORDS[y]},{p:.3f}" for i, y, p in zip(ids, said, rng.uniform(0.7, 1, IMAGES), strict=True)
+        ]
         (root / f"m{m}.csv").write_text("image,label,probability\n" + "\n".join(lines))
     return root
 
@@ -69,7 +75,9 @@ def questions(path: Path) -> list[dict[str, str]]:
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
-def test_the_lines_as_typed_are_the_verbs_of_python(tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lines_as_typed_are_the_verbs_of_python(
+    tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     typed, called = str(tmp_path / "typed"), begun(tables, tmp_path / "called")
     fs.select(called, top=4, classifiers=fs.ClassifierRules(cap=2))
     for words in (
@@ -98,7 +106,9 @@ def test_the_lines_as_typed_are_the_verbs_of_python(tables: Path, tmp_path: Path
     assert made.bytes_under(Path(typed), *COVERED) == made.bytes_under(Path(called), *COVERED)
     rows = [tuple(row.values())[:3] for row in questions(tmp_path / "questions.csv")]
     slots = read_selection(Path(typed), "main")[0]
-    assert {(row[0], row[1]) for row in rows} == {(s.image, word) for s in slots.chosen for word in (s.label_a, s.label_b)}
+    assert {(row[0], row[1]) for row in rows} == {
+        (s.image, word) for s in slots.chosen for word in (s.label_a, s.label_b)
+    }
     assert {row[1:] for row in rows} <= {(word, f"a kind of {word}") for word in WORDS}
 
 
@@ -110,18 +120,28 @@ def test_doing_it_again_changes_nothing(tables: Path, study: str) -> None:
     assert made.bytes_under(Path(study), *COVERED) == before
 
 
-def test_more_places_extend_a_selection_and_leave_its_rows(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_places_extend_a_selection_and_leave_its_rows(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     old = fs.select(study, top=3, sampling=fs.Sampling(spares=2))
     new = fs.select(study, top=6)
     assert new.rows[: len(old.rows)] == old.rows
     assert {row.round for row in new.rows[len(old.rows) :]} == {2}
     whole = fs.select(study, as_="whole", top=6, sampling=fs.Sampling(spares=2))
-    first, second = (sorted((*row.cell, row.place, row.image) for row in rows) for rows in (new.rows, whole.rows))
+    first, second = (
+        sorted((*row.cell, row.place, row.image) for row in rows) for rows in (new.rows, whole.rows)
+    )
     assert first == second
     capsys.readouterr()
     assert fs.select(study, top=2).rows == new.rows
     assert "never shrinks: top stays 6" in capsys.readouterr().out
-    for options in ({"confidence": 0.1}, {"cap": 5}, {"cap_rule": "scanned"}, {"distance": "hops"}, {"without": ["cat"]}):
+    for options in (
+        {"confidence": 0.1},
+        {"cap": 5},
+        {"cap_rule": "scanned"},
+        {"distance": "hops"},
+        {"without": ["cat"]},
+    ):
         with pytest.raises((SelectionError, OptionError), match=r"is fixed: use --as NAME|needs a hierarchy"):
             fs.select(study, **group_options(fs.select, options))  # type: ignore[arg-type]
 
@@ -146,7 +166,9 @@ def test_predictions_that_changed_are_not_mixed_into_a_selection(tables: Path, s
     assert fs.select(study, as_="new", top=3).rows
 
 
-def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(tables: Path, study: str, tmp_path: Path) -> None:
+def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(
+    tables: Path, study: str, tmp_path: Path
+) -> None:
     fs.select(study, top=3)
     fs.predict(study, rename={"m0": "zero"})
     (tmp_path / "straight").mkdir()
@@ -158,7 +180,9 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(tables
         classes=str(tables / "classes.json"),
         storage=fs.Storage(shard_size=25),
     )
-    fs.predict(straight, {"zero": str(tables / "m0.csv"), "m1": str(tables / "m1.csv"), "m2": str(tables / "m2.csv")})
+    fs.predict(
+        straight, {"zero": str(tables / "m0.csv"), "m1": str(tables / "m1.csv"), "m2": str(tables / "m2.csv")}
+    )
     fs.select(straight, top=3)
     assert made.bytes_under(Path(study), *COVERED) == made.bytes_under(Path(straight), *COVERED)
     fs.predict(study, remove=["zero"])
@@ -193,7 +217,9 @@ def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_a
         fs.label.import_(study, str(tmp_path / "discard.csv"))
 
 
-def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_label(study: str, tmp_path: Path) -> None:
+def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_label(
+    study: str, tmp_path: Path
+) -> None:
     slots = fs.select(study, top=2, classifiers=fs.ClassifierRules(cap=60))
     out = tmp_path / "q"
     first = fs.label.export(study, str(out))
@@ -214,7 +240,9 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
     left = questions(out / "questions.csv")
     answered = {(row["image"], row["class"]) for row in rows[:2]}
     assert [(r["image"], r["class"]) for r in left] == [
-        (r["image"], r["class"]) for r in rows if (r["image"], r["class"]) not in answered and r["image"] != rows[-1]["image"]
+        (r["image"], r["class"])
+        for r in rows
+        if (r["image"], r["class"]) not in answered and r["image"] != rows[-1]["image"]
     ]
     filled = (out / "questions.csv").read_text().replace(",,\n", ",ann,yes\n", 1)
     (out / "questions.csv").write_text(filled)
@@ -227,7 +255,9 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
 
 def test_images_that_most_annotators_cannot_judge_are_discarded(study: str, tmp_path: Path) -> None:
     row = fs.select(study, top=2).chosen[0]
-    lines = [f"{row.image},{row.label_a},{who},unsure" for who in "abcd"] + [f"{row.image},{row.label_a},e,yes"]
+    lines = [f"{row.image},{row.label_a},{who},unsure" for who in "abcd"] + [
+        f"{row.image},{row.label_a},e,yes"
+    ]
     (tmp_path / "a.csv").write_text("\n".join(["image,class,annotator,answer", *lines]))
     assert fs.label.import_(study, str(tmp_path / "a.csv")).discarded == 1
     assert Answers(Path(study)).discarded() == {row.image: "4 of 5 annotators were unsure"}
@@ -260,7 +290,9 @@ def test_labels_are_sets_of_classes_and_none_of_them(study: str, tmp_path: Path)
     folder.mkdir()
     for name, word in (("a", "dog"), ("b", "cat")):
         (folder / f"{name}.csv").write_text(f"image,label\n{images[0]},{word}\n")
-    with refused(LabellingError, r"b\.csv: 'set 0/p0' has another label in a file before it; join several by \|"):
+    with refused(
+        LabellingError, r"b\.csv: 'set 0/p0' has another label in a file before it; join several by \|"
+    ):
         fs.label.import_(study, str(folder))
     path.write_text("image,label\nnope,dog\n")
     with refused(LabellingError, "nothing could be used; the first"):
@@ -277,7 +309,10 @@ def test_the_confidence_constraint_is_left_out_where_nobody_says_how_sure_and_th
     fs.predict(study, f"m0={tmp_path / 'm0.csv'}")
     capsys.readouterr()
     fs.select(study, as_="one")
-    assert "confidence: m0 says no probabilities, so that the constraint is left out there" in capsys.readouterr().out
+    assert (
+        "confidence: m0 says no probabilities, so that the constraint is left out there"
+        in capsys.readouterr().out
+    )
     fs.predict(study, {"m0": str(tmp_path / "m0.csv"), "m1": str(tmp_path / "m1.csv")}, remove=["m2"])
     capsys.readouterr()
     fs.select(study, as_="all")
@@ -286,7 +321,9 @@ def test_the_confidence_constraint_is_left_out_where_nobody_says_how_sure_and_th
     assert "confidence" not in capsys.readouterr().out
 
 
-def test_only_some_classes_are_asked_about_and_a_word_may_be_left_out(tables: Path, study: str, tmp_path: Path) -> None:
+def test_only_some_classes_are_asked_about_and_a_word_may_be_left_out(
+    tables: Path, study: str, tmp_path: Path
+) -> None:
     (tmp_path / "only.txt").write_text("cat\ndog\nhen\n")
     fs.collect(study, str(tables / "ids.csv"), only_classes=str(tmp_path / "only.txt"))
     slots = fs.select(study)
@@ -312,7 +349,9 @@ fs.predict(sys.argv[1], *sys.argv[3:])
 """
 
 
-def test_killed_while_tables_are_read_and_started_again_gives_the_same_bytes(tables: Path, tmp_path: Path) -> None:
+def test_killed_while_tables_are_read_and_started_again_gives_the_same_bytes(
+    tables: Path, tmp_path: Path
+) -> None:
     whole = begun(tables, tmp_path / "whole")
     expected = made.bytes_under(Path(whole), *COVERED)
     study = tmp_path / "study"

@@ -1,4 +1,6 @@
-"""collect --layout: a data set as it is handed out, with truth, classes, groups, roles, instances; and mixtures of several."""
+"""collect --layout: a data set as it is handed out, with truth, classes, groups, roles, instances; and
+mixtures of several.
+"""
 
 import json
 from pathlib import Path
@@ -27,7 +29,8 @@ def cityscapes(root: Path, cities: dict[str, int], split: str = "val") -> Path:
             name = f"{city}_{k:06d}_000019"
             rng = np.random.default_rng([k, len(city)])
             made.write(
-                root / "leftImg8bit" / split / city / f"{name}_leftImg8bit.png", rng.integers(0, 256, (48, 96, 3), np.uint8)
+                root / "leftImg8bit" / split / city / f"{name}_leftImg8bit.png",
+                rng.integers(0, 256, (48, 96, 3), np.uint8),
             )
             labels = np.full((48, 96), 7, np.uint8)
             labels[:20, :34] = np.arange(34)
@@ -82,7 +85,10 @@ def test_labels_that_a_person_replaced_stay_until_the_data_set_has_others(tmp_pa
     fs.label.import_(str(study), str(tmp_path / "own"))
     fs.collect(str(study), str(root), known=line)
     assert (truth_of(study, "labels")["ulm/ulm_000000_000019"] == 5).all()
-    made.write(root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png", np.full((48, 96), 8, np.uint8))
+    made.write(
+        root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png",
+        np.full((48, 96), 8, np.uint8),
+    )
     fs.collect(str(study), str(root), known=line)
     assert (truth_of(study, "labels")["ulm/ulm_000000_000019"] == 1).all()
 
@@ -93,7 +99,10 @@ def test_labels_of_another_class_list_become_the_studys_classes_by_name(
     root = cityscapes(tmp_path / "data", {"ulm": 1}, "train")
     classes = {
         "ignore_index": 9,
-        "classes": [{"index": 3, "name": "car", "color": [0, 0, 255]}, {"index": 5, "name": "road", "color": [128, 0, 128]}],
+        "classes": [
+            {"index": 3, "name": "car", "color": [0, 0, 255]},
+            {"index": 5, "name": "road", "color": [128, 0, 128]},
+        ],
     }
     (tmp_path / "classes.json").write_text(json.dumps(classes))
     fs.collect(
@@ -106,7 +115,9 @@ def test_labels_of_another_class_list_become_the_studys_classes_by_name(
     assert labels[26, 20] == 3
     assert labels[40, 60] == 5
     assert set(np.unique(labels)) == {3, 5, 9}
-    assert "17 classes are void here, since the study does not have bicycle, building" in capsys.readouterr().out
+    assert (
+        "17 classes are void here, since the study does not have bicycle, building" in capsys.readouterr().out
+    )
 
 
 def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_known_objects_are_its_instances(
@@ -117,10 +128,18 @@ def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_kno
     study = str(tmp_path / "study")
     fs.collect(study, str(root), known=fs.KnownData(layout="cityscapes", split="val"))
     fs.collect(study, str(root), set_="train", known=fs.KnownData(layout="cityscapes", split="train"))
-    fs.stress.blend(study, preset="fishyscapes-v3", set_="main", frames=24, blending=fs.Blending(smallest=20), engine="local")
+    fs.stress.blend(
+        study,
+        preset="fishyscapes-v3",
+        set_="main",
+        frames=24,
+        blending=fs.Blending(smallest=20),
+        engine="local",
+    )
     images = {image.id: image for image in read_corpus(Path(study)) if image.set == "fishyscapes-v3"}
     plans = [
-        json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"][0] for image in images.values()
+        json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"][0]
+        for image in images.values()
     ]
     anomalies, known = [p for p in plans if p["use"] == "anomaly"], [p for p in plans if p["use"] == "known"]
     assert anomalies
@@ -152,7 +171,9 @@ def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anom
     for image in rows:
         k = int(image.id.partition("/")[2][:4])
         base = np.asarray(
-            Image.open(root / "leftImg8bit" / "val" / "frankfurt" / f"frankfurt_{k:06d}_000019_leftImg8bit.png")
+            Image.open(
+                root / "leftImg8bit" / "val" / "frankfurt" / f"frankfurt_{k:06d}_000019_leftImg8bit.png"
+            )
         ).astype(int)
         base[10:20, 10:20] += -250 if k else 40
         np.testing.assert_array_equal(read_photo(image)[0], base.clip(0, 255))
@@ -180,15 +201,24 @@ def test_classes_and_anomalies_of_the_same_images_come_as_two_truths(tmp_path: P
         "0/009599": ("clean", "test"), "fog/00131": ("fog", "test"),
     }  # fmt: skip
     np.testing.assert_array_equal(truth_of(study, "labels")["0/009599"], np.where(labels == 13, 13, 255))
-    np.testing.assert_array_equal(truth_of(study, "anomaly")["0/009599"], np.select([labels == 13, labels == 254], [0, 1], 255))
+    np.testing.assert_array_equal(
+        truth_of(study, "anomaly")["0/009599"], np.select([labels == 13, labels == 254], [0, 1], 255)
+    )
 
 
-def test_what_cannot_be_read_is_said_and_the_others_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_read_is_said_and_the_others_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
-    made.write(root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png", np.full((48, 96), 77, np.uint8))
+    made.write(
+        root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png",
+        np.full((48, 96), 77, np.uint8),
+    )
     fs.collect(str(tmp_path / "study"), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
     assert "1 truth could not be read" in capsys.readouterr().out
-    assert [(f.stage, f.image) for f in read_failures(tmp_path / "study")] == [("label", "ulm/ulm_000000_000019")]
+    assert [(f.stage, f.image) for f in read_failures(tmp_path / "study")] == [
+        ("label", "ulm/ulm_000000_000019")
+    ]
     assert list(truth_of(tmp_path / "study", "labels")) == ["ulm/ulm_000001_000019"]
 
 
@@ -196,7 +226,8 @@ def test_a_mixture_is_a_set_a_data_set_each_with_its_own_mapping_and_sample(tmp_
     cityscapes(tmp_path / "data" / "a", {"frankfurt": 4})
     cityscapes(tmp_path / "data" / "b", {"munster": 3})
     (tmp_path / "data" / "mix.toml").write_text(
-        'seed = 3\n[[set]]\nname = "a"\nlayout = "cityscapes"\nsplit = "val"\nsample = 2\n\n[[set]]\nname = "b"\nlayout = "cityscapes"\nsplit = "val"\nvoid = ["car"]\n'
+        'seed = 3\n[[set]]\nname = "a"\nlayout = "cityscapes"\nsplit = "val"\nsample = 2\n\n[[set]]\nname ='
+        ' "b"\nlayout = "cityscapes"\nsplit = "val"\nvoid = ["car"]\n'
     )
     study = tmp_path / "study"
     fs.collect(str(study), known=fs.KnownData(mixture=str(tmp_path / "data" / "mix.toml")))
@@ -230,7 +261,10 @@ def test_wrong_lines_are_told_what_was_expected(tmp_path: Path) -> None:
 def test_real_camvid_is_collected_whole(data: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     found = fs.collect(
-        str(study), str(data / "camvid"), known=fs.KnownData(layout="camvid", split="test"), storage=fs.Storage(probe=False)
+        str(study),
+        str(data / "camvid"),
+        known=fs.KnownData(layout="camvid", split="test"),
+        storage=fs.Storage(probe=False),
     )
     assert found.images == 233
     assert found.truths == "labels (233 images)"
@@ -248,7 +282,9 @@ def test_a_truth_that_was_mended_is_no_failure_any_more(tmp_path: Path) -> None:
     made.write(labels_file(root, 0), np.full((48, 96), 77, np.uint8))
     fs.collect(str(study), str(root), known=line)
     fs.collect(str(study), str(root), known=line)
-    assert [f.image for f in read_failures(study)] == ["ulm/ulm_000000_000019"]  # not read again, and said still
+    assert [f.image for f in read_failures(study)] == [
+        "ulm/ulm_000000_000019"
+    ]  # not read again, and said still
     labels_file(root, 0).write_bytes(good)
     fs.collect(str(study), str(root), known=line)
     assert read_failures(study) == []
@@ -269,7 +305,11 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
     capsys.readouterr()
     fs.collect(str(study), str(root), known=line)
     held = truth_of(study, "labels")
-    assert [held[f"ulm/ulm_{k:06d}_000019"][30, 20] for k in range(3)] == [5, 1, 13]  # the last could not be read
+    assert [held[f"ulm/ulm_{k:06d}_000019"][30, 20] for k in range(3)] == [
+        5,
+        1,
+        13,
+    ]  # the last could not be read
     assert "1 label that differs is kept in truth/labels/removed" in capsys.readouterr().out
     kept = label_maps.read_stored(label_maps.truth(study, "labels") / "removed", 0)
     assert [one.id for one in kept if (runs.decode(one.runs) == 5).all()] == ["ulm/ulm_000001_000019"]

@@ -1,4 +1,6 @@
-"""Models and images are added, files change or go: only what is missing is made, and what no longer fits is said and never mixed in."""
+"""Models and images are added, files change or go: only what is missing is made, and what no longer fits is
+said and never mixed in.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ for path in Path(sys.argv[1]).iterdir():
 
 def digests(study: str) -> dict[str, bytes]:
     """Every file of a study but locks, times and the log."""
-    files = [path for path in sorted(Path(study).rglob("*")) if path.is_file() and not path.name.startswith(".lock")]
+    files = [
+        path
+        for path in sorted(Path(study).rglob("*"))
+        if path.is_file() and not path.name.startswith(".lock")
+    ]
     return {path.relative_to(study).as_posix(): path.read_bytes() for path in files if path.name not in NOTES}
 
 
@@ -67,7 +73,10 @@ def test_one_more_model_adds_its_maps_its_counts_and_rows_of_the_selection_and_n
         fs.compare(study, engine="local").parts_made == 4
     )  # of two shards: against the models before it, and against the labels
     compared = digests(study)
-    assert {name.rpartition("/")[0] or name for name in changed(predicted, compared)} == {"pairs/model-2", "agreement.json"}
+    assert {name.rpartition("/")[0] or name for name in changed(predicted, compared)} == {
+        "pairs/model-2",
+        "agreement.json",
+    }
     fs.select(study, engine="local")
     assert changed(compared, digests(study)) == {"selection.csv", "selection.json"}
     rows = (Path(study) / "selection.csv").read_bytes()
@@ -89,7 +98,9 @@ def test_a_new_model_is_scored_on_old_labels_before_any_image_of_its_own_is_labe
 ) -> None:
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(study, engine="local")
-    old = fs.select(study, maps=fs.MapRules(constraints="none"), sampling=fs.Sampling(spares=0), engine="local").images
+    old = fs.select(
+        study, maps=fs.MapRules(constraints="none"), sampling=fs.Sampling(spares=0), engine="local"
+    ).images
     for id_ in old:
         made.write(tmp_path / "labels" / f"{id_}.png", corpus.truths[corpus.ids.index(id_)])
     fs.label.import_(study, str(tmp_path / "labels"))
@@ -98,12 +109,18 @@ def test_a_new_model_is_scored_on_old_labels_before_any_image_of_its_own_is_labe
     fs.select(study, engine="local")
     standings = fs.rank(study, resamples=20, engine="local")
     assert standings.labels["used"] == len(old)
-    pairs = fs.comparison.count(corpus.maps, classes=str(corpus.classes), truth=corpus.truths, images=corpus.ids)
-    want = fs.comparison.concordance.accuracies(pairs, "miou", over="union", truth="truth")[2][[corpus.ids.index(i) for i in old]]
+    pairs = fs.comparison.count(
+        corpus.maps, classes=str(corpus.classes), truth=corpus.truths, images=corpus.ids
+    )
+    want = fs.comparison.concordance.accuracies(pairs, "miou", over="union", truth="truth")[2][
+        [corpus.ids.index(i) for i in old]
+    ]
     assert standings.rankings["reuse_mean"].scores["model-2"] == pytest.approx(want.mean(), abs=1e-9)
 
 
-def test_more_images_are_more_shards_and_only_those_are_predicted_and_compared(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_more_images_are_more_shards_and_only_those_are_predicted_and_compared(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     some, study = tmp_path / "some", str(tmp_path / "study")
     for id_ in corpus.ids[:4]:
         (some / id_).parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +147,10 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    first, program = colour_network(tmp_path / "first.onnx", WEIGHTS), f"exec:{sys.executable} {tmp_path / 'program.py'}"
+    first, program = (
+        colour_network(tmp_path / "first.onnx", WEIGHTS),
+        f"exec:{sys.executable} {tmp_path / 'program.py'}",
+    )
     second = colour_network(tmp_path / "second.onnx", -WEIGHTS)
     fs.label.import_(study, str(corpus.truth))
     fs.predict(study, {"first": first}, engine="local")
@@ -164,7 +184,9 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     assert made.states(study)["predict"] == "stale"
     with refused(StudyError, "photos that changed since"):
         fs.compare(study, engine="local")
-    assert fs.predict(study, {"first": first, "second": second, "program": program}, engine="local").models["first"] == (5, 1)
+    assert fs.predict(study, {"first": first, "second": second, "program": program}, engine="local").models[
+        "first"
+    ] == (5, 1)
     assert made.states(study)["predict"] == "done"
     assert fs.compare(study, engine="local").parts_made > 0
 
@@ -194,7 +216,9 @@ def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is
 
     with monkeypatch.context() as patch:
         patch.setattr(catalogue, "release", replaced)
-        with refused(ModelError, r"net\.onnx: its files changed while this line ran; run the same line again"):
+        with refused(
+            ModelError, r"net\.onnx: its files changed while this line ran; run the same line again"
+        ):
             fs.predict(study, {"net": network}, engine=engine)
     release()
     assert not list((Path(study) / "predictions" / "net").glob("*.parquet"))
@@ -225,7 +249,9 @@ def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_c
     fs.predict(study, {"net": network}, shard="1/2", engine="local")
     colour_network(network, -WEIGHTS)
     with monkeypatch.context() as patch:
-        patch.setattr(shard, "forget", lambda *_: None)  # it looked before the first job had entered its shard
+        patch.setattr(
+            shard, "forget", lambda *_: None
+        )  # it looked before the first job had entered its shard
         fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
     with refused(StudyError, "of some shards by another network; run `faultscape predict"):

@@ -1,4 +1,6 @@
-"""The demo as a user runs it: 300 drawn scenes, real inference, only the chosen labels, and networks that are worth comparing."""
+"""The demo as a user runs it: 300 drawn scenes, real inference, only the chosen labels, and networks that are
+worth comparing.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +60,14 @@ def test_it_labels_what_the_two_acts_chose_and_as_many_images_for_each(demo: tup
     assert len(read_corpus(root)) == 300
 
 
-def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_better(demo: tuple[Path, str]) -> None:
+def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_better(
+    demo: tuple[Path, str],
+) -> None:
     root, said = demo
     duels, drawn = (json.loads((root / f"standings{name}.json").read_text()) for name in ("", "-drawn"))
-    assert said.index(CAVEAT) < said.index(f"On them: {', '.join(next(iter(duels['rankings'].values()))['order'])}.")
+    assert said.index(CAVEAT) < said.index(
+        f"On them: {', '.join(next(iter(duels['rankings'].values()))['order'])}."
+    )
     first, ranking = next(iter(drawn["rankings"].items()))
     for model in MODELS:
         assert re.search(rf"{model}\s+{ranking['scores'][model]:.4f}\s+\[", said[said.index(first) :])
@@ -73,13 +79,19 @@ def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_bett
 
 def test_the_drawn_images_put_all_networks_in_order_that_are_not_nearly_equal(demo: tuple[Path, str]) -> None:
     _, said = demo
-    (numbers,) = re.findall(r"(\d+) pairs of .* apart. In the right order: (\d+) by the duels, (\d+) by the drawn", said)
+    (numbers,) = re.findall(
+        r"(\d+) pairs of .* apart. In the right order: (\d+) by the duels, (\d+) by the drawn", said
+    )
     pairs, duels, drawn = map(int, numbers)
     assert duels <= drawn == pairs == 9
-    assert re.search(r"fcn and segformer lie 0\.\d points apart: the drawn images leave open which is better", said)
+    assert re.search(
+        r"fcn and segformer lie 0\.\d points apart: the drawn images leave open which is better", said
+    )
 
 
-def test_its_networks_lie_far_enough_apart_to_be_ranked_but_for_one_near_tie(demo: tuple[Path, str], pairs: Pairs) -> None:
+def test_its_networks_lie_far_enough_apart_to_be_ranked_but_for_one_near_tie(
+    demo: tuple[Path, str], pairs: Pairs
+) -> None:
     _, said = demo
     checked = said[said.index("Checked against") :]
     scores = sorted(float(re.findall(rf"{model} +(0\.\d+)", checked)[0]) for model in MODELS)

@@ -1,4 +1,6 @@
-"""A campaign of dense masks (S0 4.1.4): images shared out in sessions, masks back person by person, training compared, a consensus by vote."""
+"""A campaign of dense masks (S0 4.1.4): images shared out in sessions, masks back person by person, training
+compared, a consensus by vote.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def drawn(corpus: made.Corpus, who: str, image: str) -> np.ndarray:
     """What somebody draws of an image: the truth, with mistakes of their own, none by ann."""
     truth = corpus.truths[corpus.ids.index(image)]
     return (
-        truth if who == "ann" else made.disturbed(np.random.default_rng([PEOPLE.index(who), corpus.ids.index(image)]), truth, 2)
+        truth
+        if who == "ann"
+        else made.disturbed(np.random.default_rng([PEOPLE.index(who), corpus.ids.index(image)]), truth, 2)
     )
 
 
@@ -99,23 +103,41 @@ def test_each_image_goes_to_two_people_in_sessions_and_training_comes_first(
     study: Path, corpus: made.Corpus, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    lines = told("label", "export", study, out, "--annotators", "ann,ben,eve", "--overlap", 2, "--session", 3, "--training", 2)
+    lines = told(
+        "label",
+        "export",
+        study,
+        out,
+        "--annotators",
+        "ann,ben,eve",
+        "--overlap",
+        2,
+        "--session",
+        3,
+        "--training",
+        2,
+    )
     assert lines == [
         f"12 images to label in {out} (png), each by 2 people",
         *(f"  {who}: 8 images in 3 sessions" for who in PEOPLE),
         "  everybody first: 2 images that have a label already, in training",
-        f"put each mask into labels, in the folder of each session, named as its image, then `faultscape label import {study} {out}`",
+        (
+            "put each mask into labels, in the folder of each session, named as its image, then `faultscape"
+            f" label import {study} {out}`"
+        ),
     ]
     found = shared(out)
     chosen = read_selection(study, "main")[0].images
-    assert Counter(image for (_, session), held in found.items() if session != "training" for image in held) == dict.fromkeys(
-        chosen, 2
-    )
+    assert Counter(
+        image for (_, session), held in found.items() if session != "training" for image in held
+    ) == dict.fromkeys(chosen, 2)
     assert len({tuple(found[who, "training"]) for who in PEOPLE}) == 1
     assert set(found["ann", "training"]) <= set(kept(study, "labels")) - set(chosen)
     for (who, session), images in found.items():
         folder = out / who / session
-        photos = {str(path.relative_to(folder / "images"))[:-4] for path in (folder / "images").rglob("*.png")}
+        photos = {
+            str(path.relative_to(folder / "images"))[:-4] for path in (folder / "images").rglob("*.png")
+        }
         assert photos == set(images)
         assert not [*(folder / "labels").rglob("*.png")]
         assert (folder / "classes.json").is_file()
@@ -129,7 +151,10 @@ def test_the_same_line_writes_the_same_and_another_seed_is_refused_there(study: 
     before = made.bytes_under(tmp_path / "out", *PEOPLE, "sessions.csv")
     assert made.bytes_under(tmp_path / "again", *PEOPLE, "sessions.csv") == before
     export(study, tmp_path / "out")
-    with refused(LabellingError, "shares images out otherwise already, which is never written over; name another folder"):
+    with refused(
+        LabellingError,
+        "shares images out otherwise already, which is never written over; name another folder",
+    ):
         export(study, tmp_path / "out", seed=1)
     assert made.bytes_under(tmp_path / "out", *PEOPLE, "sessions.csv") == before
     export(study, tmp_path / "other", seed=1)
@@ -154,15 +179,24 @@ def test_training_outside_the_selection_goes_first_and_too_little_of_it_is_said(
 def test_sessions_go_out_in_every_format_that_draws(study: Path, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out"
     fs.label.export(
-        str(study), str(out), format=form, prefill="model-0", sessions=fs.SessionRules("ann,ben", session=5, training=1)
+        str(study),
+        str(out),
+        format=form,
+        prefill="model-0",
+        sessions=fs.SessionRules("ann,ben", session=5, training=1),
     )
     found = fs.label.import_(str(study), str(out))  # what a model filled in is a label once it comes back
-    assert [(one.annotator, one.new, one.begun, one.sessions) for one in found.people] == [("ann", 12, 3, 3), ("ben", 12, 3, 3)]
+    assert [(one.annotator, one.new, one.begun, one.sessions) for one in found.people] == [
+        ("ann", 12, 3, 3),
+        ("ben", 12, 3, 3),
+    ]
     assert all(one.training == () for one in found.people)  # nothing is filled in there
     assert kept(study, "labels-ann").keys() == set(read_selection(study, "main")[0].images)
 
 
-def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     export(study, out, training=2)
     known = kept(study, "labels")
@@ -179,7 +213,10 @@ def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(study: Path
     plain = {image: plain_miou([drawn(corpus, "ben", image)], [known[image]]) for image in images}
     whole = plain_miou([drawn(corpus, "ben", image) for image in images], [known[image] for image in images])
     worst = min(plain, key=lambda image: (plain[image], image))
-    assert f"  training: mIoU {whole:.3f} with the known labels of 2 images, least {plain[worst]:.3f} on {worst}" in lines
+    assert (
+        f"  training: mIoU {whole:.3f} with the known labels of 2 images, least {plain[worst]:.3f} on {worst}"
+        in lines
+    )
     label(corpus, out)
     again = fs.label.import_(str(study), str(out))
     assert [(one.new, one.replaced, one.begun) for one in again.people] == [(2, 6, 3)] * 3
@@ -192,7 +229,9 @@ def plain_miou(ones: list[np.ndarray], others: list[np.ndarray]) -> float:
     return sum(((a == k) & (b == k)).sum() / ((a == k) | (b == k)).sum() for k in classes) / len(classes)
 
 
-def test_what_one_person_did_wrong_keeps_nobody_else_back(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_what_one_person_did_wrong_keeps_nobody_else_back(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     export(study, out)
     label(corpus, out)
@@ -215,10 +254,19 @@ def test_a_folder_in_which_nobody_has_drawn_is_said(study: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("rows", "says"),
-    [("../../etc,session-01,x", "line 2: '../../etc' cannot name a person"), ("ann,../ben,x", "line 2: '../ben' cannot name a session"), ("ann,/tmp,x", "line 2: '/tmp' cannot name a session"),
-     ("ann,.,x", "cannot name a session"), ("", "names nobody"), ("ann,session-01", "line 2"), ("ann\0,s,x", "line 2|NUL")],
-)  # fmt: skip
-def test_a_list_of_sessions_names_folders_of_its_own_alone(study: Path, tmp_path: Path, rows: str, says: str) -> None:
+    [
+        ("../../etc,session-01,x", "line 2: '../../etc' cannot name a person"),
+        ("ann,../ben,x", "line 2: '../ben' cannot name a session"),
+        ("ann,/tmp,x", "line 2: '/tmp' cannot name a session"),
+        ("ann,.,x", "cannot name a session"),
+        ("", "names nobody"),
+        ("ann,session-01", "line 2"),
+        ("ann\0,s,x", "line 2|NUL"),
+    ],
+)
+def test_a_list_of_sessions_names_folders_of_its_own_alone(
+    study: Path, tmp_path: Path, rows: str, says: str
+) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "sessions.csv").write_text(f"annotator,session,image\n{rows}\n")
     with refused(LabellingError, says):
@@ -227,22 +275,42 @@ def test_a_list_of_sessions_names_folders_of_its_own_alone(study: Path, tmp_path
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [(["--overlap", "3"], "--overlap is of sessions; name who labels them with --annotators"), (["--annotators", "ann", "--overlap", "2"], "--overlap 2: .* 1 to 1"), (["--annotators", "ann,ann"], "each named once"),
-     (["--annotators", "ann,Ann"], "differ only in upper and lower case"), (["--annotators", "../x,ben"], "cannot name a person"), (["--annotators", "a/b,ben"], "cannot name a person"),
-     (["--annotators", " "], "--annotators is empty"), (["--annotators", ","], "names nobody"), (["--annotators", "a,b", "--session", "0"], "--session 0"), (["--annotators", "a,b", "--training", "-1"], "--training -1"),
-     (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has 5 labels"), (["--annotators", "a,b", "--prefill", "nobody"], "there is no such model"), (["--annotators", "a,b", "--outlines"], "--outlines")],
-)  # fmt: skip
+    [
+        (["--overlap", "3"], "--overlap is of sessions; name who labels them with --annotators"),
+        (["--annotators", "ann", "--overlap", "2"], "--overlap 2: .* 1 to 1"),
+        (["--annotators", "ann,ann"], "each named once"),
+        (["--annotators", "ann,Ann"], "differ only in upper and lower case"),
+        (["--annotators", "../x,ben"], "cannot name a person"),
+        (["--annotators", "a/b,ben"], "cannot name a person"),
+        (["--annotators", " "], "--annotators is empty"),
+        (["--annotators", ","], "names nobody"),
+        (["--annotators", "a,b", "--session", "0"], "--session 0"),
+        (["--annotators", "a,b", "--training", "-1"], "--training -1"),
+        (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has 5 labels"),
+        (["--annotators", "a,b", "--prefill", "nobody"], "there is no such model"),
+        (["--annotators", "a,b", "--outlines"], "--outlines"),
+    ],
+)
 def test_sessions_that_cannot_be_are_refused(study: Path, tmp_path: Path, line: list[str], says: str) -> None:
     assert re.search(says, refused_text("label", "export", study, tmp_path / "out", *line))
     assert not (tmp_path / "out").exists()
 
 
-def test_consensus_is_a_vote_of_each_pixel_and_says_what_to_discuss(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_consensus_is_a_vote_of_each_pixel_and_says_what_to_discuss(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     export(study, out, overlap=3)
     said = label(corpus, out)
     fs.label.import_(str(study), str(out))
-    line = ["label", "consensus", study, *(word for who in PEOPLE for word in ("--of", f"labels-{who}")), "--truth", "agreed"]
+    line = [
+        "label",
+        "consensus",
+        study,
+        *(word for who in PEOPLE for word in ("--of", f"labels-{who}")),
+        "--truth",
+        "agreed",
+    ]
     lines = told(*line)
     found, void = kept(study, "agreed"), 255
     plain = {}
@@ -254,13 +322,21 @@ def test_consensus_is_a_vote_of_each_pixel_and_says_what_to_discuss(study: Path,
     assert lines[0] == "truth agreed, by vote of labels-ann, labels-ben, labels-eve: 12 images added"
     one = plain_miou([said["ann"][i] for i in said["ann"]], [said["ben"][i] for i in said["ann"]])
     assert lines[1] == f"  labels-ann and labels-ben: mIoU {one:.3f} on 12 images"
-    disputed = {i: float(((said["ann"][i] != said["ben"][i]) | (said["ann"][i] != said["eve"][i])).mean()) for i in said["ann"]}
+    disputed = {
+        i: float(((said["ann"][i] != said["ben"][i]) | (said["ann"][i] != said["eve"][i])).mean())
+        for i in said["ann"]
+    }
     worth = {i for i in disputed if disputed[i] > 0.1 or mean_miou(said, i) < 0.7}
     assert lines[4] == f"{len(worth)} images to discuss, those on which people differ most first:"
     assert {line.partition(": ")[0].strip() for line in lines[5:]} == worth
     assert f"  {min(worth, key=lambda i: mean_miou(said, i))}: " in lines[5]
     before = made.bytes_under(study, "truth/agreed")
-    turned = [*line[:3], *(word for who in reversed(PEOPLE) for word in ("--of", f"labels-{who}")), "--truth", "agreed"]
+    turned = [
+        *line[:3],
+        *(word for who in reversed(PEOPLE) for word in ("--of", f"labels-{who}")),
+        "--truth",
+        "agreed",
+    ]
     assert told(*turned)[-1] == lines[-1]
     assert made.bytes_under(study, "truth/agreed") == before
 
@@ -270,11 +346,16 @@ def mean_miou(said: dict[str, dict[str, np.ndarray]], image: str) -> float:
     return float(np.mean([plain_miou([said[a][image]], [said[b][image]]) for a, b in pairs]))
 
 
-def test_a_tie_is_void_or_what_the_most_skilled_says(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_tie_is_void_or_what_the_most_skilled_says(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     for who, wrong in (("ann", 0), ("ben", 1), ("eve", 6)):
         for id_ in corpus.ids[:6]:
             rng = np.random.default_rng([wrong, corpus.ids.index(id_)])
-            made.write(tmp_path / who / f"{id_}.png", made.disturbed(rng, corpus.truths[corpus.ids.index(id_)], wrong))
+            made.write(
+                tmp_path / who / f"{id_}.png",
+                made.disturbed(rng, corpus.truths[corpus.ids.index(id_)], wrong),
+            )
         fs.label.import_(str(study), str(tmp_path / who), truth=who)
     images = corpus.ids[:6]
     maps = {who: kept(study, who) for who in PEOPLE}
@@ -293,7 +374,9 @@ def test_a_tie_is_void_or_what_the_most_skilled_says(study: Path, corpus: made.C
     for image in images:
         stack = np.stack([maps[who][image] for who in PEOPLE])
         votes = np.stack([(stack == k).sum(0) for k in range(5)])
-        assert (kept(study, "skill")[image] == np.where(votes.max(0) >= 2, votes.argmax(0), maps[best][image])).all()
+        assert (
+            kept(study, "skill")[image] == np.where(votes.max(0) >= 2, votes.argmax(0), maps[best][image])
+        ).all()
 
 
 def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
@@ -309,7 +392,9 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
     capsys.readouterr()
     assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2
-    assert "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out  # none of them differs
+    assert (
+        "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out
+    )  # none of them differs
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")
@@ -317,7 +402,9 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
         fs.label.consensus(str(study), of=["ben", "eve"], truth="none")
 
 
-def test_a_consensus_makes_standings_stale_and_ranks(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_consensus_makes_standings_stale_and_ranks(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     export(study, tmp_path / "out")
     label(corpus, tmp_path / "out")
     fs.label.import_(str(study), str(tmp_path / "out"))
@@ -332,11 +419,25 @@ def test_a_consensus_makes_standings_stale_and_ranks(study: Path, corpus: made.C
 
 @pytest.mark.parametrize(
     ("line", "error", "says"),
-    [(["--of", "labels"], OptionError, "name two annotators or more with --of"), (["--of", "labels", "--of", "nobody"], LabellingError, "there is no truth 'nobody'; there are"),
-     (["--of", "labels", "--of", "ann", "--truth", "ann"], OptionError, "--truth ann is one of those that vote"), (["--of", "labels", "--of", "ann", "--truth", "model-1"], OptionError, "is the name of a model"),
-     (["--of", "labels", "--of", "ann", "--truth", "../x"], StudyError, "cannot name a truth"), (["--of", "labels", "--of", "ann", "--tie", "coin"], OptionError, "--tie 'coin' is not known; use void or skill"),
-     (["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"], OptionError, "--least 0"), (["--of", "labels", "--of", "labels"], OptionError, "name two annotators or more")],
-)  # fmt: skip
+    [
+        (["--of", "labels"], OptionError, "name two annotators or more with --of"),
+        (["--of", "labels", "--of", "nobody"], LabellingError, "there is no truth 'nobody'; there are"),
+        (
+            ["--of", "labels", "--of", "ann", "--truth", "ann"],
+            OptionError,
+            "--truth ann is one of those that vote",
+        ),
+        (["--of", "labels", "--of", "ann", "--truth", "model-1"], OptionError, "is the name of a model"),
+        (["--of", "labels", "--of", "ann", "--truth", "../x"], StudyError, "cannot name a truth"),
+        (
+            ["--of", "labels", "--of", "ann", "--tie", "coin"],
+            OptionError,
+            "--tie 'coin' is not known; use void or skill",
+        ),
+        (["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"], OptionError, "--least 0"),
+        (["--of", "labels", "--of", "labels"], OptionError, "name two annotators or more"),
+    ],
+)
 def test_a_consensus_that_cannot_be_is_refused(
     study: Path, corpus: made.Corpus, tmp_path: Path, line: list[str], error: type[FaultscapeError], says: str
 ) -> None:
@@ -346,7 +447,9 @@ def test_a_consensus_that_cannot_be_is_refused(
     assert issubclass(error, FaultscapeError)
 
 
-def test_masks_of_two_sizes_are_named_and_the_others_joined(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_masks_of_two_sizes_are_named_and_the_others_joined(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     for who in ("ann", "ben"):
         for id_ in corpus.ids[:3]:
             made.write(tmp_path / who / f"{id_}.png", corpus.truths[corpus.ids.index(id_)])
@@ -356,7 +459,9 @@ def test_masks_of_two_sizes_are_named_and_the_others_joined(study: Path, corpus:
     stored[corpus.ids[0]] = label_maps.StoredMap(corpus.ids[0], runs.encode(np.zeros((4, 4), np.uint16)))
     sha = label_maps.put_maps(folder, 0, [stored[k] for k in sorted(stored)])
     parts = label_maps.read_manifest(folder)
-    label_maps.write_manifest(folder, parts | {next(iter(parts)): label_maps.Part(sha, len(stored), "semantic")})
+    label_maps.write_manifest(
+        folder, parts | {next(iter(parts)): label_maps.Part(sha, len(stored), "semantic")}
+    )
     found = fs.label.consensus(str(study), of=["ann", "ben"], truth="both")
     assert (found.new, found.failures) == (2, 1)
     (row,) = [row for row in read_failures(study) if row.name == "both"]

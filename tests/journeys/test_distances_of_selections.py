@@ -1,4 +1,6 @@
-"""How far apart classes are is part of what a selection is: named once, kept with its file and its numbers, for duels and for draws."""
+"""How far apart classes are is part of what a selection is: named once, kept with its file and its numbers,
+for duels and for draws.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def answers(tmp_path: Path) -> made_answers.Answers:
 
 def written(path: Path, distances: np.ndarray = FAR) -> Path:
     rows = [",".join(["", *made_answers.NAMES])]
-    rows += [",".join([name, *map(str, row)]) for name, row in zip(made_answers.NAMES, distances.tolist(), strict=True)]
+    rows += [
+        ",".join([name, *map(str, row)])
+        for name, row in zip(made_answers.NAMES, distances.tolist(), strict=True)
+    ]
     path.write_text("\n".join(rows) + "\n")
     return path
 
@@ -36,11 +41,29 @@ def weights(answers: made_answers.Answers, distances: np.ndarray) -> np.ndarray:
     return proposals.mad(np.stack([distances[labels[a], labels[b]] for a, b in ((0, 1), (0, 2), (1, 2))]))
 
 
-def test_mad_draws_by_right_and_wrong_unless_distances_are_given(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_mad_draws_by_right_and_wrong_unless_distances_are_given(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     plain = fs.select(answers.study, sampling=fs.Sampling(temperature=1.0), budget=10)
     assert plain.definition["distance"] == "01"
     file = written(tmp_path / "far.csv")
-    assert main(["select", answers.study, "--temperature", "1", "--distance", str(file), "--as", "far", "--budget", "10"]) == 0
+    assert (
+        main(
+            [
+                "select",
+                answers.study,
+                "--temperature",
+                "1",
+                "--distance",
+                str(file),
+                "--as",
+                "far",
+                "--budget",
+                "10",
+            ]
+        )
+        == 0
+    )
     far = fs.select(answers.study, as_="far", budget=10)
     assert far.definition["distance"] == str(file)
     for found, distances in ((plain, 1.0 - np.eye(5)), (far, FAR)):
@@ -65,7 +88,9 @@ def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
     monkeypatch.chdir(tmp_path / "else")
     assert len(fs.select(answers.study, top=3).images) > 0
     (tmp_path / "far.csv").rename(tmp_path / "moved.csv")
-    with refused(OptionError, r"there is no file .*far\.csv; give wordnet, path, hops, 01, or a file of distances"):
+    with refused(
+        OptionError, r"there is no file .*far\.csv; give wordnet, path, hops, 01, or a file of distances"
+    ):
         fs.select(answers.study, top=4)
     fs.select(answers.study, top=4, classifiers=fs.ClassifierRules(distance=str(tmp_path / "moved.csv")))
     written(tmp_path / "moved.csv", FAR**2)
@@ -90,13 +115,21 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
         0.5
     )  # two pairs differ on either image; fish and cat are no farther apart than fish and fish
     looked = facts.look(Path(study), read_settings(Path(study)), tuple(said), None, engine="local", workers=1)
-    assert looked.weights["mad"] == pytest.approx([row.score for row in sorted(drawn.rows, key=lambda row: row.image)])
+    assert looked.weights["mad"] == pytest.approx(
+        [row.score for row in sorted(drawn.rows, key=lambda row: row.image)]
+    )
     fs.select(
-        study, sampling=fs.Sampling(temperature=1.0), budget=2, classifiers=fs.ClassifierRules(distance="wordnet"), as_="far"
+        study,
+        sampling=fs.Sampling(temperature=1.0),
+        budget=2,
+        classifiers=fs.ClassifierRules(distance="wordnet"),
+        as_="far",
     )
 
 
-def test_images_that_distances_of_zero_leave_out_are_not_taken_for_agreed(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_images_that_distances_of_zero_leave_out_are_not_taken_for_agreed(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     near = FAR.copy()
     near[0, 1] = near[1, 0] = 0.0
     drawn = fs.select(

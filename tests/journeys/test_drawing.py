@@ -75,7 +75,9 @@ def test_some_and_more_are_all_of_them_at_once(maps: tuple[made.Corpus, str]) ->
         assert [row.round for row in cut] == [1, 1, 1, 2, 2, 2, 2]
 
 
-def test_the_same_line_again_draws_nothing(maps: tuple[made.Corpus, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_line_again_draws_nothing(
+    maps: tuple[made.Corpus, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     _, study = maps
     first = fs.select(study, selector="random", budget=4, as_="again")
     assert fs.select(study, selector="random", budget=4, as_="again").rows == first.rows
@@ -138,7 +140,9 @@ def test_disputed_maps_are_drawn_in_proportion_to_what_models_differ(maps: tuple
     assert row.pool == len(dispute)
 
 
-def test_classifiers_that_agree_are_never_drawn_where_they_are_disputed(answers: made_answers.Answers) -> None:
+def test_classifiers_that_agree_are_never_drawn_where_they_are_disputed(
+    answers: made_answers.Answers,
+) -> None:
     labels = np.stack(list(answers.labels.values()))
     differ = {image for image, k in zip(answers.images, (labels != labels[0]).any(0), strict=True) if k}
     rows = fs.select(answers.study, selector="disputed", budget=1000).rows
@@ -178,12 +182,16 @@ def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None
     trust = np.maximum(np.log(right / (1 - right)), 1e-3)
     expected = np.stack([(trust / trust.sum()) @ (own != labels) for own in labels])
     differ, mean = (labels != labels[0]).any(0), expected.mean(0)
-    weight = np.where(differ, np.maximum(mean, 0.1 * mean[differ].mean()), 0)  # where all agree no label tells one from another
+    weight = np.where(
+        differ, np.maximum(mean, 0.1 * mean[differ].mean()), 0
+    )  # where all agree no label tells one from another
     left = weight.sum() - weight[at].sum()
     assert more[5].probability == pytest.approx(weight[answers.images.index(more[5].image)] / left)
 
 
-def test_more_than_once_without_labels_in_between_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_than_once_without_labels_in_between_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     answers = made_answers.study(tmp_path, images=40)
 
     def told(**more: object) -> list[str]:
@@ -205,7 +213,9 @@ def test_more_than_once_without_labels_in_between_is_said(tmp_path: Path, capsys
     labelled = {row.image for row in rows}  # or discarded
     waiting = sum(row.image not in labelled for row in drawn(answers.study, "random"))
     assert waiting > 1
-    assert told(selector="random", budget=6) == [f"note: {waiting} images drawn before wait for a label still"]
+    assert told(selector="random", budget=6) == [
+        f"note: {waiting} images drawn before wait for a label still"
+    ]
 
 
 @pytest.fixture
@@ -235,11 +245,15 @@ def test_one_model_below_chance_does_not_make_every_image_disputed(inverted: mad
         assert (row.score, row.probability) == pytest.approx((weight[k], weight[k] / left))
         left -= weight[k]
     assert among[at[20:]].mean() > 1.4 * among[at[:20]].mean()
-    assert draws.learns(found.definition)  # rounds stay apart where an image is lost: what it weighed before is not known
+    assert draws.learns(
+        found.definition
+    )  # rounds stay apart where an image is lost: what it weighed before is not known
     assert not draws.learns({"selector": "disputed"})
 
 
-def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(inverted: made_answers.Answers) -> None:
+def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(
+    inverted: made_answers.Answers,
+) -> None:
     study = inverted.study
     whole = fs.select(study, selector="disputed", budget=40, as_="whole").rows
     for name in ("cut", "old"):
@@ -255,7 +269,9 @@ def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(
     assert facts(list(fs.select(study, as_="old", more=20).rows)) == facts(list(whole))
 
 
-def test_the_model_picker_asks_where_the_answer_tells_most(tmp_path: Path, maps: tuple[made.Corpus, str]) -> None:
+def test_the_model_picker_asks_where_the_answer_tells_most(
+    tmp_path: Path, maps: tuple[made.Corpus, str]
+) -> None:
     answers = made_answers.study(tmp_path, images=40)
     rows = fs.select(answers.study, selector="model-picker", budget=3).rows
     made_answers.import_labels(answers, [row.image for row in rows])
@@ -281,7 +297,14 @@ def test_of_near_duplicates_one_is_drawn(tmp_path: Path) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     assert len(fs.select(study, selector="random", budget=6).rows) == 3
-    assert len(fs.select(study, selector="random", budget=6, as_="all", sampling=fs.Sampling(keep_duplicates=True)).rows) == 6
+    assert (
+        len(
+            fs.select(
+                study, selector="random", budget=6, as_="all", sampling=fs.Sampling(keep_duplicates=True)
+            ).rows
+        )
+        == 6
+    )
 
 
 def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
@@ -301,22 +324,37 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"selector": "random", "top": 3}, "--top does not apply to --selector random; available options: --budget"),
+        (
+            {"selector": "random", "top": 3},
+            "--top does not apply to --selector random; available options: --budget",
+        ),
         (
             {"budget": 3},
-            "--budget is for images drawn for all models at once; --selector mad takes the top of each pair, --per-class of them. Give --temperature 1",
+            (
+                "--budget is for images drawn for all models at once; --selector mad takes the top of each"
+                " pair, --per-class of them. Give --temperature 1"
+            ),
         ),
         ({"distance": "01"}, "--distance does not apply to duels of segmentation models"),
         ({"selector": "entrpy"}, "selector 'entrpy' is not known; .* Did you mean 'entropy'"),
         (
             {"selector": "random", "temperature": 1.0},
-            "--temperature does not apply to --selector random; available options: --budget, --more, --seed, --keep-duplicates, --concordance, --over$",
+            (
+                "--temperature does not apply to --selector random; available options: --budget, --more,"
+                " --seed, --keep-duplicates, --concordance, --over$"
+            ),
         ),
         ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
         ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
-        ({"selector": "random", "budget": 3, "more": 4}, "--budget says how many images in all, --more how many others"),
+        (
+            {"selector": "random", "budget": 3, "more": 4},
+            "--budget says how many images in all, --more how many others",
+        ),
         ({"selector": "random", "budget": 0}, "--budget is 1 to 1,000,000 images; got 0"),
-        ({"selector": "random", "truth": "labels"}, "--truth does not apply to --selector random; available options: --budget"),
+        (
+            {"selector": "random", "truth": "labels"},
+            "--truth does not apply to --selector random; available options: --budget",
+        ),
         ({"selector": "disputed", "concordance": "iou", "as_": "x"}, "concordance 'iou' is not known"),
     ],
 )
@@ -329,7 +367,9 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, images=40, errors=(1.0, 1.0))
     for place, name in enumerate(("all-cat", "all-dog")):
         table = tmp_path / f"{name}.csv"
-        table.write_text("image,label\n" + "".join(f"{image},{made_answers.NAMES[place]}\n" for image in answers.images))
+        table.write_text(
+            "image,label\n" + "".join(f"{image},{made_answers.NAMES[place]}\n" for image in answers.images)
+        )
         fs.predict(answers.study, {name: str(table)})
     random, disputed = (fs.select(answers.study, selector=one, budget=10) for one in ("random", "disputed"))
     assert {row.probability for row in random.rows} == {
@@ -337,7 +377,10 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
     }  # models differ everywhere: the weights are the same
     assert random.images != disputed.images
     order, best = (fs.select(answers.study, goal=goal, budget=10) for goal in ("order", "best"))
-    warm, cold = (fs.select(answers.study, sampling=fs.Sampling(temperature=t), budget=10, as_=f"mad-{t}") for t in (1.0, 0.5))
+    warm, cold = (
+        fs.select(answers.study, sampling=fs.Sampling(temperature=t), budget=10, as_=f"mad-{t}")
+        for t in (1.0, 0.5)
+    )
     far = fs.select(
         answers.study,
         sampling=fs.Sampling(temperature=1.0),
@@ -345,7 +388,10 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
         budget=10,
         as_="far",
     )
-    for alike in ((order, best), (warm, cold, far)):  # of the same weights, for another goal, temperature or distance
+    for alike in (
+        (order, best),
+        (warm, cold, far),
+    ):  # of the same weights, for another goal, temperature or distance
         assert len({max(row.score for row in found.rows) for found in alike}) == 1
         assert len({found.images for found in alike}) == len(alike)
 
@@ -353,12 +399,17 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
 def distances(folder: Path) -> str:
     """A file in which classes lie two apart."""
     rows = [",".join(["", *made_answers.NAMES])]
-    rows += [",".join([name, *("0" if name == other else "2" for other in made_answers.NAMES)]) for name in made_answers.NAMES]
+    rows += [
+        ",".join([name, *("0" if name == other else "2" for other in made_answers.NAMES)])
+        for name in made_answers.NAMES
+    ]
     (folder / "two.csv").write_text("\n".join(rows) + "\n")
     return str(folder / "two.csv")
 
 
-def test_a_selection_of_earlier_versions_goes_on_with_the_random_numbers_that_it_began_with(tmp_path: Path) -> None:
+def test_a_selection_of_earlier_versions_goes_on_with_the_random_numbers_that_it_began_with(
+    tmp_path: Path,
+) -> None:
     answers = made_answers.study(tmp_path)
     held = fs.select(answers.study, goal="order", budget=5, as_="old").rows
     whole = fs.select(answers.study, goal="order", budget=9, as_="new")
@@ -372,13 +423,19 @@ def test_a_selection_of_earlier_versions_goes_on_with_the_random_numbers_that_it
     weight = information_weights(answers, order, more.definition["sharpness"])
     taken = [order.index(row.image) for row in held]
     stream = (0, zlib.crc32(b"information"))  # of the selector alone
-    assert [row.image for row in more.rows[5:]] == [order[k] for k in draw(weight, 4, seed=stream, taken=taken).images]
+    assert [row.image for row in more.rows[5:]] == [
+        order[k] for k in draw(weight, 4, seed=stream, taken=taken).images
+    ]
     assert more.rows[5:] != whole.rows[5:]
 
 
 def information_weights(answers: made_answers.Answers, order: list[str], sharpness: float) -> np.ndarray:
     labels = np.stack(list(answers.labels.values()))[:, [answers.images.index(image) for image in order]]
-    given = {"complete": np.ones(len(order), bool), "dispute": (labels != labels[0]).any(0).astype(float), "labels": labels}
+    given = {
+        "complete": np.ones(len(order), bool),
+        "dispute": (labels != labels[0]).any(0).astype(float),
+        "labels": labels,
+    }
     return drawing_weights("information", given, sharpness=sharpness)
 
 
@@ -411,7 +468,9 @@ def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None
     made_answers.import_labels(answers)
     ran = fs.run(answers.study, top=5)
     images = fs.select(answers.study).images
-    assert any(f"faultscape select {answers.study} {SELECTION} --budget {len(images)}" in line for line in ran.done)
+    assert any(
+        f"faultscape select {answers.study} {SELECTION} --budget {len(images)}" in line for line in ran.done
+    )
     text = re.sub("<[^>]*>", "", (Path(answers.study) / "report.html").read_text())
     assert f"faultscape select {Path(answers.study).name} {SELECTION} --budget {len(images)}" in text
     assert f"faultscape select {answers.study} {SELECTION} --budget" in repr(fs.plan(answers.study))

@@ -1,4 +1,6 @@
-"""Labels of a study and the draws of a selection: which of them an unbiased score may count, and of which images it speaks."""
+"""Labels of a study and the draws of a selection: which of them an unbiased score may count, and of which
+images it speaks.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,17 @@ def differ(answers: made_answers.Answers) -> np.ndarray:
     return (labels != labels[0]).any(0)
 
 
-def test_disputed_draws_and_random_labels_of_the_rest_give_scores_on_the_whole_corpus(answers: made_answers.Answers) -> None:
+def test_disputed_draws_and_random_labels_of_the_rest_give_scores_on_the_whole_corpus(
+    answers: made_answers.Answers,
+) -> None:
     disputed = fs.select(answers.study, selector="disputed", budget=60)
     made_answers.import_labels(answers, list(disputed.images))
     alone = fs.rank(answers.study, selection="disputed", resamples=50)
     assert "corpus" not in alone.rankings
-    told = f"scores of this pool are of the {differ(answers).sum()} images on which models differ; on {(~differ(answers)).sum()} others they do not"
+    told = (
+        f"scores of this pool are of the {differ(answers).sum()} images on which models differ; on"
+        f" {(~differ(answers)).sum()} others they do not"
+    )
     assert any(note.startswith(told) and "select --selector random" in note for note in alone.notes)
     fs.select(answers.study, selector="random", budget=60)
     made_answers.import_labels(answers)
@@ -62,24 +69,34 @@ def test_random_labels_of_agreed_images_count_however_few_they_are(answers: made
         assert low <= truth[model] <= high
 
 
-def test_agreed_images_that_nobody_drew_by_chance_say_nothing_of_the_corpus(answers: made_answers.Answers) -> None:
-    fs.select(answers.study, selector="entropy", budget=60)  # all of them, those on which models agree at the end
+def test_agreed_images_that_nobody_drew_by_chance_say_nothing_of_the_corpus(
+    answers: made_answers.Answers,
+) -> None:
+    fs.select(
+        answers.study, selector="entropy", budget=60
+    )  # all of them, those on which models agree at the end
     fs.select(answers.study, selector="disputed", budget=20)
     made_answers.import_labels(answers)
     assert "corpus" not in fs.rank(answers.study, selection="disputed", resamples=0).rankings
 
 
-def test_labels_of_duels_count_only_as_far_as_draws_were_labelled_in_order(answers: made_answers.Answers) -> None:
+def test_labels_of_duels_count_only_as_far_as_draws_were_labelled_in_order(
+    answers: made_answers.Answers,
+) -> None:
     duels = fs.select(answers.study, top=8)
     drawn = fs.select(answers.study, selector="random", budget=40)
     first = list(drawn.images[:5])
     made_answers.import_labels(answers, [*duels.images, *first])
     found = fs.rank(answers.study, selection="random", resamples=0)
     waits = next(k for k, image in enumerate(drawn.images) if image not in {*duels.images, *first})
-    last = max(k for k in range(waits) if drawn.images[k] not in duels.images)  # the last that was labelled for its own sake
+    last = max(
+        k for k in range(waits) if drawn.images[k] not in duels.images
+    )  # the last that was labelled for its own sake
     assert found.labels["counted"] == last
     assert found.labels["used"] > waits  # re-use takes all
-    assert any(note.startswith(f"draw {waits + 1} ({drawn.images[waits]}) waits for labels") for note in found.notes)
+    assert any(
+        note.startswith(f"draw {waits + 1} ({drawn.images[waits]}) waits for labels") for note in found.notes
+    )
     plan = fs.plan(answers.study)
     assert (plan.labels["used"], plan.labels["selection"]) == (last, "random")
     discard = Path(answers.study).parent / "discard.csv"
@@ -113,7 +130,9 @@ def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
     one = made_answers.NAMES[
         int(labels[0][at[half]])
     ]  # of its questions a single one is answered, by two who disagree: the others are open
-    (tmp_path / "half.csv").write_text(f"image,class,annotator,answer\n{half},{one},ann,yes\n{half},{one},ben,no\n")
+    (tmp_path / "half.csv").write_text(
+        f"image,class,annotator,answer\n{half},{one},ann,yes\n{half},{one},ben,no\n"
+    )
     fs.label.import_(answers.study, str(tmp_path / "half.csv"))
     assert evidence.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
     found = fs.rank(answers.study, selection="disputed", resamples=0)
@@ -153,22 +172,33 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     assert "these are all 60 that could be drawn" in repr(drawn)
     made_answers.import_labels(answers, list(drawn.images[:3]))
     assert main(["rank", answers.study, "--selection", "random"]) == 0
-    assert capsys.readouterr().out.startswith("Too few labels to say who leads. 3 labelled images: too few for intervals")
+    assert capsys.readouterr().out.startswith(
+        "Too few labels to say who leads. 3 labelled images: too few for intervals"
+    )
     made_answers.import_labels(answers)
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("model-0 leads. It is first in")
-    assert "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n" in said
+    assert (
+        "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n"
+        in said
+    )
 
 
 def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of_these_models(
     answers: made_answers.Answers,
 ) -> None:
     disputed = fs.select(answers.study, selector="disputed", budget=20)
-    few, many = (fs.select(answers.study, selector="random", budget=n, as_=f"random-{n}", seed=n) for n in (6, 30))
+    few, many = (
+        fs.select(answers.study, selector="random", budget=n, as_=f"random-{n}", seed=n) for n in (6, 30)
+    )
     made_answers.import_labels(answers, [*disputed.images, *few.images, *many.images])
     agreed = {image for image, k in zip(answers.images, differ(answers), strict=True) if not k}
-    note = next(n for n in fs.rank(answers.study, selection="disputed", resamples=0).notes if "drawn there by chance" in n)
+    note = next(
+        n
+        for n in fs.rank(answers.study, selection="disputed", resamples=0).notes
+        if "drawn there by chance" in n
+    )
     assert f"{len(agreed & set(many.images))} labels drawn there by chance" in note
     fs.predict(answers.study, {"late": answers.tables["model-0"]})
     again = fs.select(answers.study, selector="disputed", budget=20, as_="disputed-2")
@@ -191,10 +221,15 @@ def test_the_page_says_how_many_images_of_the_pool_could_be_drawn_and_how_many_l
     could = sum(differ(answers))
     assert 20 < could < 60
     assert f"<dt>of these could be drawn</dt><dd>{could}</dd>" in html
-    assert "From 60 labelled images, 20 of them of the selection: only re-use rankings count the others. A dot" in html
+    assert (
+        "From 60 labelled images, 20 of them of the selection: only re-use rankings count the others. A dot"
+        in html
+    )
     assert '<span class="chip">pool drawn from</span>' in html
     fs.select(answers.study, selector="random", budget=len(drawn.images))
-    assert "could be drawn</dt>" not in Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
+    assert "could be drawn</dt>" not in Path(fs.report(answers.study, selection="random").path).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
@@ -213,7 +248,9 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "whole groups are drawn anew, and labels lie in 6 of 6 groups: fewer than 20" in typed
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
     assert "95 % interval, data to come" in page.text
-    fs.collect(answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images}))
+    fs.collect(
+        answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
+    )
     capsys.readouterr()
     assert main([*line, "future"]) == 0
     typed = capsys.readouterr().out
@@ -221,7 +258,9 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
         "Labels lie in 3 groups of images, and an interval needs 6: label images of more groups, "
         "cut groups into runs of images (collect --block N), or leave out --population future."
     )
-    assert typed.startswith(f"No intervals yet. Scores stand without intervals, so nothing can be said of who is best. {wanted}")
+    assert typed.startswith(
+        f"No intervals yet. Scores stand without intervals, so nothing can be said of who is best. {wanted}"
+    )
     html = Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
     assert wanted in html
     assert "A dot is the score; no interval can be given, and all ranks are open.</p>" in html
@@ -237,7 +276,9 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "say nothing of data to come" in refused_line("rank", answers.study, "--population", "future")
 
 
-def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_data_to_come(tmp_path: Path) -> None:
+def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_data_to_come(
+    tmp_path: Path,
+) -> None:
     corpus = made.corpus(tmp_path / "c", images=60, models=3, shape=(18, 24))
     order = sorted(range(60), key=lambda k: corpus.ids[k])
     for place, k in enumerate(order):  # whole runs of ten are hard for all, or easy

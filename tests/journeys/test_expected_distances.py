@@ -1,4 +1,6 @@
-"""select --discrepancy expected: uncalibrated without labels, calibrated by them, and the same again when it is extended."""
+"""select --discrepancy expected: uncalibrated without labels, calibrated by them, and the same again when it
+is extended.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     label(study, tmp_path / "few.csv", range(19))
     capsys.readouterr()
     select(str(study), top=50, **group_options(select, {"spares": 0, **WAY}))
-    assert "expected discrepancy: uncalibrated: m0, m1; a temperature needs 20 labelled images" in capsys.readouterr().out
+    assert (
+        "expected discrepancy: uncalibrated: m0, m1; a temperature needs 20 labelled images"
+        in capsys.readouterr().out
+    )
     assert read_selection(study)[0].definition["temperatures"] == {"m0": "uncalibrated", "m1": "uncalibrated"}
 
     label(study, tmp_path / "more.csv", range(19, 40))
@@ -67,8 +72,13 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     for m in range(2):
         order = np.argsort(-said(m), axis=1)[known, :3]
         shares = np.round(np.take_along_axis(said(m)[known].astype(float), order, 1), 6).astype(np.float32)
-        assert fitted[f"m{m}"] == pytest.approx(fit_temperature(order, shares, [{k % 4} for k in known], 4), rel=1e-5)
-    assert f"calibrated by labels, with temperatures m0 {fitted['m0']:.3g}, m1 {fitted['m1']:.3g}" in capsys.readouterr().out
+        assert fitted[f"m{m}"] == pytest.approx(
+            fit_temperature(order, shares, [{k % 4} for k in known], 4), rel=1e-5
+        )
+    assert (
+        f"calibrated by labels, with temperatures m0 {fitted['m0']:.3g}, m1 {fitted['m1']:.3g}"
+        in capsys.readouterr().out
+    )
     assert rows(study, "later") != rows(study, "main")
     page = Path(report(str(study), selection="later").path).read_text()
     assert f"<dt>temperatures</dt><dd>m0 {fitted['m0']}, m1 {fitted['m1']}</dd>" in page
@@ -87,10 +97,16 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
 
     predict(str(study), rename={"m0": "zero"}, engine="local")
     select(str(study), as_="later", top=70)
-    assert read_selection(study, "later")[0].definition["temperatures"] == {"zero": now["m0"], "m1": now["m1"], "m2": now["m2"]}
+    assert read_selection(study, "later")[0].definition["temperatures"] == {
+        "zero": now["m0"],
+        "m1": now["m1"],
+        "m2": now["m2"],
+    }
 
 
-def test_an_earlier_selection_is_extended_as_it_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_earlier_selection_is_extended_as_it_was_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "study"
     tables = {f"m{m}": table(tmp_path / f"{m}.csv", m) for m in range(2)}
     collect(str(study), tables["m0"], task="classification", classes=str(_classes(tmp_path)))

@@ -1,4 +1,6 @@
-"""What somebody stumbles over in the first hour is said in words that help: verbs, sources, names and examples of the right task."""
+"""What somebody stumbles over in the first hour is said in words that help: verbs, sources, names and
+examples of the right task.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ def answers(tmp_path: Path) -> made_answers.Answers:
     ("line", "meant"),
     [
         (("selct", "study"), "there is no verb 'selct'. Did you mean 'select'? There are "),
-        (("import", "study", "labels.csv"), "there is no verb 'import'. Did you mean 'label import'? There are "),
+        (
+            ("import", "study", "labels.csv"),
+            "there is no verb 'import'. Did you mean 'label import'? There are ",
+        ),
         (("exprot", "study"), "there is no verb 'exprot'. Did you mean 'label export'? There are "),
         (("zebra",), "there is no verb 'zebra'. There are "),
     ],
@@ -34,20 +39,36 @@ def test_a_verb_that_there_is_not_names_the_nearest_and_all(line: tuple[str, ...
 
 
 def test_label_has_two_verbs_of_its_own() -> None:
-    assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in refused_line("label", "improt", "x")
+    assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in refused_line(
+        "label", "improt", "x"
+    )
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("run study --resamples 5", "run has no option --resamples; `faultscape run --help` says what it takes"),
-        ("select study --conkordance x", "select has no option --conkordance. Did you mean '--concordance'? `faultscape select --help` says"),
+        (
+            "run study --resamples 5",
+            "run has no option --resamples; `faultscape run --help` says what it takes",
+        ),
+        (
+            "select study --conkordance x",
+            (
+                "select has no option --conkordance. Did you mean '--concordance'? `faultscape select --help`"
+                " says"
+            ),
+        ),
         ("rank study -x", "rank has no option -x; `faultscape rank --help` says what it takes"),
         ("scale masks", "scale: --classes is missing; `faultscape scale --help` says what it takes"),
-        ("label export study", "label export: OUT is missing; `faultscape label export --help` says what it takes"),
+        (
+            "label export study",
+            "label export: OUT is missing; `faultscape label export --help` says what it takes",
+        ),
     ],
-)  # fmt: skip
-def test_an_option_that_there_is_not_or_that_is_missing_is_named_and_none_is_suggested_that_is_far(line: str, said: str) -> None:
+)
+def test_an_option_that_there_is_not_or_that_is_missing_is_named_and_none_is_suggested_that_is_far(
+    line: str, said: str
+) -> None:
     assert refused_line(*line.split()).startswith(f"faultscape: {said}")
 
 
@@ -59,7 +80,9 @@ def test_a_table_of_answers_is_for_predict(tmp_path: Path, name: str) -> None:
     said = refused_line(*line, "--task", "classification")
     assert f"{name}: holds no pictures; `faultscape predict` takes such files, as NAME=" in said
     assert "of classifiers also a .csv file that names images" in said
-    assert "of classifiers" not in refused_line("collect", tmp_path / "study", tmp_path / name, "--classes", "ade20k")
+    assert "of classifiers" not in refused_line(
+        "collect", tmp_path / "study", tmp_path / name, "--classes", "ade20k"
+    )
     assert not (tmp_path / "study").exists()
 
 
@@ -79,14 +102,17 @@ def test_examples_are_of_the_task_of_the_study(answers: made_answers.Answers, tm
     study = str(tmp_path / "maps")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     assert "for example unet=maps/unet" in refused_line("predict", study)
-    assert "measure is for label maps; how good classifiers are is what" in refused_line("measure", answers.study, "resnet")
+    assert "measure is for label maps; how good classifiers are is what" in refused_line(
+        "measure", answers.study, "resnet"
+    )
 
 
 def test_a_model_is_not_called_as_labels_are_or_will_be(answers: made_answers.Answers) -> None:
     table = answers.tables["model-0"]
     said = refused_line("predict", answers.study, f"labels={table}")
     assert (
-        "'labels' is the name of a truth, under which labels are kept; give the model another, for example labels-model" in said
+        "'labels' is the name of a truth, under which labels are kept; give the model another, for example"
+        " labels-model" in said
     )
     path = Path(answers.study).parent / "l.csv"
     path.write_text(f"image,label\n{answers.images[0]},cat\n")
@@ -94,10 +120,16 @@ def test_a_model_is_not_called_as_labels_are_or_will_be(answers: made_answers.An
     assert "'gold' is the name of a truth" in refused_line("predict", answers.study, f"gold={table}")
 
 
-def test_one_model_and_one_image_are_counted_in_the_singular(answers: made_answers.Answers, tmp_path: Path) -> None:
-    assert repr(fs.predict(answers.study, {"model-0": answers.tables["model-0"]})).startswith(f"{answers.study}: 1 model\n")
+def test_one_model_and_one_image_are_counted_in_the_singular(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    assert repr(fs.predict(answers.study, {"model-0": answers.tables["model-0"]})).startswith(
+        f"{answers.study}: 1 model\n"
+    )
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
-    assert "1 image in 1 shard\n" in repr(fs.collect(str(tmp_path / "one"), str(corpus.photos), classes=str(corpus.classes)))
+    assert "1 image in 1 shard\n" in repr(
+        fs.collect(str(tmp_path / "one"), str(corpus.photos), classes=str(corpus.classes))
+    )
     assert fs.status(str(tmp_path / "one")).stages[0][2] == "1 image in 1 shard"
 
 
@@ -105,7 +137,9 @@ def test_a_list_of_columns_ends_in_one_full_stop(answers: made_answers.Answers, 
     (tmp_path / "wide.csv").write_text("image," + ",".join(f"m{k}" for k in range(12)) + "\n")
     said = refused_line("predict", answers.study, f"net={tmp_path / 'wide.csv'}")
     assert said.endswith("it has image, m0, m1, m2, m3, m4, m5, m6 and 5 more.\n")
-    assert "Did you mean 'm11'?" in refused_line("predict", answers.study, f"net={tmp_path / 'wide.csv'}:m_11")
+    assert "Did you mean 'm11'?" in refused_line(
+        "predict", answers.study, f"net={tmp_path / 'wide.csv'}:m_11"
+    )
 
 
 def test_arrays_for_a_model_are_taken_by_predict(answers: made_answers.Answers, tmp_path: Path) -> None:
@@ -118,14 +152,17 @@ def test_what_the_confidence_shuts_out_is_counted_where_pairs_are_short(
 ) -> None:
     made = made_answers.study(tmp_path, images=60, sure=True)
     labels = list(made.labels.values())
-    sure = [[float(line.split(",")[2]) for line in Path(table).read_text().splitlines()[1:]] for table in made.tables.values()]
+    sure = [
+        [float(line.split(",")[2]) for line in Path(table).read_text().splitlines()[1:]]
+        for table in made.tables.values()
+    ]
     pairs = [(a, b) for a in range(3) for b in range(a + 1, 3)]
     apart = [(a, b, k) for a, b in pairs for k in range(60) if labels[a][k] != labels[b][k]]
     out = sum(min(sure[a][k], sure[b][k]) < np.float32(0.8) for a, b, k in apart)
     fs.select(made.study, top=30)
     assert (
-        f"note: of {len(apart)} answers in which two models differ, {out} are left out, since one of the two is less sure than --confidence 0.8"
-        in capsys.readouterr().out
+        f"note: of {len(apart)} answers in which two models differ, {out} are left out, since one of the two"
+        " is less sure than --confidence 0.8" in capsys.readouterr().out
     )
     fs.select(made.study, as_="all", classifiers=fs.ClassifierRules(confidence=0.0), top=30)
     assert "less sure" not in capsys.readouterr().out

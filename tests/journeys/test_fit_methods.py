@@ -1,4 +1,6 @@
-"""fit METHOD: what training images look like, and scores of how unlike them a pixel is, by the command line and by Python."""
+"""fit METHOD: what training images look like, and scores of how unlike them a pixel is, by the command line
+and by Python.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def two_layers(path: Path) -> None:
 
     rng = np.random.default_rng(0)
     sizes = {"first": (8, 3, 3, 3), "second": (4, 8, 1, 1)}
-    kernels = [numpy_helper.from_array(rng.normal(size=size).astype(np.float32), name) for name, size in sizes.items()]
+    kernels = [
+        numpy_helper.from_array(rng.normal(size=size).astype(np.float32), name)
+        for name, size in sizes.items()
+    ]
     nodes = [
         helper.make_node("Conv", ["image", "first"], ["hidden"], pads=[1, 1, 1, 1]),
         helper.make_node("Conv", ["hidden", "second"], ["logits"]),
@@ -62,9 +67,17 @@ def test_every_method_is_a_scorer_of_the_model_and_changes_none_of_its_labels(pr
         assert score.std() > 0
     fs.predict(study, {"plain": source}, scorer=["msp", *METHODS], measure=True, engine="local")
     card = fs.reliability(study, worst=1, resamples=0).document
-    found = {cell["scorer"] for cell in card["cells"] if (cell["condition"], cell["metric"]) == ("cars", "average_precision")}
+    found = {
+        cell["scorer"]
+        for cell in card["cells"]
+        if (cell["condition"], cell["metric"]) == ("cars", "average_precision")
+    }
     assert found == {"random", "msp", *METHODS}
-    errors = {cell["scorer"] for cell in card["cells"] if (cell["condition"], cell["metric"]) == ("main", "error_auroc")}
+    errors = {
+        cell["scorer"]
+        for cell in card["cells"]
+        if (cell["condition"], cell["metric"]) == ("main", "error_auroc")
+    }
     assert errors == {"msp", *METHODS}
     page = Path(study, "reliability", "report.html").read_text()
     assert "Learned embedding density" in page
@@ -73,14 +86,23 @@ def test_every_method_is_a_scorer_of_the_model_and_changes_none_of_its_labels(pr
 
 def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: Trained) -> None:
     study = trained.study
-    fs.train(study, "small", backbone="segformer-b0", schedules=fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0))
+    fs.train(
+        study,
+        "small",
+        backbone="segformer-b0",
+        schedules=fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0),
+    )
     out = told("fit", study, "mahalanobis", "--model", "small", "--layer", "segformer.stages.0")
     assert "small: mahalanobis at segformer.stages.0" in out
-    assert out[-1] == f"next     faultscape predict {study} small={study}/models/small --scorer mahalanobis --measure"
+    assert (
+        out[-1]
+        == f"next     faultscape predict {study} small={study}/models/small --scorer mahalanobis --measure"
+    )
     told(*out[-1].split()[2:], "--engine", "local")
     with refused(
         ModelError,
-        f"plain is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict {study} plain={trained.source}` first",
+        "plain is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict"
+        f" {study} plain={trained.source}` first",
     ):
         fs.fit(study, "knn", model="plain")
 
@@ -140,12 +162,16 @@ def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
     assert [one.name for one in found.methods] == ["knn-k-1", "knn-k-7"]
     fs.predict(study, {"plain": predicted.source}, scorer=["knn-k-1", "knn-k-7"], engine="local")
     assert not np.array_equal(kept(predicted, "knn-k-1"), kept(predicted, "knn-k-7"))
-    fs.predict(study, {"plain": predicted.source}, scorer=["knn-k-1", "knn-k-7"], measure=True, engine="local")
+    fs.predict(
+        study, {"plain": predicted.source}, scorer=["knn-k-1", "knn-k-7"], measure=True, engine="local"
+    )
     fs.reliability(study, worst=0, resamples=0)
     page = Path(study, "reliability", "report.html").read_text()
     assert "<dt>kNN density (k-7) <code>knn-k-7</code></dt><dd><code>-log mean exp(cos(f, f_i))" in page
     assert "a scorer of your own" not in page
-    with refused(OptionError, r"--sweep 'j=1,2' is not valid; use OPTION=A,B,C of method knn, which has k, printed"):
+    with refused(
+        OptionError, r"--sweep 'j=1,2' is not valid; use OPTION=A,B,C of method knn, which has k, printed"
+    ):
         fitted(predicted, "knn", sweep="j=1,2")
 
 
@@ -169,7 +195,9 @@ def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -
         fitted(predicted, "odin", layer=["mix"])
 
 
-def test_what_the_model_does_not_know_is_never_learnt_from(predicted: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_model_does_not_know_is_never_learnt_from(
+    predicted: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
     from faultscape.uncertainty.methods.method import read
 
     fitted(predicted, "knn-class", data=fs.FitData(keep_embeddings=0))
@@ -180,7 +208,9 @@ def test_what_the_model_does_not_know_is_never_learnt_from(predicted: Trained, c
 
 
 def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(trained: Trained) -> None:
-    """Thin things of a withheld class are lost when labels are brought to the size that the network sees; their patches must not be learnt from."""
+    """Thin things of a withheld class are lost when labels are brought to the size that the network sees;
+    their patches must not be learnt from.
+    """
     from faultscape.uncertainty.methods.embeddings import patch_classes
     from faultscape.uncertainty.methods.method import read
     from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
@@ -211,7 +241,12 @@ def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
     assert options.told(method_named("flow")) == {"steps": 200_000, "rate": 1e-4}
     assert options.told(method_named("knn")) == {}
     mine = FitOptions(
-        "study", "flow", "net", preset="s4", data=fs.FitData(keep_embeddings=9), method_options=fs.MethodOptions(steps=5)
+        "study",
+        "flow",
+        "net",
+        preset="s4",
+        data=fs.FitData(keep_embeddings=9),
+        method_options=fs.MethodOptions(steps=5),
     )
     assert (mine.keep_embeddings, mine.told(method_named("flow"))["steps"]) == (9, 5)
     with refused(OptionError, "--preset 's5' is not known; use s4"):
@@ -230,7 +265,9 @@ def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) ->
 
 
 def test_pictures_are_moved_one_at_a_time(predicted: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gradient holds all that a network made of a picture: eight of them would take eight times the memory."""
+    """A gradient holds all that a network made of a picture: eight of them would take eight times the
+    memory.
+    """
     from faultscape.prediction.doubt_methods import input_gradient
 
     moved, shown = input_gradient.moved, []
@@ -257,7 +294,9 @@ def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> No
 
 
 @pytest.mark.parametrize("window", [None, "16x16"])
-def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(trained: Trained, window: str | None) -> None:
+def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(
+    trained: Trained, window: str | None
+) -> None:
     study, path = trained.study, trained.folder / "two.onnx"
     two_layers(path)
     view = fs.Shown(window=window) if window else fs.Shown()
@@ -272,6 +311,8 @@ def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(trained: Trai
         fs.predict(study, {"two": str(path)}, scorer=["odin"], engine="local", shown=view)
     other = fs.Shown(window="8x8")
     with refused(
-        ModelError, "its method knn was fitted to images shown with .*, and now it is window 8x8; predict without knn first"
+        ModelError,
+        "its method knn was fitted to images shown with .*, and now it is window 8x8; predict without knn"
+        " first",
     ):
         fs.predict(study, {"two": str(path)}, scorer=["knn"], engine="local", shown=other)

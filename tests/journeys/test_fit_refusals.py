@@ -18,16 +18,22 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
     study, source = predicted.study, predicted.source
     with refused(
         OptionError,
-        f"--scorer knn is a method that was not fitted to plain; run `faultscape fit {study} knn --model plain` first",
+        f"--scorer knn is a method that was not fitted to plain; run `faultscape fit {study} knn --model"
+        " plain` first",
     ):
         fs.predict(study, {"plain": source}, scorer=["knn"], engine="local")
     fitted(predicted, "knn")
-    with refused(OptionError, r"--scorer knn-k-5 is a method that was not fitted to plain; plain has knn\. Did you mean 'knn'\?"):
+    with refused(
+        OptionError,
+        r"--scorer knn-k-5 is a method that was not fitted to plain; plain has knn\. Did you mean 'knn'\?",
+    ):
         fs.predict(study, {"plain": source}, scorer=["knn-k-5"], engine="local")
     fs.train(study, "other", backbone=predicted.own, schedules=FEW, seed=1)
     shutil.copytree(Path(study, "methods", "plain"), Path(study, "methods", "other"))
     with refused(
-        ModelError, r".*its method knn was fitted to another network, or to other weights; run `faultscape fit` for it again"
+        ModelError,
+        r".*its method knn was fitted to another network, or to other weights; run `faultscape fit` for it"
+        r" again",
     ):
         fs.predict(study, {"other": f"{study}/models/other/backbone.py:net"}, scorer=["knn"], engine="local")
 
@@ -52,7 +58,9 @@ def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:
         fitted(predicted, "knn", sweep="k=1,2", method_options=fs.MethodOptions(k=3))
     for name in ("knn", "knn-", "knn-class", "flow-wide"):
         with refused(
-            OptionError, f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another method"
+            OptionError,
+            f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another"
+            " method",
         ):
             fitted(predicted, "knn", as_=name)
 
@@ -61,7 +69,9 @@ def test_images_that_are_shown_at_another_size_or_at_several_are_refused(predict
     fitted(predicted, "knn")
     for shown in (fs.Shown(input_size="64x48"), fs.Shown(scales=[0.5, 1.0])):
         with refused(ModelError, "its method knn was fitted to images shown with no options, and now it is "):
-            fs.predict(predicted.study, {"plain": predicted.source}, scorer=["knn"], engine="local", shown=shown)
+            fs.predict(
+                predicted.study, {"plain": predicted.source}, scorer=["knn"], engine="local", shown=shown
+            )
 
 
 def test_options_that_change_nothing_are_refused(predicted: Trained) -> None:
@@ -79,7 +89,10 @@ def test_methods_are_fitted_to_networks_and_not_to_ensembles(predicted: Trained)
     fs.predict(study, {"both": "ensemble:plain,twin"}, engine="local")
     with refused(ModelError, "both is an ensemble; methods are fitted to networks; fit them to its members"):
         fs.fit(study, "knn", model="both")
-    with refused(OptionError, "--scorer knn is a method that is fitted to a network, which both is not; score networks with it"):
+    with refused(
+        OptionError,
+        "--scorer knn is a method that is fitted to a network, which both is not; score networks with it",
+    ):
         fs.predict(study, {"both": "ensemble:plain,twin"}, scorer=["knn"], engine="local")
 
 
@@ -87,14 +100,18 @@ def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -
     assert [one.name for one in fitted(predicted, "knn", as_="knn-mine").methods] == ["knn-mine"]
     for name in ("knn-class", "knn-class-mine", "knn", "flow-mine"):
         with refused(
-            OptionError, f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another method"
+            OptionError,
+            f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another"
+            " method",
         ):
             fitted(predicted, "knn", as_=name)
     with refused(OptionError, "give either --as or --sweep, which names its methods itself"):
         fitted(predicted, "knn", as_="knn-mine", sweep="k=1,2")
 
 
-def test_what_cannot_be_is_said_before_the_network_is_opened(predicted: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_is_said_before_the_network_is_opened(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.fit import fit_method
 
     def never(*_args, **_named) -> None:
@@ -112,7 +129,9 @@ def test_what_cannot_be_is_said_before_the_network_is_opened(predicted: Trained,
         with refused(OptionError, "--join logistic needs several layers .* and --validation SET"):
             fitted(predicted, "flow", method_options=logistic, **given)
     with refused(
-        OptionError, "--validation val: nothing of mahalanobis would be chosen with it; leave it out, or give --select-layer"
+        OptionError,
+        "--validation val: nothing of mahalanobis would be chosen with it; leave it out, or give"
+        " --select-layer",
     ):
         fitted(predicted, "mahalanobis", validation="val")
     with refused(OptionError, "--validation val: nothing of knn would be chosen with it"):
@@ -128,7 +147,8 @@ def test_a_score_that_is_no_number_is_a_failure_of_its_image(predicted: Trained)
     write(path, about, {**tensors, "means": tensors["means"] * float("nan")})
     with refused(
         ModelError,
-        "its method mahalanobis gave NaN or infinity, because features were not finite or lie too far from those of training images",
+        "its method mahalanobis gave NaN or infinity, because features were not finite or lie too far from"
+        " those of training images",
     ):
         fs.predict(study, {"plain": predicted.source}, scorer=["mahalanobis"], engine="local")
 
@@ -138,8 +158,13 @@ def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
 ) -> None:
     from faultscape.stages.fit import samples
 
-    monkeypatch.setattr(samples, "_MOST_BYTES", 8 * 24 * 32 * 16 * 4 - 1)  # of eight images of 24 x 32 cells of 16 numbers
-    says = r"6,144 embeddings of 1 layer would take 0\.0 GB; keep fewer with --keep-embeddings, or name a layer of a coarser grid with --layer"
+    monkeypatch.setattr(
+        samples, "_MOST_BYTES", 8 * 24 * 32 * 16 * 4 - 1
+    )  # of eight images of 24 x 32 cells of 16 numbers
+    says = (
+        r"6,144 embeddings of 1 layer would take 0\.0 GB; keep fewer with --keep-embeddings, or name a layer"
+        r" of a coarser grid with --layer"
+    )
     with refused(OptionError, says):
         fitted(predicted, "knn", data=fs.FitData(keep_embeddings=0))
     fitted(predicted, "knn", data=fs.FitData(keep_embeddings=6000))
@@ -154,7 +179,8 @@ def test_methods_of_logits_are_refused_to_networks_that_give_sums_of_masks(
     for method in ("odin", "standardised-max-logit"):
         with refused(
             ModelError,
-            f"plain: has sums of masks in place of logits, which method {method} needs; fit a method that uses features, such as knn",
+            f"plain: has sums of masks in place of logits, which method {method} needs; fit a method that"
+            " uses features, such as knn",
         ):
             fitted(predicted, method)
     assert fitted(predicted, "mahalanobis").methods[0].name == "mahalanobis"

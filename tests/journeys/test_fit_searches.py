@@ -39,9 +39,13 @@ ODD = Layout("odd", "Odd", ("all",), "", "anomaly", find, "images, labels", "me"
 """
 
 
-def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_is_flagged(predicted: Trained) -> None:
+def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_is_flagged(
+    predicted: Trained,
+) -> None:
     study = predicted.study
-    blended = fs.stress.blend(study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local")
+    blended = fs.stress.blend(
+        study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+    )
     name = blended.sets[0]
     found = fitted(predicted, "knn", select_layer=True, validation=name)
     assert [*found.searches] == ["layer", "k"]
@@ -62,12 +66,20 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     card = fs.reliability(study, worst=0, resamples=0).document
     (about,) = card["models"]
     (method,) = about["methods"]
-    assert method["options"] == {"k": int(found.searches["k"][0].candidate.removeprefix("k ")), "printed": False}
+    assert method["options"] == {
+        "k": int(found.searches["k"][0].candidate.removeprefix("k ")),
+        "printed": False,
+    }
     del method["options"]
-    assert method == {"scorer": "knn", "layers": [best[0].candidate], "flags": ["tuned-with-ood"], "validation": name}
+    assert method == {
+        "scorer": "knn",
+        "layers": [best[0].candidate],
+        "flags": ["tuned-with-ood"],
+        "validation": name,
+    }
     assert (
-        f"plain: knn was searched with {name}, which includes 2 of the 7 images that it is judged on; numbers on these are too good, so judge on other images"
-        in card["notes"]
+        f"plain: knn was searched with {name}, which includes 2 of the 7 images that it is judged on; numbers"
+        " on these are too good, so judge on other images" in card["notes"]
     )
     table = Path(study, "reliability", "table-s4.md").read_text()
     assert "| model | scorer | flags |" in table
@@ -79,7 +91,8 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     assert "<small>Max probability</small>" in page
     with refused(
         StudyError,
-        "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are what the study judges, and are not searched with",
+        "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are"
+        " what the study judges, and are not searched with",
     ):
         fitted(predicted, "knn", select_layer=True, validation="val")
     with refused(OptionError, "--select-layer needs --validation SET, whose images have labels of anomaly"):
@@ -100,24 +113,44 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
     fs.collect(study, str(folder), set_="odd", role="validation", known=known)
     with refused(
         StudyError,
-        "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges, and are not searched with",
+        "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges,"
+        " and are not searched with",
     ):
         fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
 
 
-def test_a_search_on_images_that_are_judged_says_so(predicted: Trained, capsys: pytest.CaptureFixture[str]) -> None:
-    blended = {name: fs.stress.blend(predicted.study, preset="fishyscapes-v2", set_=name, blending=fs.Blending(smallest=8), engine="local").sets[0] for name in ("val", "main")}  # fmt: skip
+def test_a_search_on_images_that_are_judged_says_so(
+    predicted: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blended = {
+        name: (
+            fs.stress.blend(
+                predicted.study,
+                preset="fishyscapes-v2",
+                set_=name,
+                blending=fs.Blending(smallest=8),
+                engine="local",
+            ).sets[0]
+        )
+        for name in ("val", "main")
+    }
     fitted(predicted, "odin", validation=blended["val"], method_options=fs.MethodOptions())
     assert "role test" not in capsys.readouterr().out
     fitted(predicted, "odin", validation=blended["main"], method_options=fs.MethodOptions())
     assert (
-        "images to search with have role test, or were made of such; judge the method on other images" in capsys.readouterr().out
+        "images to search with have role test, or were made of such; judge the method on other images"
+        in capsys.readouterr().out
     )
 
 
 def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: Trained) -> None:
     blended = fs.stress.blend(
-        predicted.study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+        predicted.study,
+        preset="fs-static",
+        set_="val",
+        frames=3,
+        blending=fs.Blending(smallest=8),
+        engine="local",
     ).sets[0]
     found = fitted(predicted, "knn", validation=blended)
     assert found.methods[0].options["k"] == int(found.searches["k"][0].candidate.split()[1])
@@ -129,23 +162,34 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
     few = fs.FitData(keep_embeddings=60)
     tried = {one.candidate for one in fitted(predicted, "knn", validation=blended, data=few).searches["k"]}
     assert tried == {f"k {k}" for k in (1, 2, 5, 10, 20, 50)}
-    with refused(MetricError, "[0-9]+ training embeddings are fewer than any k that is tried; keep more, or give --k"):
+    with refused(
+        MetricError, "[0-9]+ training embeddings are fewer than any k that is tried; keep more, or give --k"
+    ):
         fitted(predicted, "knn-class", validation=blended, data=fs.FitData(keep_embeddings=10))
-    swept = fitted(predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions())
-    assert [*swept.searches] == ["odin-epsilon-0, temperature", "odin-epsilon-0.01, temperature"]  # each searched on its own
-    with refused(OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"):
+    swept = fitted(
+        predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
+    )
+    assert [*swept.searches] == [
+        "odin-epsilon-0, temperature",
+        "odin-epsilon-0.01, temperature",
+    ]  # each searched on its own
+    with refused(
+        OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"
+    ):
         fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))
 
 
 def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(predicted: Trained) -> None:
-    """A search that took withheld pixels for known ones would choose what is blind to them. The oracle: exact average precision without them."""
+    """A search that took withheld pixels for known ones would choose what is blind to them. The oracle: exact
+    average precision without them.
+    """
     study, root = predicted.study, Path(predicted.study)
-    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local").sets[
-        0
-    ]
-    (row, *_) = fitted(predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()).searches[
-        "odin-epsilon-0, temperature"
-    ]
+    blended = fs.stress.blend(
+        study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    row, *_ = fitted(
+        predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
+    ).searches["odin-epsilon-0, temperature"]
     fs.predict(study, {"plain": predicted.source}, scorer=["odin-epsilon-0"], engine="local")
     settings, images = read_settings(root), {image.id: image for image in read_corpus(root)}
     judge = Judge(root, settings, find_judged(root, images, "labels"), {})  # as if nothing were withheld
@@ -188,19 +232,24 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
     ).sets[0]
     score = KnnDensity.score
     monkeypatch.setattr(
-        KnnDensity, "score", lambda self, values, size: score(self, values, size) * (np.nan if self.k == 10 else 1)
+        KnnDensity,
+        "score",
+        lambda self, values, size: score(self, values, size) * (np.nan if self.k == 10 else 1),
     )
     tried = {one.candidate for one in fitted(predicted, "knn", validation=blended).searches["k"]}
     assert tried == {f"k {k}" for k in (1, 2, 5, 20, 50, 100)}
     assert capsys.readouterr().out.count("note: k 10 is left out: ") == 1
     monkeypatch.setattr(KnnDensity, "score", lambda self, values, size: score(self, values, size) * np.nan)
     with refused(
-        ModelError, "method knn: every candidate gave NaN or infinity for an image to search with; choose another layer"
+        ModelError,
+        "method knn: every candidate gave NaN or infinity for an image to search with; choose another layer",
     ):
         fitted(predicted, "knn", validation=blended, seed=1)
 
 
-def test_joined_layers_are_searched_as_they_are_joined(predicted: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joined_layers_are_searched_as_they_are_joined(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.fit.layer_search import AnomalousImages
 
     blended = fs.stress.blend(

@@ -1,4 +1,6 @@
-"""What becomes of methods that were fitted: fitted again, scored with, renamed, removed, and what status says of them."""
+"""What becomes of methods that were fitted: fitted again, scored with, renamed, removed, and what status says
+of them.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,13 @@ def test_the_same_line_again_fits_nothing(
 
 
 def test_flags_follow_what_was_scored(predicted: Trained) -> None:
-    """A method that is fitted again, or whose file is deleted, leaves the numbers of before, and all that is known of them."""
+    """A method that is fitted again, or whose file is deleted, leaves the numbers of before, and all that is
+    known of them.
+    """
     study, source = predicted.study, {"plain": predicted.source}
-    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local").sets[
-        0
-    ]
+    blended = fs.stress.blend(
+        study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
     path = Path(study, "methods", "plain", "knn.safetensors")
 
     def flags() -> tuple[list[str], list[str]]:
@@ -61,7 +65,10 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert flags() == (
         ["tuned-with-ood"],
         [
-            f"plain: knn was searched with {blended}, which includes 3 of the 7 images that it is judged on; numbers on these are too good, so judge on other images"
+            (
+                f"plain: knn was searched with {blended}, which includes 3 of the 7 images that it is judged on;"
+                " numbers on these are too good, so judge on other images"
+            )
         ],
     )
     assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
@@ -69,7 +76,8 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert flags()[0] == ["tuned-with-ood"]
     assert (
         flags()[1][1]
-        == "plain: knn scored before being fitted again; these are the numbers of then, until `faultscape predict` scores anew"
+        == "plain: knn scored before being fitted again; these are the numbers of then, until `faultscape"
+        " predict` scores anew"
     )
     (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
     assert (node.state, node.line) == ("stale", f"faultscape predict {study} plain={predicted.source}")
@@ -78,7 +86,8 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert flags()[0] == ["tuned-with-ood"]
     with refused(
         OptionError,
-        "--scorer knn is a method that scored plain, and its file is gone; fit it again, or name the scorers that stay with --scorer; ",
+        "--scorer knn is a method that scored plain, and its file is gone; fit it again, or name the scorers"
+        " that stay with --scorer; ",
     ):
         fs.predict(study, source, engine="local")
     fitted(predicted, "knn")
@@ -89,7 +98,10 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     path.unlink()
     assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
     card = fs.reliability(study, worst=0, resamples=0).document
-    assert "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects" in card["notes"]
+    assert (
+        "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects"
+        in card["notes"]
+    )
 
 
 def test_methods_go_with_their_model(predicted: Trained) -> None:
@@ -100,14 +112,18 @@ def test_methods_go_with_their_model(predicted: Trained) -> None:
     held = read_settings(Path(study)).models["other"]
     assert held.source == f"{study}/models/other/backbone.py:net"
     assert Path(study, "methods", "other", "knn.safetensors").is_file()
-    assert all(node.state == "done" for node in nodes(Snapshot(Path(study))) if node.artefact in ("maps", "methods"))
+    assert all(
+        node.state == "done" for node in nodes(Snapshot(Path(study))) if node.artefact in ("maps", "methods")
+    )
     fs.fit(study, "mahalanobis", model="other")
     fs.predict(study, {"other": held.source}, scorer=["msp", "knn", "mahalanobis"], engine="local")
     fs.predict(study, remove=["other"])
     assert Path(study, "methods", "other", "knn.safetensors").is_file()  # beside the network, which stays too
 
 
-def test_checkpoints_of_a_line_that_was_given_otherwise_go_and_those_of_another_name_stay(predicted: Trained) -> None:
+def test_checkpoints_of_a_line_that_was_given_otherwise_go_and_those_of_another_name_stay(
+    predicted: Trained,
+) -> None:
     folder = Path(predicted.study, "methods", "plain")
     mine, other = (folder / f".flow-{name}-{'0' * 16}" for name in ("flow", "flow-wide"))
     for left in (mine, other):
@@ -146,7 +162,9 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
     folder.mkdir()
     Image.fromarray(image_of(80)[0]).save(folder / "080.png")
     fs.collect(study, str(folder), set_="train", role="train")
-    assert "  fit      stale    plain: knn at net.head:in; images of its sets changed" in str(fs.status(study))
+    assert "  fit      stale    plain: knn at net.head:in; images of its sets changed" in str(
+        fs.status(study)
+    )
     fs.predict(study, {"plain": predicted.source}, engine="local")
     (row,) = [node for node in nodes(Snapshot(Path(study), study)) if node.artefact == "methods"]
     assert row.line == f"faultscape fit {study} knn --model plain --images 5 --keep-embeddings 200 --seed 3"
@@ -165,10 +183,14 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
     assert "  fit      done     plain: knn" in before
     assert "  fit      done     plain: odin" in before
     fs.collect(study, remove=[f"{blended}/*"])
-    assert "  fit      stale    plain: odin; images of the set that it was searched with changed" in str(fs.status(study))
+    assert "  fit      stale    plain: odin; images of the set that it was searched with changed" in str(
+        fs.status(study)
+    )
     assert "  fit      done     plain: knn" in str(fs.status(study))
     fs.stress.holdout(study, classes=["tree"], as_="trees")
-    assert "  fit      stale    plain: knn at net.head:in; the classes that are withheld changed" in str(fs.status(study))
+    assert "  fit      stale    plain: knn at net.head:in; the classes that are withheld changed" in str(
+        fs.status(study)
+    )
     again = replace(FEW, steps=2)
     fs.train(study, "plain", backbone=predicted.own, schedules=again, data=fs.TrainingData(withhold="cars"))
     assert "its network changed" in str(fs.status(study))
@@ -178,19 +200,28 @@ def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted:
     study = predicted.study
     fitted(predicted, "knn", data=fs.FitData(set_=["main"]))
     fitted(predicted, "mahalanobis")
-    fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn", "mahalanobis"], measure=True, engine="local")
-    notes = [note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "fitted to" in note]
+    fs.predict(
+        study, {"plain": predicted.source}, scorer=["msp", "knn", "mahalanobis"], measure=True, engine="local"
+    )
+    notes = [
+        note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "fitted to" in note
+    ]
     assert notes == [
-        "plain: knn was fitted to main, which includes 4 of the 4 images that it is judged on; numbers on these are too good, so judge on other images"
+        (
+            "plain: knn was fitted to main, which includes 4 of the 4 images that it is judged on; numbers on"
+            " these are too good, so judge on other images"
+        )
     ]
 
 
 def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicted: Trained) -> None:
-    """Pixels of withheld classes are void there: numbers that counted them as known, or left them out, must not be shown as today's."""
+    """Pixels of withheld classes are void there: numbers that counted them as known, or left them out, must
+    not be shown as today's.
+    """
     study, source = predicted.study, {"plain": predicted.source}
-    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="main", blending=fs.Blending(smallest=8), engine="local").sets[
-        0
-    ]
+    blended = fs.stress.blend(
+        study, preset="fishyscapes-v2", set_="main", blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
 
     def precision() -> float | None:
         cells = fs.reliability(study, worst=0, resamples=0).document["cells"]

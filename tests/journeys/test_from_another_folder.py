@@ -1,4 +1,6 @@
-"""What is named with a relative path means the same from any folder, and what is read from outside the study makes things stale when it changes."""
+"""What is named with a relative path means the same from any folder, and what is read from outside the study
+makes things stale when it changes.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,18 @@ WORST_PAIR = Selector(name="worst-pair", title="worst pair", purpose="p", source
 
 @pytest.fixture
 def labelled(corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A study with labels, and the current folder one that holds files of a person's own; the next folder is empty."""
+    """A study with labels, and the current folder one that holds files of a person's own; the next folder is
+    empty.
+    """
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.label.import_(study, str(corpus.truth))
     (tmp_path / "mine").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "mine" / "own.py").write_text(OWN)
-    (tmp_path / "mine" / "closed.csv").write_text("".join(f"{name},{k}\n" for k, name in enumerate(corpus.models)))
+    (tmp_path / "mine" / "closed.csv").write_text(
+        "".join(f"{name},{k}\n" for k, name in enumerate(corpus.models))
+    )
     monkeypatch.chdir(tmp_path / "mine")
     return study
 

@@ -1,4 +1,6 @@
-"""Two questions, two ways to draw: the order of all models, and which one is best; through a study, and as the committed table says."""
+"""Two questions, two ways to draw: the order of all models, and which one is best; through a study, and as
+the committed table says.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-choice.md"
 ERRORS = (0.1, 0.3, 0.5, 0.2)
-IS = {"LURE + control": "prediction_powered", "mean": "reuse_mean", "margins re-used + control": "reuse_margins"}
+IS = {
+    "LURE + control": "prediction_powered",
+    "mean": "reuse_mean",
+    "margins re-used + control": "reuse_margins",
+}
 
 
 @pytest.fixture
@@ -66,7 +72,9 @@ def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answ
     assert slots.definition["goal"] == "order"
     labels = np.stack(list(answers.labels.values()))
     differ = np.flatnonzero((labels != labels[0]).any(0))
-    value = information.information_of_labels(labels[:, differ], np.full(4, 0.25), slots.definition["sharpness"])
+    value = information.information_of_labels(
+        labels[:, differ], np.full(4, 0.25), slots.definition["sharpness"]
+    )
     weight = np.zeros(60)
     weight[differ] = proposals.floored(value)
     places = [answers.images.index(row.image) for row in slots.rows]
@@ -106,17 +114,25 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     labels = np.stack(list(answers.labels.values()))
     differ = np.flatnonzero((labels != labels[0]).any(0))
     sharpness = slots.definition["sharpness"]
-    belief = information.belief_of_labels(labels == answers.truth, sharpness)  # every label of the study tells
+    belief = information.belief_of_labels(
+        labels == answers.truth, sharpness
+    )  # every label of the study tells
     assert belief.max() > 0.9
     weight = np.zeros(60)
-    weight[differ] = proposals.floored(information.information_of_labels(labels[:, differ], belief, sharpness))
+    weight[differ] = proposals.floored(
+        information.information_of_labels(labels[:, differ], belief, sharpness)
+    )
     places = [answers.images.index(row.image) for row in more]
-    assert [row.probability for row in more[10:]] == pytest.approx(probabilities(weight, places[10:], places[:10]))
+    assert [row.probability for row in more[10:]] == pytest.approx(
+        probabilities(weight, places[10:], places[:10])
+    )
     found = fs.rank(answers.study, selection="best", resamples=20)
     assert next(iter(found.rankings)) == "reuse_margins"
     assert found.rankings["reuse_margins"].speaks_of == "chosen"  # an order: its intervals do not hold
     assert "reuse_margins, intervals descriptive" in repr(found)
-    assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {"chosen"}  # few labels chose one another
+    assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {
+        "chosen"
+    }  # few labels chose one another
 
 
 def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_pool(tmp_path: Path) -> None:
@@ -183,11 +199,15 @@ def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.Cap
     fs.select(answers.study, as_="duels", top=2)
     with refused(OptionError, "--bands are of values of label maps"):
         fs.report(answers.study, selection="duels", bands=[0.5])
-    with refused(OptionError, "--better is of duels of label maps; answers of classifiers are right or wrong"):
+    with refused(
+        OptionError, "--better is of duels of label maps; answers of classifiers are right or wrong"
+    ):
         fs.report(answers.study, selection="duels", better=0.1)
     capsys.readouterr()
     assert main(["show", f"{answers.study}/selection-duels.json", "--rows", "2"]) == 0
-    assert capsys.readouterr().out.startswith("note: --rows changes nothing: selection-duels.json is no table")
+    assert capsys.readouterr().out.startswith(
+        "note: --rows changes nothing: selection-duels.json is no table"
+    )
     assert main(["show", f"{answers.study}/selection-duels.json"]) == 0
     assert "note" not in capsys.readouterr().out
 
@@ -196,7 +216,8 @@ def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study, goal="best").recommended  # whatever other selections have labels too
     assert (found["goal"], found["selection"], found["question"]) == ("best", "best", "best")
     assert any(
-        line.endswith(f"faultscape select {answers.study} --goal best") for line in fs.run(answers.study, top=3, goal="best").done
+        line.endswith(f"faultscape select {answers.study} --goal best")
+        for line in fs.run(answers.study, top=3, goal="best").done
     )
     for verb in (fs.plan, fs.run):
         with refused(OptionError, r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
@@ -220,9 +241,15 @@ def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path:
 
 def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_answers.Answers) -> None:
     define = {
-        name: fs.select(
-            answers.study, selector=name, budget=5, as_=f"d-{name[:5].strip('+')}", **group_options(fs.select, more)
-        ).definition
+        name: (
+            fs.select(
+                answers.study,
+                selector=name,
+                budget=5,
+                as_=f"d-{name[:5].strip('+')}",
+                **group_options(fs.select, more),
+            ).definition
+        )
         for name, more in (("mad", {"temperature": 1.0}), ("mad+information", {}))
     }
     assert define["mad+information"]["distance"] == define["mad"]["distance"] == "01"
@@ -231,7 +258,10 @@ def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_ans
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"goal": "best", "selector": "mad"}, "--goal best chooses the selector; give --goal or --selector mad, not both"),
+        (
+            {"goal": "best", "selector": "mad"},
+            "--goal best chooses the selector; give --goal or --selector mad, not both",
+        ),
         ({"goal": "worst"}, "--goal is order or best; got 'worst'"),
         (
             {"goal": "order", "temperature": 1.0},
@@ -239,6 +269,8 @@ def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_ans
         ),
     ],
 )
-def test_what_a_goal_does_not_take_is_refused(answers: made_answers.Answers, options: dict, said: str) -> None:
+def test_what_a_goal_does_not_take_is_refused(
+    answers: made_answers.Answers, options: dict, said: str
+) -> None:
     with refused(OptionError, said):
         fs.select(answers.study, **group_options(fs.select, options))

@@ -1,4 +1,6 @@
-"""A study whose pictures and parts lie in Google Cloud Storage, here one on loopback, is the local study, byte for byte."""
+"""A study whose pictures and parts lie in Google Cloud Storage, here one on loopback, is the local study,
+byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Bucket:
 
     def upload(self, folder: Path, prefix: str) -> None:
         for path in filter(Path.is_file, folder.rglob("*")):
-            store.put(store.parse(self.at(f"{prefix}/{path.relative_to(folder).as_posix()}")), path.read_bytes())
+            store.put(
+                store.parse(self.at(f"{prefix}/{path.relative_to(folder).as_posix()}")), path.read_bytes()
+            )
 
     def objects(self, prefix: str) -> dict[str, bytes]:
         """Everything under a prefix that is not the mark of a study, as the service itself tells it."""
@@ -50,7 +54,9 @@ class Bucket:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:
-    with subprocess.Popen([sys.executable, str(SERVER), "bucket"], stdout=subprocess.PIPE, text=True) as service:
+    with subprocess.Popen(
+        [sys.executable, str(SERVER), "bucket"], stdout=subprocess.PIPE, text=True
+    ) as service:
         assert service.stdout is not None
         yield Bucket(service.stdout.readline().strip())
         service.kill()
@@ -64,7 +70,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> Path:
     """A competition up to its standings, and what is measured."""
     study = str(root)
-    fs.collect(study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options}))
+    fs.collect(
+        study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options})
+    )
     fs.run(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     fs.run(study, engine="local")  # now that labels are there
@@ -89,7 +97,10 @@ def test_a_study_in_google_cloud_storage_is_the_local_one_byte_for_byte(
     for study in (here, far):
         fs.predict(str(study), rename={"model-0": "first"}, remove=["model-1"])
     assert bucket.objects("studies/far/") == bytes_of(here)
-    assert {name.split("/")[1] for name in bytes_of(here) if name.startswith("predictions/")} == {"first", "model-2"}
+    assert {name.split("/")[1] for name in bytes_of(here) if name.startswith("predictions/")} == {
+        "first",
+        "model-2",
+    }
     for study in (here, far):
         fs.compare(str(study), engine="local")
     assert bucket.objects("studies/far/") == bytes_of(here)

@@ -1,4 +1,6 @@
-"""One graph says what is done, stale or missing: `status`, `run`, refusals and reports read it, and following "next" ends."""
+"""One graph says what is done, stale or missing: `status`, `run`, refusals and reports read it, and following
+"next" ends.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ CHANGE_NOTHING = {  # options that say which study, which instance, where and ho
 }
 
 
-@pytest.mark.parametrize("artefact", [a for a in graph.ARTEFACTS if a.name in CHANGE_NOTHING], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "artefact", [a for a in graph.ARTEFACTS if a.name in CHANGE_NOTHING], ids=lambda a: a.name
+)
 def test_an_artefact_declares_every_option_of_its_verb_that_can_change_it(artefact: graph.Artefact) -> None:
     of_verb = set(options_of(getattr(fs, artefact.verb)))
     assert len(set(artefact.options)) == len(artefact.options)
@@ -78,7 +82,11 @@ def test_an_artefact_declares_every_option_of_its_verb_that_can_change_it(artefa
 
 def test_sets_declare_every_option_of_the_lines_that_make_them() -> None:
     (sets,) = (artefact for artefact in graph.ARTEFACTS if artefact.name == "sets")
-    of_lines = {option for function in (fs.stress.corrupt, fs.stress.blend, fs.stress.fog) for option in options_of(function)}
+    of_lines = {
+        option
+        for function in (fs.stress.corrupt, fs.stress.blend, fs.stress.fog)
+        for option in options_of(function)
+    }
     assert of_lines - set(sets.options) == {"study", "write", "overlay_only", "review", "engine", "workers"}
     assert set(sets.options) <= of_lines
 
@@ -91,7 +99,9 @@ def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corp
     found = states(study)
     assert found["standings", "main"] == ("stale", ("the selection was extended or made anew",))
     assert found["report", "main"][0] == "stale"
-    assert fs.status(study).next == f"faultscape rank {study} --resamples 20"  # the images are labelled already
+    assert (
+        fs.status(study).next == f"faultscape rank {study} --resamples 20"
+    )  # the images are labelled already
     after = fs.rank(study, **FEW).labels["used"]
     assert after > before  # half of the labels were not used
     assert states(study)["report", "main"][0] == "stale"
@@ -105,7 +115,9 @@ def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corp
     fs.compare(study, engine="local")
     assert fs.status(study).next == f"faultscape select {study}"
     with refused(
-        LabellingError, r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give --anyway"
+        LabellingError,
+        r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give"
+        r" --anyway",
     ):
         fs.label.export(study, str(tmp_path / "out"))
     fs.label.export(study, str(tmp_path / "out"), anyway=True)
@@ -145,7 +157,12 @@ def test_run_does_what_is_undone_with_the_options_that_were_given(
         "plan": {"cost": {"mask": 60}, "within": 5},
         "report": {"bands": [0.2, 0.4], "better": 0.25},
     }
-    files = {"rank": "standings.json", "measure": "measures/measure.json", "plan": "plan.json", "report": "report.html"}
+    files = {
+        "rank": "standings.json",
+        "measure": "measures/measure.json",
+        "plan": "plan.json",
+        "report": "report.html",
+    }
     getattr(fs, verb)(study, **given[verb])
     if verb != "report":
         fs.report(study)

@@ -1,4 +1,6 @@
-"""Classes that are held out: named once in a study, written as training and test truth, and measured without, on clean and on corrupted sets."""
+"""Classes that are held out: named once in a study, written as training and test truth, and measured without,
+on clean and on corrupted sets.
+"""
 
 import json
 from pathlib import Path
@@ -43,16 +45,25 @@ def by_hand(corpus: made.Corpus, maps: Path, root: Path) -> dict[str, float]:
         json.dumps({"classes": [{"id": e["index"], "name": e["name"]} for e in entries], "void": [255, void]})
     )
     found = fs.measure(
-        str(corpus.truth), {"m": str(maps)}, classes=str(root / "kept.json"), output=str(root / "by hand"), resamples=0, engine="local"
-    )  # fmt: skip
+        str(corpus.truth),
+        {"m": str(maps)},
+        classes=str(root / "kept.json"),
+        output=str(root / "by hand"),
+        resamples=0,
+        engine="local",
+    )
     return {name: found.models["m"][name]["value"] for name in ("miou", "pixel_accuracy")}
 
 
-def test_measures_without_a_class_are_those_of_a_class_list_without_it(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_measures_without_a_class_are_those_of_a_class_list_without_it(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     assert fs.stress.holdout(study, classes=[OUT], as_="few").classes == (OUT,)
     models = {"folder": str(corpus.models["model-0"]), "dark": f"{corpus.root / 'mine.py'}:dark"}
     fs.predict(study, models, engine="local")
-    fs.stress.corrupt(study, corruption=["contrast"], severities="5", engine="local", write=str(tmp_path / "images"))
+    fs.stress.corrupt(
+        study, corruption=["contrast"], severities="5", engine="local", write=str(tmp_path / "images")
+    )
     fs.predict(study, models, engine="local")
     whole = fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"]
     few = fs.measure(study, part=fs.StudyPart(holdout="few"), resamples=0, engine="local")
@@ -60,17 +71,23 @@ def test_measures_without_a_class_are_those_of_a_class_list_without_it(study: st
     assert {name: few.models["folder"][name]["value"] for name in expected} == expected
     assert expected["miou"] != whole
     part = fs.StudyPart(set_=["contrast-5"], holdout="few")
-    measured = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]["contrast-5.few"]
+    measured = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"][
+        "contrast-5.few"
+    ]
     found = measured["models"]
     assert [*found] == ["dark"]
-    assert any(note.startswith("folder: no map of set contrast-5, and left out") for note in measured["notes"])
+    assert any(
+        note.startswith("folder: no map of set contrast-5, and left out") for note in measured["notes"]
+    )
     hard = found["dark"]
     for id_ in corpus.ids:
         photo = pixels(tmp_path / "images" / "contrast" / "5" / f"{id_}.png")
         made.write(tmp_path / "maps" / f"{id_}.png", (photo[..., 0] < 128).astype(np.uint8) * 2)
     expected = by_hand(corpus, tmp_path / "maps", tmp_path)
     assert {name: hard[name]["value"] for name in expected} == expected
-    assert fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"] == whole  # the study's own stay
+    assert (
+        fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"] == whole
+    )  # the study's own stay
 
 
 def test_written_truth_withholds_the_class_in_training_and_makes_it_the_anomaly_of_the_test(
@@ -78,7 +95,11 @@ def test_written_truth_withholds_the_class_in_training_and_makes_it_the_anomaly_
 ) -> None:
     fs.stress.corrupt(study, corruption=["contrast"], severities="5", engine="local")
     found = fs.stress.holdout(study, classes=[OUT], write=str(tmp_path / "out"))
-    assert (found.name, found.kept, found.written) == ("holdout", len(made.NAMES) - 1, 4)  # of what was collected
+    assert (found.name, found.kept, found.written) == (
+        "holdout",
+        len(made.NAMES) - 1,
+        4,
+    )  # of what was collected
     classes = read_settings(Path(study)).class_list
     out = classes.names.index(OUT)
     for k, id_ in enumerate(corpus.ids):
@@ -100,14 +121,18 @@ def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
     assert "one of both" in refused_line(*line, "--classes", OUT, "--preset", "s3-paper")
     assert "Did you mean" in refused_line(*line, "--classes", OUT + "e")
     assert "which the classes of the study do not have" in refused_line(*line, "--preset", "s3-paper")
-    assert "keep one or more" in refused_line(*line, "--classes", ",".join(read_settings(Path(study)).class_list.names))
+    assert "keep one or more" in refused_line(
+        *line, "--classes", ",".join(read_settings(Path(study)).class_list.names)
+    )
     assert "cannot name a holdout" in refused_line(*line, "--classes", OUT, "--as", "../x")
     fs.stress.holdout(study, classes=[OUT])
     fs.stress.holdout(study, classes=[OUT])
     with refused(says=f"the study has a holdout 'holdout' of {OUT}; give this one another name"):
         fs.stress.holdout(study, classes=[made.NAMES[0]])
     assert "no such holdout; there are holdout" in refused_line("measure", study, "--holdout", "none")
-    assert "--remove takes a holdout away and does nothing else" in refused_line(*line, "--remove", "holdout", "--classes", OUT)
+    assert "--remove takes a holdout away and does nothing else" in refused_line(
+        *line, "--remove", "holdout", "--classes", OUT
+    )
     assert "no holdout 'holdou'" in refused_line(*line, "--remove", "holdou")
     assert fs.stress.holdout(study, remove="holdout").classes == (OUT,)
     assert "no holdout 'holdout'; there is none" in refused_line(*line, "--remove", "holdout")

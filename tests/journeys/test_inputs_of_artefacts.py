@@ -1,4 +1,6 @@
-"""Whatever can change the bytes of standings, plans, measures or pages is among their inputs, and nothing else is told as the reason."""
+"""Whatever can change the bytes of standings, plans, measures or pages is among their inputs, and nothing
+else is told as the reason.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def discard(study: str, image: str, tmp_path: Path) -> None:
     folder = tmp_path / "discards"
     folder.mkdir()
     (folder / "discard.csv").write_text(f'image,reason\n"{image}",blurred\n')
-    fs.label.import_(study, str(folder / "discard.csv") if read_settings(Path(study)).classifies else str(folder))
+    fs.label.import_(
+        study, str(folder / "discard.csv") if read_settings(Path(study)).classifies else str(folder)
+    )
 
 
 def follow(study: str) -> None:
@@ -82,7 +86,9 @@ def test_standings_of_draws_follow_from_what_other_selections_chose(answers: mad
     )
 
 
-def test_standings_of_draws_follow_from_even_draws_where_models_agree(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_standings_of_draws_follow_from_even_draws_where_models_agree(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     study = answers.study
     select(study, selector="vma", budget=10)
     made_answers.import_labels(answers)
@@ -93,7 +99,11 @@ def test_standings_of_draws_follow_from_even_draws_where_models_agree(answers: m
     )
     fs.rank(study, selection="vma", **FEW)
     mine = set(read_selection(Path(study), "vma")[0].images)
-    discard(study, next(image for image in read_selection(Path(study), "random")[0].images if image not in mine), tmp_path)
+    discard(
+        study,
+        next(image for image in read_selection(Path(study), "random")[0].images if image not in mine),
+        tmp_path,
+    )
     assert anew.states(study)["standings", "vma"] == "stale"
     assert anew.differing(study) == []
 
@@ -113,11 +123,17 @@ def test_discards_outside_a_selection_count_where_standings_look_there(
     fs.rank(study, **options, **FEW)
     assert anew.differing(study) == []
     mine = {row.image for row in read_selection(Path(study))[0].rows}
-    discard(study, next(image for image in read_selection(Path(study), "random")[0].images if image not in mine), tmp_path)
+    discard(
+        study,
+        next(image for image in read_selection(Path(study), "random")[0].images if image not in mine),
+        tmp_path,
+    )
     assert stale(study, "standings", "main") == (why,)
 
 
-def test_photos_that_changed_make_what_shows_or_orders_them_stale_and_leave_selections(maps: str, corpus: made.Corpus) -> None:
+def test_photos_that_changed_make_what_shows_or_orders_them_stale_and_leave_selections(
+    maps: str, corpus: made.Corpus
+) -> None:
     select(maps)
     fs.label.import_(maps, str(corpus.truth))
     fs.rank(maps, **FEW)
@@ -188,7 +204,9 @@ def test_a_concordance_of_a_persons_own_that_changed_makes_its_selection_stale_w
     assert anew.differing(maps) == []
 
 
-def test_a_selector_of_a_persons_own_that_changed_makes_its_selection_and_the_plan_stale(maps: str, tmp_path: Path) -> None:
+def test_a_selector_of_a_persons_own_that_changed_makes_its_selection_and_the_plan_stale(
+    maps: str, tmp_path: Path
+) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN_SELECTOR)
     select(maps, selector=f"{own}:mine", budget=4)
@@ -252,7 +270,9 @@ def test_pages_of_measures_show_colours_of_classes(maps: str, corpus: made.Corpu
     assert stale(maps, "measures") == ("colours of classes changed",)
 
 
-def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(maps: str, corpus: made.Corpus) -> None:
+def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
+    maps: str, corpus: made.Corpus
+) -> None:
     select(maps)
     fs.label.import_(maps, str(corpus.truth))
     fs.rank(maps, **FEW)
@@ -266,10 +286,14 @@ def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
     assert stale(maps, "standings", "main") == ("a model of the selection was renamed or removed",)
     labels = next(node for node in _nodes(maps) if node.artefact == "labels")
     number = len(read_selection(Path(maps))[0].images)
-    assert labels.words == f"main: {number} of {number} images labelled (truth labels)"  # they are all there still
+    assert (
+        labels.words == f"main: {number} of {number} images labelled (truth labels)"
+    )  # they are all there still
 
 
-def test_a_replaced_selection_does_not_take_the_place_of_what_replaced_it(maps: str, corpus: made.Corpus) -> None:
+def test_a_replaced_selection_does_not_take_the_place_of_what_replaced_it(
+    maps: str, corpus: made.Corpus
+) -> None:
     select(maps)
     fs.label.import_(maps, str(corpus.truth))
     fs.collect(maps, remove=[corpus.ids[0]])
@@ -292,7 +316,8 @@ def test_a_selection_whose_scale_lacks_a_class_names_the_line_that_a_person_can_
     fs.compare(maps, engine="local")
     assert fs.status(maps).next == f"faultscape select {maps} --scale SCALE --replace"
     with refused(
-        ClassesError, "the usual sizes say nothing of class 'dog'.*make a file of these classes with `faultscape scale`"
+        ClassesError,
+        "the usual sizes say nothing of class 'dog'.*make a file of these classes with `faultscape scale`",
     ):
         select(maps, replace=True)
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(scale))

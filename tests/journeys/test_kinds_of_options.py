@@ -1,4 +1,6 @@
-"""Python refuses options of another kind as the command line does: in one line that names the option, before anything is read or written."""
+"""Python refuses options of another kind as the command line does: in one line that names the option, before
+anything is read or written.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,16 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("remove", lambda s: fs.collect(s, remove=5), "takes text, or a list of texts; got 5"),
     ("size", lambda s: fs.collect(s, size=5), "takes text; got 5"),
     ("set_", lambda s: fs.collect(s, "photos", set_=5), "takes text; got 5"),
-    ("role", lambda s: fs.collect(s, "photos", role=5), "takes pool, train, validation, test or reference; got 5"),
-    ("shard_size", lambda s: fs.collect(s, storage=fs.Storage(shard_size="4")), "takes a whole number; got '4'"),
+    (
+        "role",
+        lambda s: fs.collect(s, "photos", role=5),
+        "takes pool, train, validation, test or reference; got 5",
+    ),
+    (
+        "shard_size",
+        lambda s: fs.collect(s, storage=fs.Storage(shard_size="4")),
+        "takes a whole number; got '4'",
+    ),
     ("block", lambda s: fs.collect(s, grouping=fs.Grouping(block=2.5)), "takes a whole number; got 2.5"),
     ("urls", lambda s: fs.collect(s, web=fs.WebImages(urls=["u"])), "text or a path; got ['u']"),
     ("models", lambda s: fs.predict(s, {"x": None}), "takes NAME=SOURCE, or {NAME: SOURCE}"),
@@ -34,7 +44,11 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("keep", lambda s: fs.predict(s, keep=5), "takes a list of texts; got 5"),
     ("workers", lambda s: fs.predict(s, workers="2"), "takes a whole number; got '2'"),
     ("workers", lambda s: fs.predict(s, workers=1.5), "takes a whole number; got 1.5"),
-    ("mean", lambda s: fs.predict(s, shown=fs.Shown(mean=[0.5, "x"])), "takes a list of numbers; got [0.5, 'x']"),
+    (
+        "mean",
+        lambda s: fs.predict(s, shown=fs.Shown(mean=[0.5, "x"])),
+        "takes a list of numbers; got [0.5, 'x']",
+    ),
     ("engine", lambda s: fs.compare(s, engine=None), "takes text; got None"),
     ("classes", lambda _: fs.scale("truth", classes=None), "got None"),
     ("output", lambda _: fs.scale("truth", classes=5, output=5), "got 5"),
@@ -45,7 +59,11 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("goal", lambda s: fs.select(s, goal=["order"]), "takes order or best; got ['order']"),
     ("seed", lambda s: fs.select(s, seed="1"), "takes a whole number; got '1'"),
     ("as_", lambda s: fs.select(s, as_=5), "takes text; got 5"),
-    ("scale", lambda s: fs.select(s, maps=fs.MapRules(scale=5)), "takes a Scale, or the name of its file; got 5"),
+    (
+        "scale",
+        lambda s: fs.select(s, maps=fs.MapRules(scale=5)),
+        "takes a Scale, or the name of its file; got 5",
+    ),
     ("replace", lambda s: fs.select(s, replace="yes"), "takes True or False; got 'yes'"),
     ("selection", lambda s: fs.label.export(s, "out", selection=None), "takes text; got None"),
     ("out", lambda s: fs.label.export(s, None), "got None"),
@@ -59,13 +77,17 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("cost", lambda s: fs.plan(s, cost=5), "takes mask=5400,choice=10, or {kind of work: seconds}; got 5"),
     ("worst", lambda s: fs.measure(s, worst="3"), "takes a whole number; got '3'"),
     ("divisor", lambda s: fs.measure(s, choices=fs.Choices(divisor="2")), "takes a whole number; got '2'"),
-    ("connectivity", lambda s: fs.measure(s, choices=fs.Choices(connectivity=True)), "takes 8 or 4; got True"),
+    (
+        "connectivity",
+        lambda s: fs.measure(s, choices=fs.Choices(connectivity=True)),
+        "takes 8 or 4; got True",
+    ),
     ("bands", lambda s: fs.report(s, bands=0.5), "takes a list of numbers; got 0.5"),
     ("bands", lambda s: fs.report(s, bands=["a"]), "takes a list of numbers; got ['a']"),
     ("thumbnail", lambda s: fs.report(s, thumbnail="320"), "takes a whole number; got '320'"),
     ("rows", lambda s: fs.show(s, rows="3"), "takes a whole number; got '3'"),
     ("scenes", lambda s: fs.demo(s, scenes=2.5), "takes a whole number; got 2.5"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +108,9 @@ def held(study: str) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(Path(study).rglob("*")) if path.is_file()}
 
 
-@pytest.mark.parametrize(("option", "call", "says"), WRONG, ids=[f"{k}-{option}" for k, (option, _, _) in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    ("option", "call", "says"), WRONG, ids=[f"{k}-{option}" for k, (option, _, _) in enumerate(WRONG)]
+)
 def test_a_value_of_another_kind_is_refused(
     option: str,
     call: Callable[[str], Any],
@@ -107,13 +131,25 @@ def test_a_value_of_another_kind_is_refused(
 def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> None:
     study, corpus = ready
     sampling, maps = fs.Sampling(spares=np.int32(2)), fs.MapRules(over=None)
-    slots = fs.select(study, as_="numpy", per_class=np.int64(1), seed=np.uint8(3), sampling=sampling, maps=maps, engine="local")
+    slots = fs.select(
+        study,
+        as_="numpy",
+        per_class=np.int64(1),
+        seed=np.uint8(3),
+        sampling=sampling,
+        maps=maps,
+        engine="local",
+    )
     again = fs.select(study, as_="numpy", per_class=1, seed=3, sampling=fs.Sampling(spares=2), engine="local")
     assert (slots.rows, slots.definition) == (again.rows, again.definition)
     fs.rank(study, selection="numpy", epsilon=np.float32(0.5), resamples=np.int64(20), engine="local")
-    page = fs.report(study, selection="numpy", bands=np.array([0.2, 0.4]), better=np.float64(0.1), thumbnail=np.int16(64))
+    page = fs.report(
+        study, selection="numpy", bands=np.array([0.2, 0.4]), better=np.float64(0.1), thumbnail=np.int16(64)
+    )
     assert page.size
-    measured = fs.measure(study, output=None, resamples=np.int64(20), choices=fs.Choices(bins=np.int8(5)), engine="local")
+    measured = fs.measure(
+        study, output=None, resamples=np.int64(20), choices=fs.Choices(bins=np.int8(5)), engine="local"
+    )
     assert measured.models
     assert len(fs.show(f"{study}/corpus.parquet", rows=np.int64(3)).rows) == 3
     assert fs.scale(corpus.truth, classes=np.int64(5)) == fs.scale(corpus.truth, classes=5)
@@ -140,5 +176,7 @@ def test_a_ranking_is_not_set_beside_itself(ready: tuple[str, made.Corpus]) -> N
 
 
 def test_what_is_advised_for_data_to_come_names_the_study(ready: tuple[str, made.Corpus]) -> None:
-    with refused(OptionError, f"draw some by chance with `faultscape select {ready[0]} --goal order --budget N`"):
+    with refused(
+        OptionError, f"draw some by chance with `faultscape select {ready[0]} --goal order --budget N`"
+    ):
         fs.rank(ready[0], population="future")

@@ -1,4 +1,6 @@
-"""Labels go out to labelling tools and come back, as a user types it: masks pixel by pixel, one truth a person, choices of pairs, answers, and issues of a review."""
+"""Labels go out to labelling tools and come back, as a user types it: masks pixel by pixel, one truth a
+person, choices of pairs, answers, and issues of a review.
+"""
 
 from __future__ import annotations
 
@@ -51,19 +53,28 @@ def codes(study: str, truth: str) -> dict[str, bytes]:
 
 
 def told_drawn(folder: Path, by: str = "ann") -> None:
-    """Let what a model filled in be what somebody drew: Label Studio keeps both, and predictions are no labels."""
+    """Let what a model filled in be what somebody drew: Label Studio keeps both, and predictions are no
+    labels.
+    """
     for path in folder.glob("tasks.json"):
         tasks = json.loads(path.read_text())
         for task in tasks:
             (held,) = task.pop("predictions")
             task["annotations"] = [
-                {"id": task["id"], "completed_by": {"email": by}, "result": held["result"], "was_cancelled": False}
+                {
+                    "id": task["id"],
+                    "completed_by": {"email": by},
+                    "result": held["result"],
+                    "was_cancelled": False,
+                }
             ]
         path.write_text(json.dumps(tasks))
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_masks_go_out_and_come_back_pixel_by_pixel(study: str, world: tuple[str, made.Corpus], tmp_path: Path, name: str) -> None:
+def test_masks_go_out_and_come_back_pixel_by_pixel(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path, name: str
+) -> None:
     out = tmp_path / "out"
     said = repr(fs.label.export(study, str(out), format=name, prefill="model-1"))
     told_drawn(out)
@@ -71,7 +82,9 @@ def test_masks_go_out_and_come_back_pixel_by_pixel(study: str, world: tuple[str,
     truth = "labels-ann" if name.startswith("label-studio") else "labels"
     number = int(re.match(r"\d+", said)[0])
     assert (taken.truth, taken.new, taken.failures) == (truth, number, 0)
-    assert repr(taken).endswith(f"\n{number} of {number} labels are exactly model-1's maps: were they corrected?")
+    assert repr(taken).endswith(
+        f"\n{number} of {number} labels are exactly model-1's maps: were they corrected?"
+    )
     found, corpus = codes(study, truth), world[1]
     assert len(found) == number
     for image, code in found.items():
@@ -79,7 +92,9 @@ def test_masks_go_out_and_come_back_pixel_by_pixel(study: str, world: tuple[str,
     assert fs.label.import_(study, str(out)).replaced == number  # the same again
 
 
-@pytest.mark.parametrize("name", [f.name for f in FORMATS if isinstance(f, MaskFormat | BundleFormat) and f.outlines])
+@pytest.mark.parametrize(
+    "name", [f.name for f in FORMATS if isinstance(f, MaskFormat | BundleFormat) and f.outlines]
+)
 def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path, name: str) -> None:
     said = fs.label.export(study, str(tmp_path / "out"), format=name, prefill="model-1", outlines=True)
     assert said.differing is not None
@@ -92,12 +107,15 @@ def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path,
 def test_outlines_are_refused_where_the_tool_has_none(study: str, tmp_path: Path) -> None:
     with refused(
         OptionError,
-        "--outlines writes what --prefill fills in as polygons, in a format that has them .labelme, cvat, label-studio",
+        "--outlines writes what --prefill fills in as polygons, in a format that has them .labelme, cvat,"
+        " label-studio",
     ):
         fs.label.export(study, str(tmp_path / "out"), format="cvat-masks", prefill="model-1", outlines=True)
 
 
-def test_each_persons_labels_are_a_truth_of_their_own(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_persons_labels_are_a_truth_of_their_own(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for who, model in (("ann", "model-0"), ("ben@x.org", "model-2")):
         fs.label.export(study, str(tmp_path / who), format="label-studio", prefill=model)
         told_drawn(tmp_path / who, who)
@@ -125,7 +143,9 @@ def test_labels_most_of_which_somebody_corrected_are_no_models(
         said = repr(fs.label.import_(study, str(tmp_path / "out"))).partition("\n")[2]
         left = number - count
         assert said == (
-            f"{left} of {number} labels are exactly model-1's maps: were they corrected?" if 2 * left > number else ""
+            f"{left} of {number} labels are exactly model-1's maps: were they corrected?"
+            if 2 * left > number
+            else ""
         )
     assert "exactly" not in repr(fs.label.import_(study, str(world[1].truth)))
 
@@ -149,7 +169,9 @@ def test_work_that_is_there_is_never_written_over(study: str, tmp_path: Path) ->
         fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-1")
 
 
-def test_check_says_whether_a_tool_will_take_a_file(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_says_whether_a_tool_will_take_a_file(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out"
     fs.label.export(study, str(out), format="cvat", prefill="model-0")
     assert main(["label", "check", str(out)]) == 0
@@ -178,7 +200,9 @@ def test_check_looks_at_the_photos_that_lie_beside_a_file(study: str, tmp_path: 
     fs.label.export(study, str(out), format=form, prefill="model-0")
     before = fs.label.check(str(out), format=form).problems
     assert not re.search("photo .*not there|is no photo|pixels", "\n".join(before))
-    wide, gone = sorted(out.rglob("*photo *.png") if form == "labelme" else (out / "images").rglob("*.png"))[:2]
+    wide, gone = sorted(out.rglob("*photo *.png") if form == "labelme" else (out / "images").rglob("*.png"))[
+        :2
+    ]
     with Image.open(wide) as photo:
         photo.resize((photo.width + 1, photo.height)).save(wide)
     gone.unlink()
@@ -194,14 +218,25 @@ def test_check_looks_at_the_pictures_of_pairs(study: str, tmp_path: Path) -> Non
     assert fs.label.check(str(out)).problems == ()
     gone = min((out / "pairs").iterdir())
     gone.unlink()
-    assert fs.label.check(str(out)).problems == (f"{out / 'pairs.json'}: there is no photo 'pairs/{gone.name}' in pairs/",)
+    assert fs.label.check(str(out)).problems == (
+        f"{out / 'pairs.json'}: there is no photo 'pairs/{gone.name}' in pairs/",
+    )
 
 
-@pytest.mark.parametrize(("name", "beside", "title"), [
-    ("tasks.json", "label_config.xml", "Label Studio"), ("pairs.json", "label_config.xml", "Label Studio's pairs"), ("questions.json", "label_config.xml", "Label Studio's questions"),
-    ("instances_val.json", "", "COCO"), ("panoptic.json", "", "COCO panoptic"), ("street.json", "street.png", "LabelMe"),
-])  # fmt: skip
-def test_damaged_json_is_of_the_tool_that_its_place_shows(tmp_path: Path, name: str, beside: str, title: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "beside", "title"),
+    [
+        ("tasks.json", "label_config.xml", "Label Studio"),
+        ("pairs.json", "label_config.xml", "Label Studio's pairs"),
+        ("questions.json", "label_config.xml", "Label Studio's questions"),
+        ("instances_val.json", "", "COCO"),
+        ("panoptic.json", "", "COCO panoptic"),
+        ("street.json", "street.png", "LabelMe"),
+    ],
+)
+def test_damaged_json_is_of_the_tool_that_its_place_shows(
+    tmp_path: Path, name: str, beside: str, title: str
+) -> None:
     (tmp_path / name).write_text('[{"id": 1, "da')
     if beside:
         (tmp_path / beside).write_text("<View/>")
@@ -214,22 +249,34 @@ def test_damaged_json_is_of_the_tool_that_its_place_shows(tmp_path: Path, name: 
 def test_damaged_json_of_which_nothing_shows_the_tool_is_blamed_on_none(tmp_path: Path) -> None:
     (tmp_path / "export.json").write_text('[{"id": 1, "da')
     with refused(
-        LabellingError, "export.json: is not valid JSON .Unterminated string.*; if you know its format, name it with --format"
+        LabellingError,
+        "export.json: is not valid JSON .Unterminated string.*; if you know its format, name it with"
+        " --format",
     ):
         fs.label.check(str(tmp_path))
     assert fs.label.check(str(tmp_path), format="labelme").format == "LabelMe"
 
 
 def chosen(task: dict, word: str, by: int, seconds: float = 2.5) -> dict:
-    result = [{"id": "r", "type": "choices", "from_name": "answer", "to_name": "left", "value": {"choices": [word]}}]
+    result = [
+        {"id": "r", "type": "choices", "from_name": "answer", "to_name": "left", "value": {"choices": [word]}}
+    ]
     return task | {
         "annotations": [
-            {"id": 100 * by + task["id"], "completed_by": by, "result": result, "lead_time": seconds, "was_cancelled": False}
+            {
+                "id": 100 * by + task["id"],
+                "completed_by": by,
+                "result": result,
+                "lead_time": seconds,
+                "was_cancelled": False,
+            }
         ]
     }
 
 
-def test_pairs_are_chosen_in_label_studio_and_models_ranked(study: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+def test_pairs_are_chosen_in_label_studio_and_models_ranked(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path
+) -> None:
     out, corpus = tmp_path / "pairs", world[1]
     said = fs.label.export(study, str(out), format="label-studio-pairs")
     assert re.match(rf"{said.images} choices to make in .* \(label-studio-pairs\)", repr(said))
@@ -255,10 +302,14 @@ def test_pairs_are_chosen_in_label_studio_and_models_ranked(study: str, world: t
         better = one.first if one.chosen == "first" else one.second
         assert right[better] == max(right.values())
     fs.rank(study)
-    assert repr(fs.label.export(study, str(tmp_path / "more"), format="label-studio-pairs")).startswith("no choice is open")
+    assert repr(fs.label.export(study, str(tmp_path / "more"), format="label-studio-pairs")).startswith(
+        "no choice is open"
+    )
 
 
-def test_a_pair_whose_map_is_another_by_now_is_left_out(study: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+def test_a_pair_whose_map_is_another_by_now_is_left_out(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path
+) -> None:
     fs.label.export(study, str(tmp_path / "pairs"), format="label-studio-pairs")
     tasks = json.loads((tmp_path / "pairs" / "pairs.json").read_text())
     image, model = tasks[0]["data"]["meta"]["image"], tasks[0]["data"]["meta"]["first"]
@@ -268,26 +319,76 @@ def test_a_pair_whose_map_is_another_by_now_is_left_out(study: str, world: tuple
     (tmp_path / "done.json").write_text(json.dumps([chosen(task, "both bad", 1) for task in tasks]))
     taken = fs.label.import_(study, str(tmp_path / "done.json"))
     gone = sum(
-        t["data"]["meta"]["image"] == image and model in (t["data"]["meta"]["first"], t["data"]["meta"]["second"]) for t in tasks
+        t["data"]["meta"]["image"] == image
+        and model in (t["data"]["meta"]["first"], t["data"]["meta"]["second"])
+        for t in tasks
     )
     assert (taken.new, taken.failures) == (len(tasks) - gone, gone)
     assert "a map that was shown was made anew since; ask again" in taken.first
 
 
-def test_issues_of_a_review_become_findings(study: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+def test_issues_of_a_review_become_findings(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path
+) -> None:
     images = world[1].ids
     page = {
-        "issues": {"count": 2, "results": [
-            {"id": 1, "frame": 0, "position": [4, 6, 8, 10], "job": 1, "owner": {"username": "eve"}, "resolved": False, "comments": {"count": 2}},
-            {"id": 2, "frame": 1, "position": [1, 1], "job": 1, "owner": {"username": "eve"}, "resolved": True, "comments": {"count": 1}},
-        ], "next": None},
-        "comments": {"count": 3, "results": [
-            {"id": 1, "issue": 1, "owner": {"username": "eve"}, "message": "tree is missing", "created_date": "2026-01-01T00:00:00Z"},
-            {"id": 2, "issue": 1, "owner": {"username": "ann"}, "message": "I see none", "created_date": "2026-01-02T00:00:00Z"},
-            {"id": 3, "issue": 2, "owner": {"username": "eve"}, "message": "wrong class", "created_date": "2026-01-01T00:00:00Z"},
-        ], "next": None},
-        "meta": {"start_frame": 0, "stop_frame": 1, "frames": [{"name": f"{image}.png", "width": 48, "height": 36} for image in images[:2]]},
-    }  # fmt: skip
+        "issues": {
+            "count": 2,
+            "results": [
+                {
+                    "id": 1,
+                    "frame": 0,
+                    "position": [4, 6, 8, 10],
+                    "job": 1,
+                    "owner": {"username": "eve"},
+                    "resolved": False,
+                    "comments": {"count": 2},
+                },
+                {
+                    "id": 2,
+                    "frame": 1,
+                    "position": [1, 1],
+                    "job": 1,
+                    "owner": {"username": "eve"},
+                    "resolved": True,
+                    "comments": {"count": 1},
+                },
+            ],
+            "next": None,
+        },
+        "comments": {
+            "count": 3,
+            "results": [
+                {
+                    "id": 1,
+                    "issue": 1,
+                    "owner": {"username": "eve"},
+                    "message": "tree is missing",
+                    "created_date": "2026-01-01T00:00:00Z",
+                },
+                {
+                    "id": 2,
+                    "issue": 1,
+                    "owner": {"username": "ann"},
+                    "message": "I see none",
+                    "created_date": "2026-01-02T00:00:00Z",
+                },
+                {
+                    "id": 3,
+                    "issue": 2,
+                    "owner": {"username": "eve"},
+                    "message": "wrong class",
+                    "created_date": "2026-01-01T00:00:00Z",
+                },
+            ],
+            "next": None,
+        },
+        "meta": {
+            "start_frame": 0,
+            "stop_frame": 1,
+            "frames": [{"name": f"{image}.png", "width": 48, "height": 36} for image in images[:2]],
+        },
+    }
     (tmp_path / "issues.json").write_text(json.dumps(page))
     taken = fs.label.import_(study, str(tmp_path / "issues.json"))
     assert (taken.new, taken.unresolved, taken.failures) == (2, 1, 0)

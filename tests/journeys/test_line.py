@@ -52,7 +52,15 @@ def test_the_command_line_equals_the_python_verbs(
     fs.select(study, as_="plain", maps=fs.MapRules(constraints="none", concordance="fwiou"))
     fs.label.import_(study, str(corpus.truth))
     fs.rank(study, resamples=60, against=["plain"], engine="local")
-    covered = ("predictions", "pairs", "truth", "selection*", "standings.json", "failures.csv", "corpus.parquet")
+    covered = (
+        "predictions",
+        "pairs",
+        "truth",
+        "selection*",
+        "standings.json",
+        "failures.csv",
+        "corpus.parquet",
+    )
     assert made.bytes_under(typed, *covered) == made.bytes_under(called, *covered)
     assert (tmp_path / "scale.json").read_bytes() == (tmp_path / "scale2.json").read_bytes()
 
@@ -63,7 +71,11 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     scale = fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))
-    stored = fs.select(study, maps=fs.MapRules(scale=str(tmp_path / "scale.json")), sampling=fs.Sampling(keep_duplicates=True))
+    stored = fs.select(
+        study,
+        maps=fs.MapRules(scale=str(tmp_path / "scale.json")),
+        sampling=fs.Sampling(keep_duplicates=True),
+    )
     fs.label.import_(study, str(corpus.truth))
     standings = fs.rank(study, resamples=40, engine="local")
 
@@ -72,11 +84,15 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
     maps = {name: stack[order] for name, stack in corpus.maps.items()}
     classes = fs.classes.resolve(str(corpus.classes))
     pairs = fs.comparison.count(maps, classes=classes, images=ids)
-    slots = fs.selection.duels(pairs, "miou", per_class=1, scale=fs.selection.scale(corpus.truths[order], classes=classes))
+    slots = fs.selection.duels(
+        pairs, "miou", per_class=1, scale=fs.selection.scale(corpus.truths[order], classes=classes)
+    )
     assert slots.rows == stored.rows
     assert scale.t_max == fs.selection.scale(corpus.truths, classes=classes).t_max
     table = fs.ranking.standings(
-        slots, fs.comparison.count(maps, classes=classes, truth=corpus.truths[order], images=ids), resamples=40
+        slots,
+        fs.comparison.count(maps, classes=classes, truth=corpus.truths[order], images=ids),
+        resamples=40,
     )
     for name, ranking in table.rankings.items():
         assert ranking.scores == pytest.approx(standings.rankings[name].scores, abs=1e-9)
@@ -92,7 +108,9 @@ def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, t
     fs.label.import_(str(study), str(corpus.truth))
     assert fs.run(str(study), engine="local").status.next == ""
     assert (study / "report.html").exists()
-    ran = fs.run(str(study), str(corpus.photos), *models, engine="local")  # one more NAME=SOURCE on the same line
+    ran = fs.run(
+        str(study), str(corpus.photos), *models, engine="local"
+    )  # one more NAME=SOURCE on the same line
     assert len(json.loads((study / "standings.json").read_text())["models"]) == 3
     assert ran.status.next == ""
 
@@ -119,7 +137,9 @@ def test_status_names_the_next_line_at_every_stage(corpus: made.Corpus, tmp_path
     assert states["select"] == "stale"
 
 
-def test_show_prints_every_file_of_a_study(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_every_file_of_a_study(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
     fs.predict(str(study), corpus.models, engine="local")
@@ -135,7 +155,9 @@ def test_show_prints_every_file_of_a_study(corpus: made.Corpus, tmp_path: Path, 
     refused_line("show", str(study / "none"))
 
 
-def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
@@ -146,11 +168,17 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(corp
 
     for form in ("png", "labelme"):
         out = tmp_path / form
-        exported = fs.label.export(study, str(out), format=form, prefill="model-1", truth="labels")  # under which nobody labelled
+        exported = fs.label.export(
+            study, str(out), format=form, prefill="model-1", truth="labels"
+        )  # under which nobody labelled
         assert exported.images == len(slots.images)
         back = fs.label.import_(study, str(out), truth=form)
         assert back.new == len(slots.images)
-        held = {k: v for s in range(1) for k, v in label_maps.read_maps(label_maps.truth(Path(study), form), s).items()}
+        held = {
+            k: v
+            for s in range(1)
+            for k, v in label_maps.read_maps(label_maps.truth(Path(study), form), s).items()
+        }
         for k, id_ in enumerate(corpus.ids):
             if id_ in held:
                 assert (runs.decode(held[id_]) == corpus.maps["model-1"][k]).all()
@@ -162,12 +190,15 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(corp
     empty = tmp_path / "empty"
     said = repr(fs.label.export(study, str(empty), truth="labels"))
     assert said.endswith(
-        f"put each mask into {empty / 'labels'}, named as its image, then `faultscape label import {study} {empty}`"
+        f"put each mask into {empty / 'labels'}, named as its image, then `faultscape label import {study}"
+        f" {empty}`"
     )
     assert not list(empty.rglob("labels/*"))  # a model's map would bias whoever labels
 
 
-def test_a_discard_promotes_the_next_spare_and_labels_outside_lie_aside(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_discard_promotes_the_next_spare_and_labels_outside_lie_aside(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
@@ -188,10 +219,14 @@ def test_a_discard_promotes_the_next_spare_and_labels_outside_lie_aside(corpus: 
     everything = fs.rank(study, resamples=20, all_labels=True, engine="local")
     assert everything.labels["used"] == len(corpus.ids) - 1
     assert everything.labels["used"] >= standings.labels["used"]
-    assert everything.rankings["aggressiveness"].scores == pytest.approx(standings.rankings["aggressiveness"].scores)
+    assert everything.rankings["aggressiveness"].scores == pytest.approx(
+        standings.rankings["aggressiveness"].scores
+    )
 
 
-def test_a_benchmark_file_is_set_beside(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_benchmark_file_is_set_beside(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = str(tmp_path / "study")
     fs.run(study, str(corpus.photos), corpus.models, classes=str(corpus.classes), engine="local")
     fs.label.import_(study, str(corpus.truth))
@@ -203,7 +238,9 @@ def test_a_benchmark_file_is_set_beside(corpus: made.Corpus, tmp_path: Path, cap
         assert change == {m: standings.benchmark.rank[m] - place[m] for m in standings.models}
     (tmp_path / "closed.csv").write_text("model-0,.5\n")
     capsys.readouterr()
-    assert "says nothing of 'model-1'" in refused_line("rank", study, "--benchmark", str(tmp_path / "closed.csv"))
+    assert "says nothing of 'model-1'" in refused_line(
+        "rank", study, "--benchmark", str(tmp_path / "closed.csv")
+    )
 
 
 def test_help_is_quick_and_names_every_verb_and_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,16 +249,36 @@ def test_help_is_quick_and_names_every_verb_and_option(capsys: pytest.CaptureFix
     assert all(verb in out for verb in VERBS)
     assert main(["select", "--help"]) == 0
     out = capsys.readouterr().out
-    for option in ("--as", "--concordance", "--per-class", "--constraints", "--scale", "--spares", "--keep-duplicates"):
+    for option in (
+        "--as",
+        "--concordance",
+        "--per-class",
+        "--constraints",
+        "--scale",
+        "--spares",
+        "--keep-duplicates",
+    ):
         assert re.search(rf"{option}\b", out), option
-    words = "import sys, faultscape.cli as c; c.build(); print([m for m in ('numpy','numba','cv2','pyarrow','torch','scipy') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+    words = (
+        "import sys, faultscape.cli as c; c.build(); print([m for m in"
+        " ('numpy','numba','cv2','pyarrow','torch','scipy') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", words], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 @pytest.mark.parametrize(
-    "words", [*([v] for v in VERBS if v not in GROUPS), *([v, name] for v in GROUPS for name in GROUPS[v])], ids=" ".join
+    "words",
+    [*([v] for v in VERBS if v not in GROUPS), *([v, name] for v in GROUPS for name in GROUPS[v])],
+    ids=" ".join,
 )
-def test_help_says_no_default_of_a_flag_that_is_off(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_says_no_default_of_a_flag_that_is_off(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*words, "--help"]) == 0
     out = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "default: False" not in out
@@ -230,19 +287,40 @@ def test_help_says_no_default_of_a_flag_that_is_off(words: list[str], capsys: py
 
 
 def test_the_terminal_breaks_the_lines_of_help_not_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
-    document = "Do\n    it.\n\n    Parameters\n    ----------\n    a\n        What is\n        done.\n    b\n        More.\n\n        Else.\n    "
-    want = ["Do it.", "", "Parameters", "----------", "a", "    What is done.", "b", "    More.", "", "    Else."]
+    document = (
+        "Do\n    it.\n\n    Parameters\n    ----------\n    a\n        What is\n        done.\n    b\n       "
+        " More.\n\n        Else.\n    "
+    )
+    want = [
+        "Do it.",
+        "",
+        "Parameters",
+        "----------",
+        "a",
+        "    What is done.",
+        "b",
+        "    More.",
+        "",
+        "    Else.",
+    ]
     assert unwrapped(document).split("\n") == want
     assert unwrapped("\n".join(want)).split("\n") == want
     assert main(["collect", "--help"]) == 0
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
-    assert any(line.startswith("3.1 has 200 of") for line in lines)  # its docstring breaks the lines elsewhere
+    assert any(
+        line.startswith("3.1 has 200 of") for line in lines
+    )  # its docstring breaks the lines elsewhere
 
 
 @pytest.mark.parametrize(
     ("verb", "function"),
-    [*((v, v) for v in VERBS if v not in GROUPS), *((v, function) for v in GROUPS for function in GROUPS[v].values())],
+    [
+        *((v, v) for v in VERBS if v not in GROUPS),
+        *((v, function) for v in GROUPS for function in GROUPS[v].values()),
+    ],
 )
-def test_the_line_of_a_verb_is_read_without_importing_it_and_is_that_of_its_docstring(verb: str, function: str) -> None:
+def test_the_line_of_a_verb_is_read_without_importing_it_and_is_that_of_its_docstring(
+    verb: str, function: str
+) -> None:
     document = getattr(import_module(f"faultscape.verbs.{verb}"), function).__doc__
     assert help_line(verb, function) == " ".join(inspect.cleandoc(document).partition("\n\n")[0].split())

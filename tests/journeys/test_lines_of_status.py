@@ -1,4 +1,6 @@
-"""A line that `status` names is accepted: what is gone is left out of it; where no line can help, the words say what a person could do, and other lines are still named."""
+"""A line that `status` names is accepted: what is gone is left out of it; where no line can help, the words
+say what a person could do, and other lines are still named.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def images_of(study: str, name: str) -> list[str]:
 def import_labels(it: made_answers.Answers, images: list[str], truth: str = "labels") -> None:
     said = dict(zip(it.images, it.truth.tolist(), strict=True))
     path = Path(it.study).parent / "said.csv"
-    path.write_text("".join(["image,label\n", *(f"{image},{made_answers.NAMES[said[image]]}\n" for image in images)]))
+    path.write_text(
+        "".join(["image,label\n", *(f"{image},{made_answers.NAMES[said[image]]}\n" for image in images)])
+    )
     fs.label.import_(it.study, str(path), truth=truth)
 
 
@@ -103,7 +107,10 @@ def planned_labels(it: made_answers.Answers) -> None:
     [
         (against, "selection random of --against is gone, and is left out"),
         (against_one_of_two, "selection random of --against is gone, and is left out"),
-        (population, "--population speaks of images drawn by chance, which these are no longer, and is left out"),
+        (
+            population,
+            "--population speaks of images drawn by chance, which these are no longer, and is left out",
+        ),
         (planned_selection, "selection random is gone, and is left out"),
         (planned_duels, "selection random cannot say any more how models differ, and is left out"),
         (planned_truth, "truth gt has no labels any more, and is left out"),
@@ -125,7 +132,9 @@ def test_what_an_option_named_is_left_out_of_the_line_once_it_is_gone_which_is_s
         assert said not in words(study)
 
 
-def test_run_ranks_again_by_the_truth_that_was_ranked_by_where_nothing_says_which_of_several_counts(tmp_path: Path) -> None:
+def test_run_ranks_again_by_the_truth_that_was_ranked_by_where_nothing_says_which_of_several_counts(
+    tmp_path: Path,
+) -> None:
     it = made_answers.study(tmp_path / "made", images=40)
     fs.select(it.study, top=3, engine="local")
     for truth in ("gt", "gt2"):
@@ -175,7 +184,10 @@ def ranking_gone(it: made_answers.Answers) -> str:
 def every_image_discarded(it: made_answers.Answers) -> str:
     fs.rank(it.study, selection="random", **FEW)
     discard(it.study, images_of(it.study, "random"))
-    return f"every image of it is discarded; `faultscape label remove {it.study} --selection random --discards` takes discards back, `faultscape select {it.study} --remove random` takes it away"
+    return (
+        f"every image of it is discarded; `faultscape label remove {it.study} --selection random --discards`"
+        f" takes discards back, `faultscape select {it.study} --remove random` takes it away"
+    )
 
 
 def every_image_discarded_before_it_was_ranked(it: made_answers.Answers) -> str:
@@ -186,13 +198,23 @@ def every_image_discarded_before_it_was_ranked(it: made_answers.Answers) -> str:
 def against_without_a_label(it: made_answers.Answers) -> str:
     fs.rank(it.study, against=["random"], **FEW)
     discard(it.study, images_of(it.study, "random"))
-    return "selection random of --against cannot be ranked yet; make it anew or label it, or rank without --against random"
+    return (
+        "selection random of --against cannot be ranked yet; make it anew or label it, or rank without"
+        " --against random"
+    )
 
 
 def distance_gone(it: made_answers.Answers) -> str:
     far = Path(it.study).parent / "far.csv"
     names = made_answers.NAMES
-    far.write_text("\n".join([",".join(["", *names]), *(",".join([a, *("0" if a == b else "7" for b in names)]) for a in names)]))
+    far.write_text(
+        "\n".join(
+            [
+                ",".join(["", *names]),
+                *(",".join([a, *("0" if a == b else "7" for b in names)]) for a in names),
+            ]
+        )
+    )
     fs.select(it.study, as_="far", top=3, classifiers=fs.ClassifierRules(distance=str(far)), engine="local")
     far.unlink()
     fs.collect(it.study, remove=[it.images[1]])
@@ -244,8 +266,9 @@ def test_labels_that_are_void_everywhere_are_said_to_tell_nothing_and_no_line_ra
         made.write(tmp_path / "void" / f"{image}.png", np.full_like(truth, 255))
     fs.label.import_(study, tmp_path / "void")
     follow(study)
-    assert "(truth labels) are void everywhere, and say nothing of any model; label others, or discard these images" in words(
-        study
+    assert (
+        "(truth labels) are void everywhere, and say nothing of any model; label others, or discard these"
+        " images" in words(study)
     )
     assert "void everywhere; label other images, or discard these" in refused_text("rank", study)
     assert fs.status(study).stuck
@@ -274,7 +297,10 @@ def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_a
     made.write(tmp_path / "other" / f"{corpus.ids[0]}.png", corpus.truths[1])
     fs.label.import_(study, tmp_path / "other", truth="gt")
     assert follow(study) == ["rank"]
-    assert "references of --reference-images is gone; put it back, or report without --reference-images" in words(study)
+    assert (
+        "references of --reference-images is gone; put it back, or report without --reference-images"
+        in words(study)
+    )
     assert "own.py of --metric is gone; put it back, or measure without --metric" in words(study)
     fs.run(study, engine="local")
     assert fs.status(study).stuck
@@ -282,7 +308,10 @@ def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_a
     own.write_text(OWN_METRIC)
     assert sorted(follow(study)) == ["measure", "report"]
     fs.select(study, selector="random", budget=4, as_="main", replace=True, engine="local")
-    assert "--reference-images stand beside images chosen for a class, which these are not, and are left out" in words(study)
+    assert (
+        "--reference-images stand beside images chosen for a class, which these are not, and are left out"
+        in words(study)
+    )
     assert "--better is of duels of label maps, which these are not, and is left out" in words(study)
     follow(study)
     assert "all is done" in repr(fs.status(study))

@@ -1,4 +1,6 @@
-"""The road of measuring: a folder of truth and folders of maps, a study, several data sets; what is done is not done again, what is wrong is said."""
+"""The road of measuring: a folder of truth and folders of maps, a study, several data sets; what is done is
+not done again, what is wrong is said.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,22 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def line(
-    corpus: made.Corpus, out: Path, *words: object, models: tuple[str, ...] = ("model-0", "model-1", "model-2")
+    corpus: made.Corpus,
+    out: Path,
+    *words: object,
+    models: tuple[str, ...] = ("model-0", "model-1", "model-2"),
 ) -> list[str]:
     named = [f"{name}={corpus.models[name]}" for name in models]
-    return ["measure", str(corpus.truth), *named, "--classes", str(corpus.classes), "-o", str(out), *map(str, words)]
+    return [
+        "measure",
+        str(corpus.truth),
+        *named,
+        "--classes",
+        str(corpus.classes),
+        "-o",
+        str(out),
+        *map(str, words),
+    ]
 
 
 def document(out: Path) -> dict[str, Any]:
@@ -69,13 +83,17 @@ NAMES = [
 ]
 
 
-def test_every_metric_has_value_interval_direction_and_definition(measured: Path, corpus: made.Corpus) -> None:
+def test_every_metric_has_value_interval_direction_and_definition(
+    measured: Path, corpus: made.Corpus
+) -> None:
     found = document(measured)
     assert list(found["models"]) == list(corpus.models)
     for metrics in found["models"].values():
         assert set(NAMES) <= set(metrics)
         for name, entry in metrics.items():
-            assert {"value", "low", "high", "undefined", "undefined_of", "better", "definition"} <= set(entry), name
+            assert {"value", "low", "high", "undefined", "undefined_of", "better", "definition"} <= set(
+                entry
+            ), name
             assert entry["low"] <= entry["value"] <= entry["high"], name
             assert entry["better"] in ("high", "low")
             assert len(entry["definition"]) > 20, name
@@ -96,16 +114,23 @@ def test_the_numbers_are_those_of_the_rooms_on_arrays(measured: Path, corpus: ma
             assert found[metric]["value"] == pytest.approx(getattr(regions, metric), abs=1e-11), metric
             assert found[metric]["undefined"] == regions.undefined[metric]
             assert found[metric]["undefined_of"] == "cells (image, class)"
-        assert (found["rom"]["undefined_of"], found["miou"]["undefined_of"]) == ("cells (image, class)", "classes")
+        assert (found["rom"]["undefined_of"], found["miou"]["undefined_of"]) == (
+            "cells (image, class)",
+            "classes",
+        )
         pairs = fs.comparison.count({name: maps}, classes, truth=corpus.truths)
         summed = [counts[0].sum(0) for counts in (pairs.both, pairs.rows, pairs.columns)]
         for metric in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice"):
-            assert found[metric]["value"] == pytest.approx(float(getattr(fs.metrics, metric)(*summed)), abs=1e-11), metric
+            assert found[metric]["value"] == pytest.approx(
+                float(getattr(fs.metrics, metric)(*summed)), abs=1e-11
+            ), metric
         cells = fs.comparison.count({name: maps}, classes, truth=corpus.truths, cells=True).cells
         assert cells is not None
         assert document(measured)["confusion"][name] == cells[0].sum(0).tolist()
         counts = {key: values.sum(0) for key, values in regions.counts.items()}
-        pooled = counts["pq_iou_sum"] / (counts["pq_found"] + counts["pq_missed"] / 2 + counts["pq_invented"] / 2)
+        pooled = counts["pq_iou_sum"] / (
+            counts["pq_found"] + counts["pq_missed"] / 2 + counts["pq_invented"] / 2
+        )
         assert found["pq"]["value"] == pytest.approx(float(pooled.mean()), abs=1e-11)
 
 
@@ -130,7 +155,10 @@ def test_differences_are_paired_and_gaps_name_class_and_kind(measured: Path) -> 
     values = [found["models"][name]["miou"]["value"] for name in ("model-0", "model-2")]
     assert row["difference"] == pytest.approx(values[0] - values[1])
     assert row["low"] < row["difference"] < row["high"]
-    spread = [found["models"][name]["miou"]["high"] - found["models"][name]["miou"]["low"] for name in ("model-0", "model-2")]
+    spread = [
+        found["models"][name]["miou"]["high"] - found["models"][name]["miou"]["low"]
+        for name in ("model-0", "model-2")
+    ]
     assert row["high"] - row["low"] < sum(spread)  # both models meet the same hard images
     assert {gap["best"] for gap in found["gaps"]} == {"model-0"}
     for name in ("model-1", "model-2"):
@@ -140,25 +168,47 @@ def test_differences_are_paired_and_gaps_name_class_and_kind(measured: Path) -> 
 
 
 def test_two_models_are_compared_over_the_cells_that_both_have(measured: Path, corpus: made.Corpus) -> None:
-    """Against plain NumPy: means over images of the mean over classes, their differences, and Student's intervals."""
+    """Against plain NumPy: means over images of the mean over classes, their differences, and Student's
+    intervals.
+    """
     from scipy import stats
 
     rows = {(row["first"], row["second"], row["metric"]): row for row in document(measured)["paired"]}
     classes = resolve(str(corpus.classes))
-    one, other = (fs.metrics.regions(corpus.truths, corpus.maps[name], classes) for name in ("model-0", "model-2"))
+    one, other = (
+        fs.metrics.regions(corpus.truths, corpus.maps[name], classes) for name in ("model-0", "model-2")
+    )
     for metric in ("ap50", "rom", "pe_us"):
-        row, cells, others = rows["model-0", "model-2", metric], one.per_image[metric], other.per_image[metric]
+        row, cells, others = (
+            rows["model-0", "model-2", metric],
+            one.per_image[metric],
+            other.per_image[metric],
+        )
         both = ~np.isnan(cells) & ~np.isnan(others)
         gap = np.array(
-            [(mine - theirs)[known].mean() for mine, theirs, known in zip(cells, others, both, strict=True) if known.any()]
+            [
+                (mine - theirs)[known].mean()
+                for mine, theirs, known in zip(cells, others, both, strict=True)
+                if known.any()
+            ]
         )
         assert row["difference"] == pytest.approx(gap.mean(), abs=1e-11), metric
         spread = stats.t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap))
-        assert (row["low"], row["high"]) == (pytest.approx(gap.mean() - spread), pytest.approx(gap.mean() + spread)), metric
-        assert row["difference_all"] == pytest.approx(getattr(one, metric) - getattr(other, metric), abs=1e-11), metric
-    assert rows["model-0", "model-2", "ap50"]["difference"] != rows["model-0", "model-2", "ap50"]["difference_all"]
+        assert (row["low"], row["high"]) == (
+            pytest.approx(gap.mean() - spread),
+            pytest.approx(gap.mean() + spread),
+        ), metric
+        assert row["difference_all"] == pytest.approx(
+            getattr(one, metric) - getattr(other, metric), abs=1e-11
+        ), metric
+    assert (
+        rows["model-0", "model-2", "ap50"]["difference"]
+        != rows["model-0", "model-2", "ap50"]["difference_all"]
+    )
     assert (one.counts["pq_found"].sum(0) > 0).all()
-    assert rows["model-0", "model-2", "sq"]["difference"] == rows["model-0", "model-2", "sq"]["difference_all"]
+    assert (
+        rows["model-0", "model-2", "sq"]["difference"] == rows["model-0", "model-2", "sq"]["difference_all"]
+    )
 
 
 def test_pooled_metrics_are_compared_over_the_classes_that_both_have(tmp_path: Path) -> None:
@@ -173,13 +223,17 @@ def test_pooled_metrics_are_compared_over_the_classes_that_both_have(tmp_path: P
         for k, label_map in enumerate(maps):
             made.write(tmp_path / name / f"{k}.png", label_map)
     words = [f"{name}={tmp_path / name}" for name in ("full", "part")]
-    assert main(["measure", str(tmp_path / "truth"), *words, "--classes", "3", "-o", str(tmp_path / "o")]) == 0
+    assert (
+        main(["measure", str(tmp_path / "truth"), *words, "--classes", "3", "-o", str(tmp_path / "o")]) == 0
+    )
     found = document(tmp_path / "o")
     row = next(r for r in found["paired"] if r["metric"] == "sq")
     quality = {name: list(found["models"][name]["sq"]["per_class"].values()) for name in ("full", "part")}
     assert quality["part"][2] is None
     both = [c for c in range(3) if None not in (quality["full"][c], quality["part"][c])]
-    assert row["difference"] == pytest.approx(np.mean([quality["full"][c] - quality["part"][c] for c in both]))
+    assert row["difference"] == pytest.approx(
+        np.mean([quality["full"][c] - quality["part"][c] for c in both])
+    )
     values = [found["models"][name]["sq"]["value"] for name in ("full", "part")]
     assert row["difference_all"] == pytest.approx(values[0] - values[1])
     assert row["difference"] != pytest.approx(row["difference_all"])
@@ -190,11 +244,15 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
 ) -> None:
     quick = ("--no-boundaries", "--worst", 0)
     drives = tmp_path / "drives.csv"
-    drives.write_text("id,group\n" + "".join(f"{id_},drive {k % 8}\n" for k, id_ in enumerate(sorted(corpus.ids))))
+    drives.write_text(
+        "id,group\n" + "".join(f"{id_},drive {k % 8}\n" for k, id_ in enumerate(sorted(corpus.ids)))
+    )
     capsys.readouterr()
     assert main(line(corpus, tmp_path / "o", "--group", drives, *quick)) == 0
     found, alone = document(tmp_path / "o"), document(measured)
-    note = "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
+    note = (
+        "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
+    )
     said = capsys.readouterr().out
     assert f"note: {note}" in said
     assert "*" in said
@@ -208,42 +266,80 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     half = stats.t.ppf(0.975, 7) * np.sqrt((sums**2).sum() * 8 / 7) / 70
     entry = found["models"]["model-1"]["rom"]
     assert entry["value"] == alone["models"]["model-1"]["rom"]["value"]
-    assert (entry["low"], entry["high"]) == (pytest.approx(values.mean() - half), pytest.approx(values.mean() + half))
+    assert (entry["low"], entry["high"]) == (
+        pytest.approx(values.mean() - half),
+        pytest.approx(values.mean() + half),
+    )
     assert main(line(corpus, tmp_path / "o", "--block", 14, *quick)) == 0
     found = document(tmp_path / "o")
     assert "5 groups of 14 images" in found["notes"][0]
-    assert "fewer than 6 carry no interval: with --block N they are cut into runs of N consecutive images" in found["notes"][0]
+    assert (
+        "fewer than 6 carry no interval: with --block N they are cut into runs of N consecutive images"
+        in found["notes"][0]
+    )
     assert found["notes"][1] == "without intervals nothing is marked as the best, shaded or called beaten"
     assert "*" not in capsys.readouterr().out
     assert main(line(corpus, tmp_path / "none", "--resamples", 0, "--engine", "local", *quick)) == 0
-    assert "without intervals nothing is marked as the best, shaded or called beaten" in capsys.readouterr().out
+    assert (
+        "without intervals nothing is marked as the best, shaded or called beaten" in capsys.readouterr().out
+    )
     assert {entry["low"] for of in found["models"].values() for entry in of.values()} == {None}
     assert {row["high"] for row in found["paired"]} == {None}
     assert found["models"]["model-1"]["rom"]["value"] == alone["models"]["model-1"]["rom"]["value"]
     assert "{group} once" in refused_line(*line(corpus, tmp_path / "o", "--group", "drive", *quick))
 
 
-def test_a_study_and_a_list_have_groups_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_and_a_list_have_groups_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=12, models=1)
     study, named = str(tmp_path / "study"), {n: str(s) for n, s in corpus.models.items()}
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, named)
     fs.label.import_(study, str(corpus.truth))
-    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {"drawn": "images", "count": 12}
+    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {
+        "drawn": "images",
+        "count": 12,
+    }
     assert f"`faultscape collect {study} --block N`" in refused_line("measure", study, "--block", 2)
     capsys.readouterr()
     fs.collect(study, grouping=fs.Grouping(block=4))
-    few = "3 groups of 4 images: fewer than 6 carry no interval; `faultscape collect STUDY --block N` cuts groups into runs of N consecutive images"
+    few = (
+        "3 groups of 4 images: fewer than 6 carry no interval; `faultscape collect STUDY --block N` cuts"
+        " groups into runs of N consecutive images"
+    )
     assert few.replace("STUDY", study) in capsys.readouterr().out
-    (note,) = (n for n in fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["notes"] if "3 groups" in n)
-    assert note.endswith(f"carry no interval: `faultscape collect {study} --block N` cuts them into runs of N consecutive images")
+    (note,) = (
+        n
+        for n in fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["notes"]
+        if "3 groups" in n
+    )
+    assert note.endswith(
+        f"carry no interval: `faultscape collect {study} --block N` cuts them into runs of N consecutive"
+        " images"
+    )
     fs.collect(study, grouping=fs.Grouping(block=2))
     assert "carry no interval" not in capsys.readouterr().out
     assert made.states(study)["measure"] == "stale"
-    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {"drawn": "groups", "count": 6}
-    text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nblock = 3\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'
+    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {
+        "drawn": "groups",
+        "count": 6,
+    }
+    text = (
+        f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nblock = 3\nmodels = {{ good ='
+        f' "{corpus.models["model-0"]}" }}\n'
+    )
     (tmp_path / "list.toml").write_text(text)
-    words = ["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o"), "--no-boundaries", "--worst", "0"]
+    words = [
+        "measure",
+        "--datasets",
+        str(tmp_path / "list.toml"),
+        "-o",
+        str(tmp_path / "o"),
+        "--no-boundaries",
+        "--worst",
+        "0",
+    ]
     assert main(words) == 0
     assert document(tmp_path / "o")["datasets"]["near"]["units"] == {"drawn": "groups", "count": 4}
     (tmp_path / "list.toml").write_text(text.replace("block = 3", "group = 3"))
@@ -257,7 +353,8 @@ def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
         truth = rng.integers(0, 2, (12, 12)).astype(np.uint8)
         made.write(tmp_path / "truth" / f"{k:02}.png", truth)
         made.write(
-            tmp_path / "maps" / f"{k:02}.png", np.where(rng.random(truth.shape) < share, 1 - truth, truth).astype(np.uint8)
+            tmp_path / "maps" / f"{k:02}.png",
+            np.where(rng.random(truth.shape) < share, 1 - truth, truth).astype(np.uint8),
         )
     words = [
         "measure",
@@ -279,7 +376,9 @@ def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
     assert "consecutive" not in " ".join(document(tmp_path / "o")["notes"])
 
 
-def test_python_and_the_command_line_write_the_same(corpus: made.Corpus, measured: Path, tmp_path: Path) -> None:
+def test_python_and_the_command_line_write_the_same(
+    corpus: made.Corpus, measured: Path, tmp_path: Path
+) -> None:
     found = fs.measure(
         str(corpus.truth),
         {n: str(s) for n, s in corpus.models.items()},
@@ -288,17 +387,23 @@ def test_python_and_the_command_line_write_the_same(corpus: made.Corpus, measure
         engine="local",
     )
     assert found.document == document(measured)
-    assert (tmp_path / "o" / "per_image.parquet").read_bytes() == (measured / "per_image.parquet").read_bytes()
+    assert (tmp_path / "o" / "per_image.parquet").read_bytes() == (
+        measured / "per_image.parquet"
+    ).read_bytes()
     assert found.models["model-0"]["miou"] == document(measured)["models"]["model-0"]["miou"]
     assert "IoU error" in repr(found)
 
 
-def test_one_more_model_is_measured_alone(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_more_model_is_measured_alone(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.measure import shard
 
     seen: list[tuple[str, ...]] = []
     whole = shard.measure_shard
-    monkeypatch.setattr(shard, "measure_shard", lambda job, tick: seen.append(tuple(job["models"])) or whole(job, tick))
+    monkeypatch.setattr(
+        shard, "measure_shard", lambda job, tick: seen.append(tuple(job["models"])) or whole(job, tick)
+    )
     local = ("--engine", "local", "--no-boundaries", "--resamples", "20")
     assert main(line(corpus, tmp_path, *local, models=("model-0",))) == 0
     assert seen == [("model-0",)] * 2  # 70 images are two shards
@@ -306,15 +411,48 @@ def test_one_more_model_is_measured_alone(corpus: made.Corpus, tmp_path: Path, m
     assert seen[2:] == [("model-1",)] * 2
     assert main(line(corpus, tmp_path, *local, models=("model-0", "model-1"))) == 0
     assert len(seen) == 4
-    assert main(line(corpus, tmp_path, *local, "--over", "all", "--per", "prediction", "--bins", 5, models=("model-0",))) == 0
+    assert (
+        main(
+            line(
+                corpus,
+                tmp_path,
+                *local,
+                "--over",
+                "all",
+                "--per",
+                "prediction",
+                "--bins",
+                5,
+                models=("model-0",),
+            )
+        )
+        == 0
+    )
     assert len(seen) == 4  # choices of the summary
     assert main(line(corpus, tmp_path, *local, "--connectivity", 4, models=("model-0",))) == 0
     assert len(seen) == 6
-    assert main(line(corpus, tmp_path, "--engine", "local", "--resamples", 20, "--connectivity", 4, models=("model-0",))) == 0
+    assert (
+        main(
+            line(
+                corpus,
+                tmp_path,
+                "--engine",
+                "local",
+                "--resamples",
+                20,
+                "--connectivity",
+                4,
+                models=("model-0",),
+            )
+        )
+        == 0
+    )
     assert len(seen) == 8  # boundaries were left out before
 
 
-def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_line_goes_on_where_it_was(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.measure import shard
 
     whole = shard.measure_shard
@@ -324,16 +462,32 @@ def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path,
             raise KeyboardInterrupt
         return whole(job, tick)
 
-    words = line(corpus, tmp_path, "--engine", "local", "--no-boundaries", "--resamples", 20, models=("model-0",))
+    words = line(
+        corpus, tmp_path, "--engine", "local", "--no-boundaries", "--resamples", 20, models=("model-0",)
+    )
     monkeypatch.setattr(shard, "measure_shard", killed)
     assert main(words) == 130
     done: list[int] = []
-    monkeypatch.setattr(shard, "measure_shard", lambda job, tick: done.append(job["number"]) or whole(job, tick))
+    monkeypatch.setattr(
+        shard, "measure_shard", lambda job, tick: done.append(job["number"]) or whole(job, tick)
+    )
     assert main(words) == 0
     assert done == [1]
     monkeypatch.undo()
-    for name, engine in (("local", ("local",)), ("two", ("processes", "--workers", 2))):  # the law of engines: the same bytes
-        other = line(corpus, tmp_path / name, "--engine", *engine, "--no-boundaries", "--resamples", 20, models=("model-0",))
+    for name, engine in (
+        ("local", ("local",)),
+        ("two", ("processes", "--workers", 2)),
+    ):  # the law of engines: the same bytes
+        other = line(
+            corpus,
+            tmp_path / name,
+            "--engine",
+            *engine,
+            "--no-boundaries",
+            "--resamples",
+            20,
+            models=("model-0",),
+        )
         assert main(other) == 0
         kept = sorted(p for p in (tmp_path / name).rglob("*") if p.suffix in (".json", ".parquet", ".html"))
         assert len(kept) >= 5
@@ -342,8 +496,14 @@ def test_a_killed_line_goes_on_where_it_was(corpus: made.Corpus, tmp_path: Path,
 
 
 def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -> None:
-    text = f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nmodels = {{ good = "{corpus.models["model-0"]}" }}\n'
-    text += f'[far]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\n[far.models]\ngood = "{corpus.models["model-1"]}"\nbad = "{corpus.models["model-2"]}"\n'
+    text = (
+        f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nmodels = {{ good ='
+        f' "{corpus.models["model-0"]}" }}\n'
+    )
+    text += (
+        f'[far]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\n[far.models]\ngood ='
+        f' "{corpus.models["model-1"]}"\nbad = "{corpus.models["model-2"]}"\n'
+    )
     (tmp_path / "list.toml").write_text(text)
     assert (
         main(
@@ -361,7 +521,10 @@ def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -
         == 0
     )
     found = document(tmp_path / "o")["datasets"]
-    assert {name: list(one["models"]) for name, one in found.items()} == {"near": ["good"], "far": ["good", "bad"]}
+    assert {name: list(one["models"]) for name, one in found.items()} == {
+        "near": ["good"],
+        "far": ["good", "bad"],
+    }
     assert found["near"]["models"]["good"]["miou"] != found["far"]["models"]["good"]["miou"]
 
 
@@ -389,7 +552,17 @@ def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_pa
 
 def test_regions_as_they_are_given_need_no_classes(corpus: made.Corpus, tmp_path: Path) -> None:
     assert (
-        main(["measure", str(corpus.truth), f"m={corpus.models['model-1']}", "--regions", "given", "-o", str(tmp_path / "o")])
+        main(
+            [
+                "measure",
+                str(corpus.truth),
+                f"m={corpus.models['model-1']}",
+                "--regions",
+                "given",
+                "-o",
+                str(tmp_path / "o"),
+            ]
+        )
         == 0
     )
     found = document(tmp_path / "o")["models"]["m"]
@@ -413,7 +586,15 @@ def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Cor
     for id_, values in sure.items():
         (tmp_path / "sure" / id_).parent.mkdir(parents=True, exist_ok=True)
         np.save(tmp_path / "sure" / f"{id_}.npy", values)
-    words = line(corpus, tmp_path / "o", "--confidence", f"model-1={tmp_path / 'sure'}", "--resamples", 20, models=("model-1",))
+    words = line(
+        corpus,
+        tmp_path / "o",
+        "--confidence",
+        f"model-1={tmp_path / 'sure'}",
+        "--resamples",
+        20,
+        models=("model-1",),
+    )
     assert main(words) == 0
     curve = document(tmp_path / "o")["curves"]["model-1"]["confidence"]
     assert (curve["frames"], curve["without"]) == (10, 60)
@@ -429,7 +610,9 @@ def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Cor
         mean = np.bincount(numbers.ravel(), weights=values.ravel()) / areas
         kept.append(np.where(mean[numbers] >= 0.5, corpus.maps["model-1"][k], 255))
     chosen = np.stack([corpus.truths[corpus.ids.index(id_)] for id_ in sure])
-    whole = fs.metrics.regions(chosen, np.stack([corpus.maps["model-1"][corpus.ids.index(id_)] for id_ in sure]), classes)
+    whole = fs.metrics.regions(
+        chosen, np.stack([corpus.maps["model-1"][corpus.ids.index(id_)] for id_ in sure]), classes
+    )
     above = fs.metrics.regions(chosen, np.stack(kept), classes, absent="zero")
     for metric in ("rom", "rum"):  # the cells that have a value at all stay in the mean
         cells = np.where(np.isnan(whole.per_image[metric]), np.nan, np.nan_to_num(above.per_image[metric]))
@@ -443,7 +626,9 @@ def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Cor
 def _pooled_miou(truth: np.ndarray, shown: np.ndarray) -> float:
     """By definition, 255 being unknown."""
     classes = np.setdiff1d(np.union1d(truth, shown), [255])
-    return float(np.mean([((truth == c) & (shown == c)).sum() / ((truth == c) | (shown == c)).sum() for c in classes]))
+    return float(
+        np.mean([((truth == c) & (shown == c)).sum() / ((truth == c) | (shown == c)).sum() for c in classes])
+    )
 
 
 def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path) -> None:
@@ -473,13 +658,18 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
     assert main(line(corpus, out, "--skip", models=("model-0", "model-1"))) == 0
     with (out / "failures.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {(row["name"], row["image"]) for row in rows} == {("data/model-0", corpus.ids[0]), ("data/model-1", corpus.ids[2])}
+    assert {(row["name"], row["image"]) for row in rows} == {
+        ("data/model-0", corpus.ids[0]),
+        ("data/model-1", corpus.ids[2]),
+    }
     assert main(line(corpus, out, "--resize-maps", models=("model-0", "model-1"))) == 0
     assert document(out)["images"]["model-1"] == 6
 
 
 def test_cityscapes_instances_are_measured_as_they_are(data: Path, tmp_path: Path) -> None:
-    """Real instanceIds: class = id // 1000, label ids 0-33 mapped to the 19 classes; a map with two cars made one loses there and nowhere else."""
+    """Real instanceIds: class = id // 1000, label ids 0-33 mapped to the 19 classes; a map with two cars made
+    one loses there and nowhere else.
+    """
     from PIL import Image
 
     files = sorted((data / "formats" / "cityscapes").rglob("*_instanceIds.png"))[:3]
@@ -487,7 +677,9 @@ def test_cityscapes_instances_are_measured_as_they_are(data: Path, tmp_path: Pat
         ids = np.array(Image.open(file)).astype(np.uint16)
         made.write(tmp_path / "truth" / file.name, ids)
         cars = np.unique(ids[(ids >= 26000) & (ids < 27000)])
-        made.write(tmp_path / "maps" / file.name, np.where(np.isin(ids, cars[:2]), cars[0], ids).astype(np.uint16))
+        made.write(
+            tmp_path / "maps" / file.name, np.where(np.isin(ids, cars[:2]), cars[0], ids).astype(np.uint16)
+        )
     line = [
         "measure",
         str(tmp_path / "truth"),

@@ -1,4 +1,6 @@
-"""Measuring on images that were chosen because models differ: numbers are of these images, and nothing is said of data to come."""
+"""Measuring on images that were chosen because models differ: numbers are of these images, and nothing is
+said of data to come.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return root
 
 
-def label(study: str, corpus: made.Corpus, images: tuple[str, ...], tmp_path: Path, truth: str = "labels") -> None:
+def label(
+    study: str, corpus: made.Corpus, images: tuple[str, ...], tmp_path: Path, truth: str = "labels"
+) -> None:
     for id_ in images:
         made.write(tmp_path / truth / f"{id_}.png", corpus.truths[corpus.ids.index(id_)])
     fs.label.import_(study, str(tmp_path / truth), truth=truth)
@@ -48,7 +52,10 @@ def test_images_chosen_because_models_differ_are_told_and_nobody_is_best(
     )
     label(study, corpus, slots.images, tmp_path)
     text, page = measured(study)
-    said = f"all the {len(slots.images)} images of truth labels were chosen, or drawn with unequal probabilities, because models differ"
+    said = (
+        f"all the {len(slots.images)} images of truth labels were chosen, or drawn with unequal"
+        " probabilities, because models differ"
+    )
     assert text.split("note: ")[1].startswith(said)
     assert "*" not in text
     assert said in page
@@ -63,7 +70,9 @@ def test_images_chosen_because_models_differ_are_told_and_nobody_is_best(
     assert "95 % intervals, of data to come" in page
 
 
-def test_random_draws_that_are_labelled_whole_are_of_data_to_come(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_random_draws_that_are_labelled_whole_are_of_data_to_come(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     fs.compare(study, engine="local")
     drawn = fs.select(study, selector="random", budget=12, engine="local")
     fs.select(study, engine="local")
@@ -73,7 +82,9 @@ def test_random_draws_that_are_labelled_whole_are_of_data_to_come(study: str, co
     assert "95 % intervals, of data to come" in page
 
 
-def test_measures_are_stale_once_a_selection_chose_what_was_measured(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_measures_are_stale_once_a_selection_chose_what_was_measured(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     fs.compare(study, engine="local")
     chosen = fs.select(study, as_="first", per_class=4, engine="local").images
     fs.select(study, remove="first")  # nobody labelled for it, so that nothing of it stays

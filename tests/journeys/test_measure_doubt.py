@@ -51,8 +51,12 @@ def of_maps(corpus: made.Corpus, root: Path, *words: str) -> dict[str, Any]:
     return json.loads((root / "o" / "measure.json").read_text())
 
 
-def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_share(maps: Any, tmp_path: Path) -> None:
-    """Channels in another order than the class list's: the commonest mistake, and nothing else would say it."""
+def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_share(
+    maps: Any, tmp_path: Path
+) -> None:
+    """Channels in another order than the class list's: the commonest mistake, and nothing else would say
+    it.
+    """
     corpus, p = maps
     words = ("--probabilities", f"model-1={tmp_path / 'probabilities'}")
     assert not any("another class" in note for note in of_maps(corpus, tmp_path, *words)["notes"])
@@ -72,9 +76,13 @@ def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_
 
 def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_path: Path) -> None:
     corpus, p = maps
-    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"]["model-1"]
+    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"][
+        "model-1"
+    ]
     ids = sorted(p)
-    wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids])
+    wrong = np.stack(
+        [corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids]
+    )
     unsure = np.stack([doubt.max_probability(p[i]) for i in ids])
     exact = fs.metrics.detection(unsure, wrong)
     assert found["calibration_auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12)
@@ -101,10 +109,17 @@ def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_pa
 def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_path: Path) -> None:
     corpus, p = maps
     entropy = of_maps(
-        corpus, tmp_path, "--doubt", f"model-1={tmp_path / 'doubt'}", "--confidence", f"model-1={tmp_path / 'sure'}"
+        corpus,
+        tmp_path,
+        "--doubt",
+        f"model-1={tmp_path / 'doubt'}",
+        "--confidence",
+        f"model-1={tmp_path / 'sure'}",
     )
     ids = sorted(p)
-    wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids])
+    wrong = np.stack(
+        [corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in ids]
+    )
     exact = fs.metrics.detection(np.stack([doubt.entropy(p[i]) for i in ids]), wrong)
     assert entropy["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12)
     assert "ece" in entropy["models"]["model-1"]
@@ -117,7 +132,9 @@ def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_pa
     )
 
 
-def test_probabilities_a_thousandth_above_1_are_still_some_and_more_are_none(maps: Any, tmp_path: Path) -> None:
+def test_probabilities_a_thousandth_above_1_are_still_some_and_more_are_none(
+    maps: Any, tmp_path: Path
+) -> None:
     """What one pass over the scores lets through, none of the later ones refuses."""
     corpus, p = maps
     first, second = sorted(p)[:2]
@@ -143,9 +160,13 @@ def test_a_file_of_confidence_that_is_wrong_is_one_failure(maps: Any, tmp_path: 
 
 def test_a_softmax_that_ends_a_rounding_above_1_is_still_one(maps: Any, tmp_path: Path) -> None:
     corpus, p = maps
-    sharp = (p[corpus.ids[0]] == p[corpus.ids[0]].max(0)).astype(np.float32) * np.nextafter(np.float32(1), np.float32(2))
+    sharp = (p[corpus.ids[0]] == p[corpus.ids[0]].max(0)).astype(np.float32) * np.nextafter(
+        np.float32(1), np.float32(2)
+    )
     np.save(tmp_path / "probabilities" / f"{corpus.ids[0]}.npy", sharp)
-    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"]["model-1"]
+    found = of_maps(corpus, tmp_path, "--probabilities", f"model-1={tmp_path / 'probabilities'}")["models"][
+        "model-1"
+    ]
     assert 0 <= found["ece"]["value"] <= 1
 
 
@@ -157,14 +178,20 @@ def test_doubt_of_all_frames_and_confidence_of_some(absent: int, maps: Any, tmp_
     words = ("--doubt", f"model-1={tmp_path / 'doubt'}", "--confidence", f"model-1={tmp_path / 'sure'}")
     found = of_maps(corpus, tmp_path, *words)["models"]["model-1"]
     left = [i for i in ids if i != ids[absent]]
-    wrong = np.stack([corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in left])
+    wrong = np.stack(
+        [corpus.maps["model-1"][corpus.ids.index(i)] != corpus.truths[corpus.ids.index(i)] for i in left]
+    )
     sure = calibration.calibration_counts(np.stack([p[i].max(0) for i in left]), ~wrong)
     assert found["ece"]["value"] == pytest.approx(float(calibration.ece(sure)))
 
 
-def test_maps_brought_to_the_size_of_their_truth_have_their_doubt_judged_too(maps: Any, tmp_path: Path) -> None:
+def test_maps_brought_to_the_size_of_their_truth_have_their_doubt_judged_too(
+    maps: Any, tmp_path: Path
+) -> None:
     corpus, _ = maps
-    made.write(corpus.models["model-1"] / f"{corpus.ids[0]}.png", corpus.maps["model-1"][0].repeat(2, 0).repeat(2, 1))
+    made.write(
+        corpus.models["model-1"] / f"{corpus.ids[0]}.png", corpus.maps["model-1"][0].repeat(2, 0).repeat(2, 1)
+    )
     found = of_maps(corpus, tmp_path, "--resize-maps", "--doubt", f"model-1={tmp_path / 'doubt'}")
     assert found["images"] == {"model-1": 8}
     assert found["failures"] == 0
@@ -181,19 +208,27 @@ def test_probabilities_of_another_number_of_classes_are_refused(maps: Any, tmp_p
 def test_noise_makes_errors_of_calibration_larger_so_that_their_intervals_reach_further_down_and_those_of_smooth_metrics_do_not(
     tmp_path: Path,
 ) -> None:
-    """Of a model that is right nearly as often as it says, draws of images with replacement have larger errors than the images themselves."""
+    """Of a model that is right nearly as often as it says, draws of images with replacement have larger
+    errors than the images themselves.
+    """
     rng = np.random.default_rng(5)
     for k in range(12):
         sure = rng.uniform(0.5, 1, (24, 24)).astype(np.float32)
         truth = rng.integers(0, 2, sure.shape).astype(np.uint8)
         made.write(tmp_path / "truth" / f"{k}.png", truth)
         made.write(
-            tmp_path / "maps" / f"{k}.png", np.where(rng.random(sure.shape) < sure - 0.02, truth, 1 - truth).astype(np.uint8)
+            tmp_path / "maps" / f"{k}.png",
+            np.where(rng.random(sure.shape) < sure - 0.02, truth, 1 - truth).astype(np.uint8),
         )
         (tmp_path / "sure").mkdir(exist_ok=True)
         np.save(tmp_path / "sure" / f"{k}.npy", sure)
     line = ["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "--no-boundaries"]
-    assert main([*line, "--confidence", f"m={tmp_path / 'sure'}", "--resamples", "200", "-o", str(tmp_path / "o")]) == 0
+    assert (
+        main(
+            [*line, "--confidence", f"m={tmp_path / 'sure'}", "--resamples", "200", "-o", str(tmp_path / "o")]
+        )
+        == 0
+    )
     found = json.loads((tmp_path / "o" / "measure.json").read_text())["models"]["m"]
     reach = {
         name: (found[name]["value"] - found[name]["low"], found[name]["high"] - found[name]["value"])

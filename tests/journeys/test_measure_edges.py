@@ -1,4 +1,6 @@
-"""`measure` at the edges: truth that is void everywhere, images that fail twice, scores with an offset or a unit of their own."""
+"""`measure` at the edges: truth that is void everywhere, images that fail twice, scores with an offset or a
+unit of their own.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def keep(folder: Path, id_: str, values: np.ndarray) -> None:
 
 
 def measured(root: Path, *words: object, of: made.Corpus | None = None) -> dict[str, Any]:
-    given = [] if of is None else [str(of.truth), f"model-0={of.models['model-0']}", "--classes", str(of.classes)]
+    given = (
+        [] if of is None else [str(of.truth), f"model-0={of.models['model-0']}", "--classes", str(of.classes)]
+    )
     out = ["-o", str(root / "o"), "--resamples", "40", "--engine", "local", "--no-boundaries"]
     assert main(["measure", *given, *map(str, words), *out]) == 0
     return json.loads((root / "o" / "measure.json").read_text())
@@ -54,7 +58,9 @@ def masks(root: Path, *values: int | None) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("more", [(), ("--preset", "smiyc"), ("--preset", "anomaly-seg")])
-def test_masks_that_are_all_void_have_no_numbers_and_that_is_told(more: tuple[str, ...], tmp_path: Path) -> None:
+def test_masks_that_are_all_void_have_no_numbers_and_that_is_told(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
     truth, scores = masks(tmp_path, 255, 255)
     found = measured(tmp_path, truth, "--anomaly", scores, *more)
     assert found["models"]["s"]["auroc"]["value"] is None
@@ -72,17 +78,23 @@ def test_maps_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Pa
     for id_, truth in zip(corpus.ids[:2], corpus.truths[:2], strict=True):
         made.write(corpus.truth / f"{id_}.png", np.full_like(truth, 255))
     found = measured(tmp_path, "--ignore", 255, of=corpus)
-    assert found["notes"] == ["model-0: 2 of 6 images have a truth that is void everywhere, and count for nothing"]
+    assert found["notes"] == [
+        "model-0: 2 of 6 images have a truth that is void everywhere, and count for nothing"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["confidence", "doubt"])
-def test_truth_that_is_all_void_has_no_numbers_with_scores_either(kind: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_truth_that_is_all_void_has_no_numbers_with_scores_either(
+    kind: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
         made.write(corpus.truth / f"{id_}.png", np.full_like(truth, 255))
     folder = tmp_path / ("sure" if kind == "confidence" else "doubt")
     found = measured(tmp_path, "--ignore", 255, f"--{kind}", f"model-0={folder}", of=corpus)
     assert all(entry["value"] is None for entry in found["models"]["model-0"].values())
-    assert "model-0: 6 of 6 images have a truth that is void everywhere, and count for nothing" in found["notes"]
+    assert (
+        "model-0: 6 of 6 images have a truth that is void everywhere, and count for nothing" in found["notes"]
+    )
 
 
 def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_called_missing(
@@ -94,8 +106,17 @@ def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_ca
     found = measured(tmp_path, *words, "--skip", of=corpus)
     assert found["failures"] == 2
     assert not [note for note in found["notes"] if "no confidence" in note]
-    assert "model-0: 2 of 6 images have no map or confidence that can be used; failures.csv says why" in found["notes"]
-    line = ["measure", str(corpus.truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes)]
+    assert (
+        "model-0: 2 of 6 images have no map or confidence that can be used; failures.csv says why"
+        in found["notes"]
+    )
+    line = [
+        "measure",
+        str(corpus.truth),
+        f"model-0={corpus.models['model-0']}",
+        "--classes",
+        str(corpus.classes),
+    ]
     assert "such in all" not in refused_line(*line, *words, "-o", str(tmp_path / "o"))
 
 
@@ -112,16 +133,31 @@ def test_what_ranks_the_pixels_alike_has_the_same_numbers_and_intervals(
     wrong = corpus.maps["model-0"] != corpus.truths
     doubt = np.stack([np.load(tmp_path / "doubt" / f"{id_}.npy") for id_ in corpus.ids])
     assert plain["aurc"]["value"] == pytest.approx(float(aurc(*groups(doubt, wrong))), abs=2e-6)
-    for metric in ("calibration_auroc", "misclassification_ap", "correct_ap", "misclassification_fpr95", "aurc", "augrc"):
+    for metric in (
+        "calibration_auroc",
+        "misclassification_ap",
+        "correct_ap",
+        "misclassification_fpr95",
+        "aurc",
+        "augrc",
+    ):
         for end in ("value", "low", "high"):
-            assert other[metric][end] == pytest.approx(plain[metric][end], abs=2e-3 if end != "value" else 5e-6), (metric, end)
+            assert other[metric][end] == pytest.approx(
+                plain[metric][end], abs=2e-3 if end != "value" else 5e-6
+            ), (metric, end)
 
 
 @pytest.mark.parametrize("preset", ["pytorch-ood", "keras200", "anomaly-seg"])
-def test_both_directions_of_precision_follow_the_definitions(preset: str, corpus: made.Corpus, tmp_path: Path) -> None:
-    """The correct pixels found by confidence are the incorrect ones found by doubt, once right and wrong change places."""
+def test_both_directions_of_precision_follow_the_definitions(
+    preset: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    """The correct pixels found by confidence are the incorrect ones found by doubt, once right and wrong
+    change places.
+    """
     sure = {id_: np.load(tmp_path / "sure" / f"{id_}.npy") for id_ in corpus.ids}
-    found = measured(tmp_path, "--preset", preset, "--confidence", f"model-0={tmp_path / 'sure'}", of=corpus)["models"]["model-0"]
+    found = measured(tmp_path, "--preset", preset, "--confidence", f"model-0={tmp_path / 'sure'}", of=corpus)[
+        "models"
+    ]["model-0"]
     for id_, truth, label in zip(corpus.ids, corpus.truths, corpus.maps["model-0"], strict=True):
         made.write(tmp_path / "right" / f"{id_}.png", (truth == label).astype(np.uint8))
         keep(tmp_path / "scores", id_, sure[id_])
@@ -146,7 +182,13 @@ def test_probabilities_that_do_not_add_up_to_1_are_refused(corpus: made.Corpus, 
     for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
         p = np.random.default_rng(1).dirichlet(np.ones(5), truth.shape).transpose(2, 0, 1)
         keep(tmp_path / "half", id_, p / 2)
-    line = ["measure", str(corpus.truth), f"model-0={corpus.models['model-0']}", "--classes", str(corpus.classes)]
+    line = [
+        "measure",
+        str(corpus.truth),
+        f"model-0={corpus.models['model-0']}",
+        "--classes",
+        str(corpus.classes),
+    ]
     assert "the probabilities of a pixel add up to 0.5..0.5; expected 1, as a softmax gives" in refused_line(
         *line, "--probabilities", f"model-0={tmp_path / 'half'}", "-o", str(tmp_path / "o")
     )
@@ -163,21 +205,34 @@ def test_presets_and_options_without_effect_are_told(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measured(tmp_path, "--preset", "keras200", of=corpus)
-    assert "note: --preset keras200 has no effect: none of its metrics are computed" in capsys.readouterr().out
+    assert (
+        "note: --preset keras200 has no effect: none of its metrics are computed" in capsys.readouterr().out
+    )
     for preset, of in (
         ("fishyscapes", ""),
         ("smiyc", " or --doubt or --confidence or --probabilities"),
     ):  # whose other choices are the default
         measured(tmp_path, "--preset", preset, of=corpus)
         assert (
-            f"note: --preset {preset} has no effect: none of its metrics are computed; they apply to --anomaly{of}\n"
-            in capsys.readouterr().out
+            f"note: --preset {preset} has no effect: none of its metrics are computed; they apply to"
+            f" --anomaly{of}\n" in capsys.readouterr().out
         )
     for preset in ("s0-printed", "torchmetrics"):
         measured(tmp_path, "--preset", preset, of=corpus)
         assert "changes nothing" not in capsys.readouterr().out
     truth, scores = masks(tmp_path, None)
-    measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks", "--connectivity", 4)
+    measured(
+        tmp_path / "a",
+        truth,
+        "--anomaly",
+        scores,
+        "--worst",
+        5,
+        "--images",
+        tmp_path / "masks",
+        "--connectivity",
+        4,
+    )
     out = capsys.readouterr().out
     assert "note: --no-boundaries has no effect: it applies to maps of classes" in out
     assert "--connectivity has no effect" not in out  # objects hang together by it

@@ -1,4 +1,6 @@
-"""Another line into the same folder: measure.json is what a fresh folder would have got, whatever was measured there before."""
+"""Another line into the same folder: measure.json is what a fresh folder would have got, whatever was
+measured there before.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,19 @@ def test_scores_under_a_name_that_had_maps_take_nothing_from_them(tmp_path: Path
     for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
         made.write(tmp_path / "masks" / f"{id_}.png", (truth == 2).astype(np.uint8))
         (tmp_path / "scores" / id_).parent.mkdir(parents=True, exist_ok=True)
-        np.save(tmp_path / "scores" / f"{id_}.npy", (rng.random(truth.shape) + (truth == 2)).astype(np.float32))
-    (corpus.models["model-0"] / f"{corpus.ids[0]}.png").unlink()  # a failure of the maps is none of the scores
-    of_maps = (corpus.truth, f"model-0={corpus.models['model-0']}", "--classes", corpus.classes, "--no-boundaries")
+        np.save(
+            tmp_path / "scores" / f"{id_}.npy", (rng.random(truth.shape) + (truth == 2)).astype(np.float32)
+        )
+    (
+        corpus.models["model-0"] / f"{corpus.ids[0]}.png"
+    ).unlink()  # a failure of the maps is none of the scores
+    of_maps = (
+        corpus.truth,
+        f"model-0={corpus.models['model-0']}",
+        "--classes",
+        corpus.classes,
+        "--no-boundaries",
+    )
     of_scores = (tmp_path / "masks", "--anomaly", f"model-0={tmp_path / 'scores'}")
     first = into(tmp_path / "out", *of_maps)
     assert into(tmp_path / "out", *of_scores) == into(tmp_path / "fresh", *of_scores)

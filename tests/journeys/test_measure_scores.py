@@ -63,7 +63,9 @@ def run(root: Path, *words: object, scores: str = "scores") -> dict[str, Any]:
 
 
 def told(root: Path, *words: object, scores: str = "scores") -> str:
-    return refused_line("measure", root / "masks", "--anomaly", f"soft={root / scores}", "-o", root / "o", *words)
+    return refused_line(
+        "measure", root / "masks", "--anomaly", f"soft={root / scores}", "-o", root / "o", *words
+    )
 
 
 def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
@@ -73,7 +75,10 @@ def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
     for name in ("average_precision", "auroc", "fpr95"):
         assert found[name]["value"] == pytest.approx(getattr(exact, name), abs=1e-12)
         assert found[name]["low"] <= found[name]["value"] <= found[name]["high"]
-        assert (found[name]["undefined"], found[name]["undefined_of"]) == (1, "images")  # the frame without an anomaly
+        assert (found[name]["undefined"], found[name]["undefined_of"]) == (
+            1,
+            "images",
+        )  # the frame without an anomaly
     assert (found["auroc"]["better"], found["fpr95"]["better"]) == ("high", "low")
     assert {"component_siou", "component_precision", "component_f1"} <= set(found)
     assert "miou" not in found
@@ -84,7 +89,11 @@ def test_scores_of_more_than_32_bits_are_kept_apart(scene: Any, kind: str) -> No
     """Log-likelihoods a million away from zero: float32 has steps of 1/16 there, and their order is lost."""
     root, masks, scores = scene
     wide = [
-        np.round(s.astype(float) * 500) / 500 - 1e6 if kind == "float64" else np.round(s * 500).astype(kind) + 2**30
+        (
+            np.round(s.astype(float) * 500) / 500 - 1e6
+            if kind == "float64"
+            else np.round(s * 500).astype(kind) + 2**30
+        )
         for s in scores
     ]
     (root / "wide").mkdir()
@@ -104,7 +113,17 @@ def test_several_names_may_follow_one_option(scene: Any) -> None:
     folder = root / "scores"
     assert (
         main(
-            ["measure", str(root / "masks"), "--anomaly", f"a={folder}", f"b={folder}", "-o", str(root / "o"), "--resamples", "0"]
+            [
+                "measure",
+                str(root / "masks"),
+                "--anomaly",
+                f"a={folder}",
+                f"b={folder}",
+                "-o",
+                str(root / "o"),
+                "--resamples",
+                "0",
+            ]
         )
         == 0
     )
@@ -137,7 +156,9 @@ def test_every_form_of_scores_is_read(scene: Any, form: str) -> None:
     words = ("--score-scale", 50_000) if form == "png16" else ()
     found = run(root, *words, scores=form)["models"]["soft"]
     exact = fs.metrics.detection(np.stack(scores), np.stack(masks))
-    assert found["auroc"]["value"] == pytest.approx(exact.auroc, abs=1e-12 if form in ("npz", "tiff") else 1e-4)
+    assert found["auroc"]["value"] == pytest.approx(
+        exact.auroc, abs=1e-12 if form in ("npz", "tiff") else 1e-4
+    )
 
 
 def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,10 +168,14 @@ def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest
     first = run(root, "--engine", "local")
     calls: list[str] = []
     whole = scoring.score_model
-    monkeypatch.setattr(scoring, "score_model", lambda job, tick: calls.append(job["name"]) or whole(job, tick))
+    monkeypatch.setattr(
+        scoring, "score_model", lambda job, tick: calls.append(job["name"]) or whole(job, tick)
+    )
     assert run(root, "--engine", "local") == first
     assert calls == []
-    run(root, "--engine", "local", "--match", "dice", "--pooling", "per_image")  # neither is a choice of what is kept
+    run(
+        root, "--engine", "local", "--match", "dice", "--pooling", "per_image"
+    )  # neither is a choice of what is kept
     assert calls == []
     run(root, "--engine", "local", "--fpr-rule", "closest")
     assert calls == ["soft"]
@@ -167,7 +192,9 @@ def test_presets_give_others_numbers_and_say_so(scene: Any) -> None:
     assert keras["value"] != exact.auroc
     assert "keras200" in keras["definition"]
     alone = run(root, "--curve", "trapezoid", "--pooling", "per_image")["models"]["soft"]["average_precision"]
-    each = [trapezoid_precision(fs.metrics.detection(s, m)) for s, m in zip(scores[:8], masks[:8], strict=True)]
+    each = [
+        trapezoid_precision(fs.metrics.detection(s, m)) for s, m in zip(scores[:8], masks[:8], strict=True)
+    ]
     assert alone["value"] == pytest.approx(np.mean(each), abs=1e-12)  # of each image too, not of all alone
     assert "pooled" not in alone["definition"]
     smiyc = run(root, "--preset", "smiyc-obstacle")["models"]["soft"]
@@ -198,11 +225,18 @@ def test_scores_that_are_no_numbers_name_the_image_and_how_many(scene: Any) -> N
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda p: np.save(p, np.zeros((3, 4), np.float32)), "4 x 3 pixels and the truth 32 x 24"), (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number a pixel"),
-        (lambda p: np.save(p, np.array([{"a": 1}], object), allow_pickle=True), "frame 2.npy: it holds Python objects, and nothing is unpickled"), (lambda p: p.write_bytes(b"\x93NUMPY broken"), "frame 2.npy"),
-        (lambda p: p.write_bytes(b"PK\x03\x04 broken"), "frame 2.npy"), (lambda p: p.write_bytes(b""), "frame 2.npy"), (lambda p: np.save(p, np.full((24, 32), "a")), "expected one number a pixel"),
+        (lambda p: np.save(p, np.zeros((3, 4), np.float32)), "4 x 3 pixels and the truth 32 x 24"),
+        (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number a pixel"),
+        (
+            lambda p: np.save(p, np.array([{"a": 1}], object), allow_pickle=True),
+            "frame 2.npy: it holds Python objects, and nothing is unpickled",
+        ),
+        (lambda p: p.write_bytes(b"\x93NUMPY broken"), "frame 2.npy"),
+        (lambda p: p.write_bytes(b"PK\x03\x04 broken"), "frame 2.npy"),
+        (lambda p: p.write_bytes(b""), "frame 2.npy"),
+        (lambda p: np.save(p, np.full((24, 32), "a")), "expected one number a pixel"),
     ],
-)  # fmt: skip
+)
 def test_hostile_score_files_are_told_by_name(scene: Any, make: Any, said: str) -> None:
     root = scene[0]
     make(root / "scores" / "frame 2.npy")
@@ -225,13 +259,20 @@ def _header(path: Path, text: bytes) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda p: _archive(p, None), lambda p: _archive(p, 60), lambda p: _header(p, b"{'shape': (5, 5"),
-        lambda p: _header(p, b"{'descr': '<f8', 'fortran_order': False, 'shape': (1" + b"0" * 30 + b", 1), }\n"),
-        lambda p: _header(p, b"{'descr': '|O', 'fortran_order': False, 'shape': (5, 5), }\n"), lambda p: _archive(p, 60, zipfile.ZIP_LZMA),
-        lambda p: _header(p, b"{[]: 1}"), lambda p: _header(p, b"{1: 2, 'a': 3}"), lambda p: _header(p, b"{'descr': (), 'fortran_order': False, 'shape': (5, 5), }\n"),
+        lambda p: _archive(p, None),
+        lambda p: _archive(p, 60),
+        lambda p: _header(p, b"{'shape': (5, 5"),
+        lambda p: _header(
+            p, b"{'descr': '<f8', 'fortran_order': False, 'shape': (1" + b"0" * 30 + b", 1), }\n"
+        ),
+        lambda p: _header(p, b"{'descr': '|O', 'fortran_order': False, 'shape': (5, 5), }\n"),
+        lambda p: _archive(p, 60, zipfile.ZIP_LZMA),
+        lambda p: _header(p, b"{[]: 1}"),
+        lambda p: _header(p, b"{1: 2, 'a': 3}"),
+        lambda p: _header(p, b"{'descr': (), 'fortran_order': False, 'shape': (5, 5), }\n"),
         lambda p: _header(p, b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 5), }\n"),
     ],
-)  # fmt: skip
+)
 def test_files_made_to_do_harm_are_read_by_no_reader(make: Any, tmp_path: Path) -> None:
     path = tmp_path / "frame.npy"
     make(path)
@@ -242,7 +283,9 @@ def test_files_made_to_do_harm_are_read_by_no_reader(make: Any, tmp_path: Path) 
             read(path)
 
 
-@pytest.mark.parametrize(("kind", "whole"), [(">u2", 65535), ("<u2", 65535), ("u1", 255), (">f4", 1), (">f8", 1)])
+@pytest.mark.parametrize(
+    ("kind", "whole"), [(">u2", 65535), ("<u2", 65535), ("u1", 255), (">f4", 1), (">f8", 1)]
+)
 def test_scores_of_any_byte_order_are_the_same_scores(kind: str, whole: int, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.full((2, 3), 51 if whole > 1 else 0.2, kind))
     np.savez(tmp_path / "a.npz", np.full((2, 3), 51 if whole > 1 else 0.2, kind))
@@ -271,7 +314,11 @@ def test_without_an_anomaly_nothing_has_a_value_and_that_is_said(scene: Any) -> 
     for k, mask in enumerate(masks):
         made.write(root / "masks" / f"frame {k}.png", np.where(mask == 1, 0, mask).astype(np.uint8))
     found = run(root)
-    assert [found["models"]["soft"][name]["value"] for name in ("average_precision", "auroc", "fpr95")] == [None, None, None]
+    assert [found["models"]["soft"][name]["value"] for name in ("average_precision", "auroc", "fpr95")] == [
+        None,
+        None,
+        None,
+    ]
     assert any("no anomalous pixel" in note for note in found["notes"])
 
 
@@ -284,7 +331,9 @@ def test_missing_scores_are_counted(scene: Any) -> None:
 
 
 def test_a_made_score_finds_the_real_anomalies(data: Path) -> None:
-    """67 real frames: the score is the mask blurred by what a person could not see, plus noise; pooled, per image and streamed agree."""
+    """67 real frames: the score is the mask blurred by what a person could not see, plus noise; pooled, per
+    image and streamed agree.
+    """
     rng = np.random.default_rng(0)
     pairs = []
     for path in sorted((data / "anomaly").glob("*/masks/*.png")):
@@ -292,8 +341,14 @@ def test_a_made_score_finds_the_real_anomalies(data: Path) -> None:
         pairs.append(((rng.random(mask.shape) + 0.5 * (mask == 1)).astype(np.float32), mask))
     assert len(pairs) == 67
     streamed = fs.metrics.stream(lambda: iter(pairs))
-    whole = fs.metrics.detection(np.concatenate([s.ravel() for s, _ in pairs]), np.concatenate([m.ravel() for _, m in pairs]))
-    assert (streamed.average_precision, streamed.auroc, streamed.fpr95) == (whole.average_precision, whole.auroc, whole.fpr95)
+    whole = fs.metrics.detection(
+        np.concatenate([s.ravel() for s, _ in pairs]), np.concatenate([m.ravel() for _, m in pairs])
+    )
+    assert (streamed.average_precision, streamed.auroc, streamed.fpr95) == (
+        whole.average_precision,
+        whole.auroc,
+        whole.fpr95,
+    )
     assert whole.positives > 400_000
     skipped = fs.metrics.per_image([fs.metrics.detection(s, m) for s, m in pairs])
     assert skipped.without_average_precision >= 5  # frames without an anomaly

@@ -1,4 +1,6 @@
-"""What the words of `measure` mean together: nothing that was given is dropped without a word, and numbers that cannot be are refused."""
+"""What the words of `measure` mean together: nothing that was given is dropped without a word, and numbers
+that cannot be are refused.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from refusals import refused, refused_line
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> made.Corpus:
-    """Six images, two models, and of model-0 probabilities, a doubt that is not 1 - their largest, and the largest as confidence."""
+    """Six images, two models, and of model-0 probabilities, a doubt that is not 1 - their largest, and the
+    largest as confidence.
+    """
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     rng = np.random.default_rng(3)
     for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
@@ -50,12 +54,16 @@ def test_probabilities_beside_doubt_are_judged_for_what_they_say(corpus: made.Co
     assert found["calibration_auroc"]["value"] == pytest.approx(
         fs.metrics.detection(np.stack([doubt.entropy(q) for q in p]), wrong).auroc, abs=1e-12
     )
-    assert found["ece"]["value"] == pytest.approx(float(calibration.ece(calibration.calibration_counts(p.max(1), ~wrong))))
+    assert found["ece"]["value"] == pytest.approx(
+        float(calibration.ece(calibration.calibration_counts(p.max(1), ~wrong)))
+    )
     y = np.arange(5)[:, None, None] == corpus.truths[:, None]
     assert found["brier"]["value"] == pytest.approx(((p.astype(float) - y) ** 2).sum(1).mean(), abs=1e-9)
 
 
-def test_a_difference_has_an_interval_only_where_both_models_have_draws(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_difference_has_an_interval_only_where_both_models_have_draws(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     both = [f"{name}={tmp_path / 'sure'}" for name in corpus.models]
     found = measured(corpus, tmp_path, "--confidence", *both, "--doubt", f"model-0={tmp_path / 'entropy'}")
     assert found["models"]["model-0"]["ece_equal_mass"]["low"] is None
@@ -65,7 +73,9 @@ def test_a_difference_has_an_interval_only_where_both_models_have_draws(corpus: 
     assert rows["ece"]["low"] is not None
 
 
-def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_scores_are_compared_on_the_images_that_both_have_scores_of(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     """The frames that one model has no confidence of are no evidence for it or against the other."""
     for k, id_ in enumerate(corpus.ids):
         (tmp_path / "half" / id_).parent.mkdir(parents=True, exist_ok=True)
@@ -87,12 +97,24 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(corpus: made
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--bins", "100000"), "bins are 1 to 4096; got 100000\n"), (("--window", "0"), "window is 1 or more; got 0\n"), (("--band", "0"), "band is above 0; got 0.0\n"), (("--tolerance", "-1"), "tolerance is 0 or more; got -1.0\n"), (("--certain", "nan"), "certain is a finite number"), (("--accurate", "inf"), "accurate is a finite number"), (("--tolerance", "nan"), "tolerance is a finite number"),
-        (("--seed", "-1"), "seed is a whole number, 0 or more"), (("--score-scale", "0"), "above 0; got 0"), (("--score-scale", "-5"), "above 0; got -5"),
-        (("--score-scale", "inf"), "above 0; got inf"), (("--regions", "given", "--divisor", "0"), "1 or more; got 0"), (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
+        (("--bins", "100000"), "bins are 1 to 4096; got 100000\n"),
+        (("--window", "0"), "window is 1 or more; got 0\n"),
+        (("--band", "0"), "band is above 0; got 0.0\n"),
+        (("--tolerance", "-1"), "tolerance is 0 or more; got -1.0\n"),
+        (("--certain", "nan"), "certain is a finite number"),
+        (("--accurate", "inf"), "accurate is a finite number"),
+        (("--tolerance", "nan"), "tolerance is a finite number"),
+        (("--seed", "-1"), "seed is a whole number, 0 or more"),
+        (("--score-scale", "0"), "above 0; got 0"),
+        (("--score-scale", "-5"), "above 0; got -5"),
+        (("--score-scale", "inf"), "above 0; got inf"),
+        (("--regions", "given", "--divisor", "0"), "1 or more; got 0"),
+        (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
     ],
-)  # fmt: skip
-def test_numbers_that_cannot_be_are_refused(words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path) -> None:
+)
+def test_numbers_that_cannot_be_are_refused(
+    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     assert said in refused_line(*line(corpus, tmp_path, *words))
 
 
@@ -101,14 +123,23 @@ def test_a_divisor_is_one_or_more_in_python_too(corpus: made.Corpus) -> None:
         fs.metrics.regions(corpus.truths, corpus.truths, 5, regions="given", divisor=0)
 
 
-@pytest.mark.parametrize("words", ["--classes 3", "--truth x", "--images x", "--anomaly m=x", "--confidence m=x"])
+@pytest.mark.parametrize(
+    "words", ["--classes 3", "--truth x", "--images x", "--anomaly m=x", "--confidence m=x"]
+)
 def test_what_a_list_must_say_is_not_said_beside_it(words: str, tmp_path: Path) -> None:
     said = refused_line(*["measure", "--datasets", str(tmp_path / "list.toml"), *words.split()])
     assert "into its tables" in said
 
 
 def test_confidence_of_a_model_without_maps_is_refused(corpus: made.Corpus, tmp_path: Path) -> None:
-    words = ["measure", str(corpus.truth), "--anomaly", f"a={tmp_path / 'sure'}", "--confidence", f"a={tmp_path / 'sure'}"]
+    words = [
+        "measure",
+        str(corpus.truth),
+        "--anomaly",
+        f"a={tmp_path / 'sure'}",
+        "--confidence",
+        f"a={tmp_path / 'sure'}",
+    ]
     assert "no model has this name" in refused_line(*[*words, "-o", str(tmp_path / "o")])
 
 
@@ -118,19 +149,33 @@ WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here lo
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (np.float64(1e300), "are beyond 3.40282e+38, the most that float32 holds, to which the preset rounds"),
+        (
+            np.float64(1e300),
+            "are beyond 3.40282e+38, the most that float32 holds, to which the preset rounds",
+        ),
         (np.int64(2**60), "are whole numbers beyond 2^52"),
         pytest.param(np.longdouble(0.5), "expected one number a pixel", marks=WIDE),
     ],
 )
-def test_scores_that_no_pass_can_hold_are_left_out_with_skip(bad: np.floating[Any], said: str, tmp_path: Path) -> None:
+def test_scores_that_no_pass_can_hold_are_left_out_with_skip(
+    bad: np.floating[Any], said: str, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(0)
     for k in range(3):
         mask = (rng.random((12, 14)) < 0.3).astype(np.uint8)
         made.write(tmp_path / "masks" / f"{k}.png", mask)
         (tmp_path / "scores").mkdir(exist_ok=True)
-        np.save(tmp_path / "scores" / f"{k}.npy", rng.random(mask.shape) if k != 1 else np.full(mask.shape, bad))
-    words = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "-o", str(tmp_path / "o")]
+        np.save(
+            tmp_path / "scores" / f"{k}.npy", rng.random(mask.shape) if k != 1 else np.full(mask.shape, bad)
+        )
+    words = [
+        "measure",
+        str(tmp_path / "masks"),
+        "--anomaly",
+        f"a={tmp_path / 'scores'}",
+        "-o",
+        str(tmp_path / "o"),
+    ]
     words += ["--preset", "fishyscapes"]
     told_of = refused_line(*[*words, "--engine", "local"])
     assert "1.npy" in told_of
@@ -147,10 +192,26 @@ def test_what_a_study_says_itself_is_told_to_change_nothing(
     fs.predict(study, {name: str(folder) for name, folder in corpus.models.items()})
     fs.label.import_(study, str(corpus.truth))
     capsys.readouterr()
-    words = ("--ignore", "200", "--background", "1", "--images", str(corpus.photos), "--resize-maps", "--pattern", "{id}.png")
+    words = (
+        "--ignore",
+        "200",
+        "--background",
+        "1",
+        "--images",
+        str(corpus.photos),
+        "--resize-maps",
+        "--pattern",
+        "{id}.png",
+    )
     assert main(["measure", study, "--resamples", "5", "--engine", "local", "--no-boundaries", *words]) == 0
     said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
-    assert [text.split()[1] for text in said] == ["--ignore", "--background", "--resize-maps", "--images", "--pattern"]
+    assert [text.split()[1] for text in said] == [
+        "--ignore",
+        "--background",
+        "--resize-maps",
+        "--images",
+        "--pattern",
+    ]
     assert "folders of maps" in said[0]
     (tmp_path / "list.toml").write_text("[a]\nstudy = 'study'\nignore = [200]\n")
     assert "leave out 'ignore'" in refused_line(
@@ -163,7 +224,10 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
     ids = np.array([11, 0, 3, 7, 40], np.uint8)  # whose places are others, and 255 is void
     classes = tmp_path / "classes.json"
-    names = [{"index": int(i), "name": n, "color": [40 * k, 9, k]} for k, (i, n) in enumerate(zip(ids, made.NAMES, strict=True))]
+    names = [
+        {"index": int(i), "name": n, "color": [40 * k, 9, k]}
+        for k, (i, n) in enumerate(zip(ids, made.NAMES, strict=True))
+    ]
     classes.write_text(json.dumps({"classes": names, "void": [255]}))
     for k, id_ in enumerate(corpus.ids):
         truth = ids[corpus.truths[k]]
@@ -178,7 +242,11 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     options: dict[str, Any] = {"regions": "given", "resamples": 0, "engine": "local"}
     of_study = fs.measure(study, output=str(tmp_path / "of study"), **group_options(fs.measure, options))
     of_folders = fs.measure(
-        str(corpus.truth), models, classes=str(classes), output=str(tmp_path / "of folders"), **group_options(fs.measure, options)
+        str(corpus.truth),
+        models,
+        classes=str(classes),
+        output=str(tmp_path / "of folders"),
+        **group_options(fs.measure, options),
     )
     assert of_study.models == of_folders.models
 
@@ -188,12 +256,22 @@ def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
         made.write(tmp_path / folder / "a\nb\x1b[31m.png", np.zeros((4, 4), np.uint8))
     (tmp_path / "maps" / "a\nb\x1b[31m.png").write_bytes(b"junk")
     said = refused_line(
-        *["measure", str(tmp_path / "truth"), f"m={tmp_path / 'maps'}", "--classes", "2", "-o", str(tmp_path / "o")]
+        *[
+            "measure",
+            str(tmp_path / "truth"),
+            f"m={tmp_path / 'maps'}",
+            "--classes",
+            "2",
+            "-o",
+            str(tmp_path / "o"),
+        ]
     )
     assert said.startswith("faultscape: a\\nb\\x1b[31m: ")
 
 
-def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_change_nothing_are_told(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["--track", "obstacle", "--bins", "9", "--divisor", "2", "--void", "bridge", "--band", "3"]
     assert main(line(corpus, tmp_path, *words)) == 0
     said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
@@ -208,18 +286,33 @@ def test_options_that_change_nothing_are_told(corpus: made.Corpus, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say what to measure"), (("nowhere", "a=b", "--classes", "3"), "there is no such folder"), (("TRUTH", "--classes", "CLASSES"), "no model given"),
-        (("TRUTH", "m=MAPS"), "give --classes"), (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"), (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
-        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"), (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
-        (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"), (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"), "void 'drop' is not known; use cut, bridge"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"), (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
+        ((), "say what to measure"),
+        (("nowhere", "a=b", "--classes", "3"), "there is no such folder"),
+        (("TRUTH", "--classes", "CLASSES"), "no model given"),
+        (("TRUTH", "m=MAPS"), "give --classes"),
+        (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"),
+        (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
+        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"),
+        (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
+        (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"),
+        (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"),
+        (
+            ("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"),
+            "void 'drop' is not known; use cut, bridge",
+        ),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
         (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
-        (("--datasets", "nowhere.toml"), "No such file"), (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"), (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
+        (("--datasets", "nowhere.toml"), "No such file"),
+        (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"),
+        (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
     ],
-)  # fmt: skip
-def test_wrong_words_are_told_in_one_line(words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path) -> None:
+)
+def test_wrong_words_are_told_in_one_line(
+    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     given = [
         w.replace("TRUTH", str(corpus.truth))
         .replace("MAPS", str(corpus.models["model-0"]))
@@ -232,10 +325,17 @@ def test_wrong_words_are_told_in_one_line(words: tuple[str, ...], said: str, cor
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("truth = 3", "one table for each data set"), ("[a]\ntruht = 'x'", "Did you mean 'truth'?"), ("[a]\nclasses = 3", "give truth"),
-        ("[a]\ntruth = 3\n", "expected a path"), ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"), ("[a", "is not TOML"), ("[a]\nstudy = 'x'", "is no study"),
+        ("truth = 3", "one table for each data set"),
+        ("[a]\ntruht = 'x'", "Did you mean 'truth'?"),
+        ("[a]\nclasses = 3", "give truth"),
+        ("[a]\ntruth = 3\n", "expected a path"),
+        ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"),
+        ("[a", "is not TOML"),
+        ("[a]\nstudy = 'x'", "is no study"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "list.toml").write_text(text)
-    assert said in refused_line(*["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")])
+    assert said in refused_line(
+        *["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")]
+    )

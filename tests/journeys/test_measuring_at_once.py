@@ -1,4 +1,6 @@
-"""predict --keep confidence, then measure; and predict --measure, which keeps labels and statistics alone: the same numbers, byte for byte."""
+"""predict --keep confidence, then measure; and predict --measure, which keeps labels and statistics alone:
+the same numbers, byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +42,30 @@ def numbers(folder: Path) -> dict:
     return json.loads((folder / "measures" / "measure.json").read_text())["models"]
 
 
-def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(corpus: made.Corpus, net: Path, tmp_path: Path) -> None:
+def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(
+    corpus: made.Corpus, net: Path, tmp_path: Path
+) -> None:
     root = study(tmp_path / "study", corpus)
     fs.predict(str(root), {"net": net}, keep=["confidence"], engine="local")
     fs.measure(str(root), resamples=20, engine="local")
     for shard in range(3):
         for id_, (values,) in outputs.read_kept(root, "net", "confidence", shard):
             np.save(file_of(tmp_path / "confidence" / f"{id_}.npy"), values.astype(np.float32) / 255)
-        for id_, code in fs.study.tables.label_maps.read_maps(fs.study.tables.label_maps.predictions(root, "net"), shard).items():
+        for id_, code in fs.study.tables.label_maps.read_maps(
+            fs.study.tables.label_maps.predictions(root, "net"), shard
+        ).items():
             np.save(file_of(tmp_path / "maps" / f"{id_}.npy"), fs.maps.decode(code))
     where = {"net": str(tmp_path / "confidence")}
-    plain = fs.measure(str(corpus.truth), {"net": str(tmp_path / "maps")}, classes=str(corpus.classes), scores=fs.ScoreFolders(confidence=where), resamples=20, output=str(tmp_path / "out"), files=fs.FileRules(images=str(corpus.photos)), engine="local")  # fmt: skip
+    plain = fs.measure(
+        str(corpus.truth),
+        {"net": str(tmp_path / "maps")},
+        classes=str(corpus.classes),
+        scores=fs.ScoreFolders(confidence=where),
+        resamples=20,
+        output=str(tmp_path / "out"),
+        files=fs.FileRules(images=str(corpus.photos)),
+        engine="local",
+    )
     mine = numbers(root)["net"]
     assert {"ece", "aurc", "rom", "mce", "misclassification_fpr95"} <= set(mine)
     assert mine == plain.models["net"]
@@ -72,7 +87,8 @@ def test_statistics_made_beside_maps_are_those_of_kept_confidence_and_measure_fi
     fs.measure(str(short), resamples=0, engine="local")
     assert made.bytes_under(short, parts) == before
     curves = [
-        json.loads((root / "measures" / "measure.json").read_text())["curves"]["net"]["confidence"] for root in (long, short)
+        json.loads((root / "measures" / "measure.json").read_text())["curves"]["net"]["confidence"]
+        for root in (long, short)
     ]
     assert curves[0] == curves[1]
     assert made.bytes_under(short, "predictions") == {
@@ -83,7 +99,9 @@ def test_statistics_made_beside_maps_are_those_of_kept_confidence_and_measure_fi
     assert made.bytes_under(short, parts) == before
 
 
-def test_a_model_without_statistics_runs_again_for_them_and_its_maps_stay(corpus: made.Corpus, net: Path, tmp_path: Path) -> None:
+def test_a_model_without_statistics_runs_again_for_them_and_its_maps_stay(
+    corpus: made.Corpus, net: Path, tmp_path: Path
+) -> None:
     root = study(tmp_path / "study", corpus)
     fs.predict(str(root), {"net": net}, engine="local")
     maps = made.bytes_under(root, "predictions")
@@ -147,7 +165,11 @@ def test_results_wait_on_the_disk_until_they_count(
 def test_statistics_of_another_mapping_are_made_at_once_and_once(
     corpus: made.Corpus, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second, mapping = study(tmp_path / "first", corpus), study(tmp_path / "second", corpus), tmp_path / "labels.json"
+    first, second, mapping = (
+        study(tmp_path / "first", corpus),
+        study(tmp_path / "second", corpus),
+        tmp_path / "labels.json",
+    )
     mapping.write_text(json.dumps({str(k): made.NAMES[(k + 1) % 5] for k in range(5)}))
     fs.predict(str(first), {"net": net}, measure=True, labels=str(mapping), engine="local")
     fs.predict(str(second), {"net": net}, measure=True, engine="local")
@@ -179,7 +201,10 @@ def test_measuring_at_once_needs_a_truth(corpus: made.Corpus, net: Path, tmp_pat
         fs.predict(str(root), {"net": net}, measure=True, engine="local")
     fs.label.import_(str(root), str(corpus.truth), truth="one")
     fs.label.import_(str(root), str(corpus.truth), truth="two")
-    with refused(StudyError, r"there are several truths \(one, two\), and none is called 'labels'; say which with --truth"):
+    with refused(
+        StudyError,
+        r"there are several truths \(one, two\), and none is called 'labels'; say which with --truth",
+    ):
         fs.predict(str(root), {"net": net}, measure=True, engine="local")
 
 

@@ -1,4 +1,6 @@
-"""Metrics that are computed only where `--metric` names them, and those of anomalous regions and objects, as a user types for them and reads them."""
+"""Metrics that are computed only where `--metric` names them, and those of anomalous regions and objects, as
+a user types for them and reads them.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,27 @@ def models_of(out: Path) -> dict[str, Any]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> made.Corpus:
     corpus = made.corpus(tmp_path / "corpus", images=8, models=1, shape=(24, 32))
-    for path in corpus.truth.rglob("*.png"):  # a model that is off by some pixels, and finds few small regions
-        made.write(tmp_path / "off" / path.relative_to(corpus.truth), np.roll(np.asarray(Image.open(path)), 4, 1))
+    for path in corpus.truth.rglob(
+        "*.png"
+    ):  # a model that is off by some pixels, and finds few small regions
+        made.write(
+            tmp_path / "off" / path.relative_to(corpus.truth), np.roll(np.asarray(Image.open(path)), 4, 1)
+        )
     return replace(corpus, models=corpus.models | {"off": tmp_path / "off"})
 
 
 @pytest.fixture
 def line(corpus: made.Corpus, tmp_path: Path) -> list[str]:
     models = [f"{name}={folder}" for name, folder in corpus.models.items()]
-    words = ["--classes", str(corpus.classes), "--engine", "local", "--no-boundaries", "--output", str(tmp_path / "out")]
+    words = [
+        "--classes",
+        str(corpus.classes),
+        "--engine",
+        "local",
+        "--no-boundaries",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     return ["measure", str(corpus.truth), *models, *words]
 
 
@@ -53,7 +67,9 @@ def test_what_is_asked_for_stands_beside_the_others_and_nothing_else_changes(
     assert main(line) == 0
     before = made.bytes_under(out, "statistics", "measure.json", "per_image.parquet")
     assert "clDice" not in capsys.readouterr().out
-    assert main([*line, "--metric", "cldice", "--metric", "recall_small"]) == 0  # with all that the same counts give
+    assert (
+        main([*line, "--metric", "cldice", "--metric", "recall_small"]) == 0
+    )  # with all that the same counts give
     assert "clDice error" in capsys.readouterr().out
     found = json.loads((out / "measure.json").read_text())
     for of in found["models"].values():
@@ -66,7 +82,9 @@ def test_what_is_asked_for_stands_beside_the_others_and_nothing_else_changes(
     assert 0 < np.mean([found["models"]["off"][name]["value"] for name in RECALLS]) < 1
     assert {row["metric"] for row in found["paired"]} >= CENTRELINES | RECALLS
     page = (out / "report.html").read_text()
-    assert all(title in page for title in ("clDice error", "Topology precision error", "Recall error, smallest"))
+    assert all(
+        title in page for title in ("clDice error", "Topology precision error", "Recall error, smallest")
+    )
     assert set(pq.read_table(out / "per_image.parquet").column_names) >= CENTRELINES | RECALLS
     assert main(line) == 0
     assert made.bytes_under(out, "statistics", "measure.json", "per_image.parquet") == before
@@ -87,7 +105,9 @@ def test_the_numbers_are_those_of_the_room(line: list[str], corpus: made.Corpus,
                 for folder in (corpus.truth, corpus.models[name])
             ]
             cells.append(fs.metrics.cldice(fs.metrics.skeleton_counts(maps[0], maps[1], len(classes))))
-            sizes += fs.metrics.size_counts(connected(maps[0], maps[1], len(classes), 8, "cut")[0], len(classes))
+            sizes += fs.metrics.size_counts(
+                connected(maps[0], maps[1], len(classes), 8, "cut")[0], len(classes)
+            )
         mine = list(classes.groups)
         means = [np.nanmean(row[mine]) for row in cells if not np.isnan(row[mine]).all()]
         assert of["cldice"]["value"] == pytest.approx(np.mean(means), abs=1e-11)
@@ -99,7 +119,9 @@ def test_the_numbers_are_those_of_the_room(line: list[str], corpus: made.Corpus,
 def test_regions_that_are_given_have_sizes_and_no_centrelines(line: list[str], tmp_path: Path) -> None:
     given = [*line[:4], "--regions", "given", *line[4:]]
     assert main([*given, "--metric", "recall_smallest"]) == 0
-    assert all(set(of) >= RECALLS and not set(of) & CENTRELINES for of in models_of(tmp_path / "out").values())
+    assert all(
+        set(of) >= RECALLS and not set(of) & CENTRELINES for of in models_of(tmp_path / "out").values()
+    )
     assert "--regions given has maps of region ids" in refused_line(*given, "--metric", "cldice")
 
 
@@ -129,7 +151,11 @@ def test_a_study_keeps_what_was_asked_for(corpus: made.Corpus, tmp_path: Path) -
     assert "--metric cldice" in node.line
     assert main([*shlex.split(node.line)[1:], "--engine", "local"]) == 0
     again = models_of(Path(study) / "measures")
-    assert again["third"]["cldice"]["value"] == again["model-0"]["cldice"]["value"] == found.models["model-0"]["cldice"]["value"]
+    assert (
+        again["third"]["cldice"]["value"]
+        == again["model-0"]["cldice"]["value"]
+        == found.models["model-0"]["cldice"]["value"]
+    )
 
 
 @pytest.fixture
@@ -147,14 +173,27 @@ def scored(tmp_path: Path) -> tuple[list[str], list[np.ndarray], list[np.ndarray
         np.save(tmp_path / "scores" / f"{k}.npy", score)
         scores.append(score)
         masks.append(mask)
-    line = ["measure", str(tmp_path / "masks"), "--anomaly", f"a={tmp_path / 'scores'}", "--engine", "local", "--resamples", "60"]
+    line = [
+        "measure",
+        str(tmp_path / "masks"),
+        "--anomaly",
+        f"a={tmp_path / 'scores'}",
+        "--engine",
+        "local",
+        "--resamples",
+        "60",
+    ]
     return [*line, "--output", str(tmp_path / "out")], scores, masks
 
 
-def sizes_of(scores: list[np.ndarray], masks: list[np.ndarray], alarm: float, covered: float, connectivity: Any) -> np.ndarray:
+def sizes_of(
+    scores: list[np.ndarray], masks: list[np.ndarray], alarm: float, covered: float, connectivity: Any
+) -> np.ndarray:
     """Objects of each octave of sizes, and those that are found, of all images."""
     label = np.concatenate([mask.ravel() for mask in masks])
-    threshold = fs.metrics.detection(np.concatenate([score.ravel() for score in scores]), label, alarm=alarm).alarm_threshold
+    threshold = fs.metrics.detection(
+        np.concatenate([score.ravel() for score in scores]), label, alarm=alarm
+    ).alarm_threshold
     of = [
         object_size_counts(score, mask, threshold, covered=covered, connectivity=connectivity)
         for score, mask in zip(scores, masks, strict=True)
@@ -163,7 +202,9 @@ def sizes_of(scores: list[np.ndarray], masks: list[np.ndarray], alarm: float, co
 
 
 def test_regions_and_objects_of_anomalies(
-    scored: tuple[list[str], list[np.ndarray], list[np.ndarray]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    scored: tuple[list[str], list[np.ndarray], list[np.ndarray]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     line, scores, masks = scored
     assert main(line) == 0
@@ -177,20 +218,30 @@ def test_regions_and_objects_of_anomalies(
     for k, name in enumerate(OBJECTS):
         assert of[name]["value"] == pytest.approx(float(recall_of_quarter(sizes, k)), abs=1e-11)
         assert of[name]["low"] <= of[name]["value"] <= of[name]["high"]
-        assert "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images" in of[name]["definition"]
+        assert (
+            "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images"
+            in of[name]["definition"]
+        )
     page = (tmp_path / "out" / "report.html").read_text()
     assert "AUPRO error" in page
     assert "Object recall error, smallest" in page
 
 
 def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
-    scored: tuple[list[str], list[np.ndarray], list[np.ndarray]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    scored: tuple[list[str], list[np.ndarray], list[np.ndarray]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     line, scores, masks = scored
     chosen: dict[str, Any] = {"fpr_limit": 0.3, "connectivity": 8, "alarm": 0.05, "covered": 0.5}
     assert main(line) == 0
     plain, told = list(line), {}
-    for name, value in (("fpr_limit", 0.1), ("connectivity", 4), ("alarm", 0.2), ("covered", 0.9)):  # one more of them each time
+    for name, value in (
+        ("fpr_limit", 0.1),
+        ("connectivity", 4),
+        ("alarm", 0.2),
+        ("covered", 0.9),
+    ):  # one more of them each time
         chosen[name] = value
         line += [f"--{name.replace('_', '-')}", str(value)]
         assert main(line) == 0
@@ -203,12 +254,19 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
         assert [of[entry]["value"] for entry in OBJECTS] == pytest.approx(recalls, abs=1e-11)
         told[area, *recalls] = name
     assert len(told) == 4  # each says something else
-    assert "0.9 of the pixels at a false positive rate of 0.2; connectivity=4" in of["object_recall_small"]["definition"]
+    assert (
+        "0.9 of the pixels at a false positive rate of 0.2; connectivity=4"
+        in of["object_recall_small"]["definition"]
+    )
     for option, value in (("fpr_limit", "0"), ("alarm", "1.5"), ("covered", "-1")):
-        assert f"{option} is above 0 and at most 1; got" in refused_line(*plain, f"--{option.replace('_', '-')}", value)
+        assert f"{option} is above 0 and at most 1; got" in refused_line(
+            *plain, f"--{option.replace('_', '-')}", value
+        )
     assert "there are scores alone here" in refused_line(*plain, "--metric", "cldice")
 
 
-def test_options_of_anomalies_say_where_they_have_no_effect(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_anomalies_say_where_they_have_no_effect(
+    line: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*line, "--fpr-limit", "0.1"]) == 0
     assert "note: --fpr-limit has no effect: it applies to --anomaly" in capsys.readouterr().out

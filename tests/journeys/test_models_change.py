@@ -1,4 +1,6 @@
-"""Models are renamed and removed: the study is then what it would be had they always been called so, or never been there, and nothing is counted again."""
+"""Models are renamed and removed: the study is then what it would be had they always been called so, or never
+been there, and nothing is counted again.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,17 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     return corpus
 
 
-def whole(root: Path, corpus: made.Corpus, names: dict[str, str], cells: str = "full", **options: str) -> Path:
+def whole(
+    root: Path, corpus: made.Corpus, names: dict[str, str], cells: str = "full", **options: str
+) -> Path:
     """A whole competition with models {name: model of the corpus}, up to measures and standings."""
     study = str(root)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options}))
+    fs.collect(
+        study,
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        **group_options(fs.collect, {"shard_size": 4, **options}),
+    )
     toml = root / "study.toml"
     toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
     fs.label.import_(study, str(corpus.truth))
@@ -84,11 +93,15 @@ def test_a_renamed_model_has_always_been_called_so(corpus: made.Corpus, study: s
         "stale",
     }  # of measures, one table
     fs.measure(study, engine="local", resamples=20, worst=1)
-    assert made.bytes_under(Path(study), "measures/statistics") == made.bytes_under(other, "measures/statistics")
+    assert made.bytes_under(Path(study), "measures/statistics") == made.bytes_under(
+        other, "measures/statistics"
+    )
     assert fs.select(study, per_class=2, engine="local").models == ("model-0", "new", "model-2")
 
 
-def test_a_renamed_models_maps_are_not_made_again(corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_renamed_models_maps_are_not_made_again(
+    corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     fs.predict(study, rename={"model-1": "new"})
     before = digests(Path(study))
     fs.predict(study, {"new": corpus.models["model-1"]}, engine="local")
@@ -103,7 +116,9 @@ def test_a_renamed_models_maps_are_not_made_again(corpus: made.Corpus, study: st
 
 @pytest.mark.parametrize("cells", ["full", "diagonal"])
 @pytest.mark.parametrize("gone", ["model-0", "model-1"])
-def test_a_removed_model_has_never_been_there(corpus: made.Corpus, tmp_path: Path, cells: str, gone: str) -> None:
+def test_a_removed_model_has_never_been_there(
+    corpus: made.Corpus, tmp_path: Path, cells: str, gone: str
+) -> None:
     names = {name: name for name in corpus.models}
     study = whole(tmp_path / "study", corpus, names, cells)
     selection = made.bytes_under(study, "selection*", "truth")
@@ -124,7 +139,12 @@ def test_a_model_may_be_renamed_another_removed_and_a_third_added_in_one_line(
 ) -> None:
     other = whole(tmp_path / "other", corpus, {"new": "model-1", "model-2": "model-2", "more": "model-0"})
     source = f"more={corpus.models['model-0']}"
-    assert main(["predict", study, source, "--rename", "model-1=new", "--remove", "model-0", "--engine", "local"]) == 0
+    assert (
+        main(
+            ["predict", study, source, "--rename", "model-1=new", "--remove", "model-0", "--engine", "local"]
+        )
+        == 0
+    )
     assert main(["compare", study, "--engine", "local"]) == 0
     for room in ("predictions", "pairs"):
         assert made.bytes_under(Path(study), room) == made.bytes_under(other, room), room
@@ -158,7 +178,13 @@ def kill_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
 
         return maybe
 
-    for owner, name in ((Path, "replace"), (Path, "rename"), (Path, "unlink"), (shutil, "rmtree"), (os, "fsync")):
+    for owner, name in (
+        (Path, "replace"),
+        (Path, "rename"),
+        (Path, "unlink"),
+        (shutil, "rmtree"),
+        (os, "fsync"),
+    ):
         monkeypatch.setattr(owner, name, dying(getattr(owner, name)))
 
 
@@ -183,7 +209,9 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
         if unfinished:
             blocked += 1
             with refused(
-                StudyError, r"was interrupted .*finish it first: faultscape predict .*--rename model-2=new --remove model-0"
+                StudyError,
+                r"was interrupted .*finish it first: faultscape predict .*--rename model-2=new --remove"
+                r" model-0",
             ):
                 fs.compare(study, engine="local")
             with refused(StudyError, "finish it first"):
@@ -194,7 +222,9 @@ def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_wri
     assert 10 < blocked <= steps < 199
 
 
-def test_a_line_that_failed_after_its_change_may_be_run_again(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_a_line_that_failed_after_its_change_may_be_run_again(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     made.write(tmp_path / "bad" / "other.png", np.zeros((36, 48), np.uint8))
     with refused(FaultscapeError):
         fs.predict(study, {"model-1": tmp_path / "bad"}, rename={"model-1": "old"}, engine="local")
@@ -209,7 +239,10 @@ def test_a_line_that_failed_after_its_change_may_be_run_again(corpus: made.Corpu
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--rename", "modle-1=new"], "the study has no model 'modle-1'; it has model-0, model-1, model-2. Did you mean 'model-1'?"),
+        (
+            ["--rename", "modle-1=new"],
+            "the study has no model 'modle-1'; it has model-0, model-1, model-2. Did you mean 'model-1'?",
+        ),
         (["--remove", "else"], "the study has no model 'else'"),
         (["--rename", "model-1=model-2"], "the study has a model 'model-2' already"),
         (["--rename", "model-1=labels"], "'labels' is the name of a truth of this study"),
@@ -223,8 +256,10 @@ def test_a_line_that_failed_after_its_change_may_be_run_again(corpus: made.Corpu
         (["--rename", "model-1=a", "--shard", "1/2"], "without --shard"),
         (["--remove", "model-0", "more=nowhere"], "there is no such folder or file"),
     ],
-)  # fmt: skip
-def test_a_wrong_name_is_one_sentence_and_changes_nothing(first: Path, words: list[str], sentence: str) -> None:
+)
+def test_a_wrong_name_is_one_sentence_and_changes_nothing(
+    first: Path, words: list[str], sentence: str
+) -> None:
     before = digests(first)
     said = refused_line("predict", str(first), *words)
     assert sentence in said
@@ -244,8 +279,8 @@ def test_the_failures_of_a_model_that_was_never_taken_in_are_cleared_by_its_name
     capsys.readouterr()
     fs.predict(study, remove=["bad"])
     assert (
-        f"bad: the study has no such model; {rows} row{'s' * (rows > 1)} of it {'are' if rows > 1 else 'is'} taken out of failures.csv"
-        in capsys.readouterr().out
+        f"bad: the study has no such model; {rows} row{'s' * (rows > 1)} of it {'are' if rows > 1 else 'is'}"
+        " taken out of failures.csv" in capsys.readouterr().out
     )
     assert read_failures(Path(study)) == before
     assert sorted(read_settings(Path(study)).models) == ["model-0", "model-1", "model-2"]
@@ -277,7 +312,9 @@ def test_models_of_a_store_are_renamed_and_removed_there(
 ) -> None:
     far = whole(tmp_path / "far", corpus, {name: name for name in corpus.models}, store=f"{bucket.uri}/far")
     options = {"rename": {"model-2": "new"}, "remove": ["model-0"]}
-    bucket.server.refusing = lambda method, path: "403 Forbidden" if method == "PUT" and "pairs/new/00001" in path else None
+    bucket.server.refusing = lambda method, path: (
+        "403 Forbidden" if method == "PUT" and "pairs/new/00001" in path else None
+    )
     with refused(StudyError, "lets nobody in"):
         fs.predict(str(far), **group_options(fs.predict, options))
     bucket.server.refusing = None
@@ -287,5 +324,7 @@ def test_models_of_a_store_are_renamed_and_removed_there(
         fs.predict(str(at), **group_options(fs.predict, options))
         assert fs.compare(str(at), engine="local").parts_made == 0
     here = made.bytes_under(Path(study), "predictions", "pairs", "truth", "measures/statistics")
-    assert {name: data for name, data in bucket.objects("far/").items() if data and not name.startswith(".")} == here
+    assert {
+        name: data for name, data in bucket.objects("far/").items() if data and not name.startswith(".")
+    } == here
     assert made.bytes_under(far, "selection*") == made.bytes_under(Path(study), "selection*")

@@ -41,7 +41,9 @@ def network(head: str, **options):
 
 def read(number: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(number)
-    return rng.integers(0, 256, (256, 256, 3), dtype=np.uint8), rng.integers(0, 3, (256, 256)).astype(np.int16)
+    return rng.integers(0, 256, (256, 256, 3), dtype=np.uint8), rng.integers(0, 3, (256, 256)).astype(
+        np.int16
+    )
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -64,7 +66,9 @@ def test_a_head_says_on_a_gpu_what_it_says_on_a_processor(head: str) -> None:
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "no"])
 @pytest.mark.parametrize("head", HEADS)
-def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(trained: Trained, head: str, precision: str) -> None:
+def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(
+    trained: Trained, head: str, precision: str
+) -> None:
     machine = fs.TrainingMachine(device="cuda", precision=precision)
     made = fs.train(trained.study, "net", backbone=trained.own, head=head, schedules=FEW, machine=machine)
     assert made.found["nll"] < 0.7
@@ -82,7 +86,14 @@ def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(trained: Traine
 def test_a_killed_run_goes_on_from_its_checkpoint_on_a_gpu(tmp_path: Path, precision: str) -> None:
     def steps(folder: str) -> Iterator[Step]:
         net = network("batch-ensemble")
-        return train(net, replace(PLAN, steps=8), Task(8, read), tmp_path / folder, "key", Machine("cuda", precision, every=0.0))
+        return train(
+            net,
+            replace(PLAN, steps=8),
+            Task(8, read),
+            tmp_path / folder,
+            "key",
+            Machine("cuda", precision, every=0.0),
+        )
 
     whole = [step.loss for step in steps("whole")]
     killed = steps("killed")
@@ -110,8 +121,12 @@ def test_a_batch_that_a_gpu_cannot_hold_goes_through_in_parts(tmp_path: Path) ->
     assert all("out of memory with" in line for line in said)
 
 
-@pytest.mark.parametrize("method", ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"])
-def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(trained: Trained, method: str) -> None:
+@pytest.mark.parametrize(
+    "method", ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
+)
+def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(
+    trained: Trained, method: str
+) -> None:
     from faultscape.study.settings import read_settings
 
     told = {
@@ -119,7 +134,9 @@ def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(traine
         "odin": fs.MethodOptions(epsilon=0.01),
     }
     fs.predict(trained.study, {"net": trained.source}, engine="local")
-    fs.fit(trained.study, method, model="net", device="cuda", method_options=told.get(method, fs.MethodOptions()))
+    fs.fit(
+        trained.study, method, model="net", device="cuda", method_options=told.get(method, fs.MethodOptions())
+    )
     found = []
     for device in ("cuda", "cpu"):
         hardware = fs.Hardware(device=device, precision="float32")

@@ -1,4 +1,6 @@
-"""Another class list for a study that is there: refused where models and labels would mean something else, and nothing is counted again for colours, groups and names."""
+"""Another class list for a study that is there: refused where models and labels would mean something else,
+and nothing is counted again for colours, groups and names.
+"""
 
 from __future__ import annotations
 
@@ -38,19 +40,27 @@ def test_a_class_list_of_another_study_is_refused(study: str, corpus: made.Corpu
         return {**held, "parents": {}}
 
     before, classes = digest(study), classes_of(corpus, tmp_path, others)
-    with refused(ClassesError, r"shares no name with that of the study \(sky, road, car \.\.\.\).*--replace-classes takes it"):
+    with refused(
+        ClassesError,
+        r"shares no name with that of the study \(sky, road, car \.\.\.\).*--replace-classes takes it",
+    ):
         fs.collect(study, classes=classes)
     assert digest(study) == before
     fs.collect(study, classes=classes, replace_classes=True)
     assert "other sky" in (Path(study) / "study.toml").read_text()
 
 
-def test_a_class_or_two_in_common_make_no_list_of_the_same_study(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_class_or_two_in_common_make_no_list_of_the_same_study(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     """CamVid and VOC have a car in common."""
     before, names = digest(study), json.loads(Path(corpus.classes).read_text())["classes"]
     foreign = tmp_path / "foreign.txt"
     foreign.write_text("\n".join(["car", *(f"other {k}" for k in range(len(names) + 3))]) + "\n")
-    with refused(ClassesError, rf"shares 1 of {len(names)} names with .*is it another study's\? --replace-classes takes it"):
+    with refused(
+        ClassesError,
+        rf"shares 1 of {len(names)} names with .*is it another study's\? --replace-classes takes it",
+    ):
         fs.collect(study, classes=str(foreign))
     assert digest(study) == before
     fs.collect(study, classes=str(foreign), replace_classes=True)
@@ -61,7 +71,12 @@ def test_all_classes_but_one_may_be_renamed(study: str, corpus: made.Corpus, tmp
     """What keeps its ids and colours means what it meant."""
 
     def translated(held: Any) -> Any:
-        return {"classes": [{**e, "name": e["name"] if e["name"] == "car" else f"mein {e['name']}"} for e in held["classes"]]}
+        return {
+            "classes": [
+                {**e, "name": e["name"] if e["name"] == "car" else f"mein {e['name']}"}
+                for e in held["classes"]
+            ]
+        }
 
     held = json.loads(Path(corpus.classes).read_text())
     rest = {k: v for k, v in held.items() if k not in ("classes", "parents")}
@@ -69,12 +84,20 @@ def test_all_classes_but_one_may_be_renamed(study: str, corpus: made.Corpus, tmp
     assert states(study)["pairs", ""] == "done"
 
 
-def test_a_list_that_gives_labelled_classes_other_ids_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_that_gives_labelled_classes_other_ids_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Labels of classifiers hold ids: without the first line of a list each would be of the class before."""
     study, table = str(tmp_path / "animals"), tmp_path / "a.csv"
-    for name, words in (("three.txt", "cat\ndog\nhen\n"), ("two.txt", "dog\nhen\n"), ("four.txt", "cat\ndog\nhen\ncow\n")):
+    for name, words in (
+        ("three.txt", "cat\ndog\nhen\n"),
+        ("two.txt", "dog\nhen\n"),
+        ("four.txt", "cat\ndog\nhen\ncow\n"),
+    ):
         (tmp_path / name).write_text(words)
-    (tmp_path / "two.json").write_text(json.dumps({"classes": [{"name": "dog", "id": 1}, {"name": "hen", "id": 2}]}))
+    (tmp_path / "two.json").write_text(
+        json.dumps({"classes": [{"name": "dog", "id": 1}, {"name": "hen", "id": 2}]})
+    )
     table.write_text("image,label\n" + "".join(f"p{k},{'dog' if k < 3 else 'hen'}\n" for k in range(6)))
     fs.collect(study, str(table), task="classification", classes=str(tmp_path / "three.txt"))
     fs.predict(study, {"a": str(table)})
@@ -83,7 +106,9 @@ def test_a_list_that_gives_labelled_classes_other_ids_is_refused(tmp_path: Path,
     fs.label.import_(study, str(table))
     before = digest(study)
     with refused(
-        ClassesError, "'dog' has the id 0 in this list and 1 in the study, whose labels hold ids .* insist with --replace-classes"
+        ClassesError,
+        "'dog' has the id 0 in this list and 1 in the study, whose labels hold ids .* insist with"
+        " --replace-classes",
     ):
         fs.collect(study, classes=str(tmp_path / "two.txt"))
     assert digest(study) == before
@@ -110,7 +135,10 @@ def jobs_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 CHANGES: dict[str, Callable[[Any], Any]] = {
-    "colours": lambda held: {**held, "classes": [{**e, "color": [e["color"][2], 9, e["color"][0]]} for e in held["classes"]]},
+    "colours": lambda held: {
+        **held,
+        "classes": [{**e, "color": [e["color"][2], 9, e["color"][0]]} for e in held["classes"]],
+    },
     "groups": lambda held: {**held, "parents": {"outside": ["sky", "tree"]}},
     "names": lambda held: {
         **held,
@@ -150,7 +178,11 @@ def renamed(corpus: made.Corpus, folder: Path, **names: str) -> str:
     """A list of the same classes, of which some are called something else."""
 
     def change(held: Any) -> Any:
-        return {**held, "classes": [{**e, "name": names.get(e["name"], e["name"])} for e in held["classes"]], "parents": {}}
+        return {
+            **held,
+            "classes": [{**e, "name": names.get(e["name"], e["name"])} for e in held["classes"]],
+            "parents": {},
+        }
 
     return classes_of(corpus, folder, change)
 
@@ -179,7 +211,9 @@ def test_duels_whose_classes_an_earlier_version_renamed_grow_under_todays_names(
     before = selections.read_selection(Path(study))[0].definition["groups"]
     fs.collect(study, classes=renamed(corpus, tmp_path, road="street"))
     slots, drawn_from = selections.read_selection(Path(study))
-    selections.write_selection(Path(study), Slots(slots.models, {**slots.definition, "groups": before}, slots.rows), drawn_from)
+    selections.write_selection(
+        Path(study), Slots(slots.models, {**slots.definition, "groups": before}, slots.rows), drawn_from
+    )
     grown = fs.select(study, per_class=2, engine="local")
     assert grown.definition["groups"] == ["street" if name == "road" else name for name in before]
     cells = [(*row.cell, row.place) for row in grown.rows]
@@ -191,7 +225,9 @@ def test_duels_whose_classes_an_earlier_version_renamed_grow_under_todays_names(
 def test_another_meaning_of_an_id_counts_again(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     def swapped(held: Any) -> Any:
         index = {"car": 3, "person": 2}
-        held["classes"] = [{**entry, "index": index.get(entry["name"], entry["index"])} for entry in held["classes"]]
+        held["classes"] = [
+            {**entry, "index": index.get(entry["name"], entry["index"])} for entry in held["classes"]
+        ]
         return held
 
     fs.collect(study, classes=classes_of(corpus, tmp_path, swapped))
@@ -220,7 +256,10 @@ def test_a_list_is_told_where_selections_outlive_their_models(
 
     def renamed(held: Any) -> Any:
         rest = {key: value for key, value in held.items() if key != "parents"}
-        return {**rest, "classes": [{**e, "name": "lane" if e["name"] == "road" else e["name"]} for e in held["classes"]]}
+        return {
+            **rest,
+            "classes": [{**e, "name": "lane" if e["name"] == "road" else e["name"]} for e in held["classes"]],
+        }
 
     fs.collect(study, classes=classes_of(corpus, tmp_path, renamed))
     assert "class 'road' is called 'lane' now" in capsys.readouterr().out

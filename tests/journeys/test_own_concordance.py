@@ -1,4 +1,6 @@
-"""A concordance of one's own, a function in a file, chooses images and ranks models like those that are built in."""
+"""A concordance of one's own, a function in a file, chooses images and ranks models like those that are built
+in.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
     return study
 
 
-def test_the_function_of_the_page_chooses_other_images_and_ranks_by_itself(study: str, tmp_path: Path) -> None:
+def test_the_function_of_the_page_chooses_other_images_and_ranks_by_itself(
+    study: str, tmp_path: Path
+) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     own = tmp_path / "mine.py"
     own.write_text(next(block for block in blocks if "def worst_class" in block))
@@ -42,13 +46,23 @@ def test_the_function_of_the_page_chooses_other_images_and_ranks_by_itself(study
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("return both / prediction", r"ValueError: operands .*; it was given counts: both \(12, 5\), reference and prediction \(12, 6\)"),
+        (
+            "return both / prediction",
+            (
+                r"ValueError: operands .*; it was given counts: both \(12, 5\), reference and prediction"
+                r" \(12, 6\)"
+            ),
+        ),
         ("both[:] = 0", r"mine\.py:f: ValueError: assignment destination is read-only"),
         ("exit(3)", r"mine\.py:f: SystemExit: 3; it was given counts"),
         ("return both", r"gave numbers of shape \(12, 5\); expected \(12,\), one an image"),
     ],
-)  # fmt: skip
-def test_a_function_that_fails_is_told_with_what_it_was_given(study: str, tmp_path: Path, body: str, said: str) -> None:
+)
+def test_a_function_that_fails_is_told_with_what_it_was_given(
+    study: str, tmp_path: Path, body: str, said: str
+) -> None:
     own = tmp_path / "mine.py"
     own.write_text(f"def f(both, reference, prediction, *, over):\n    {body}\n")
-    assert re.search(said, refused_line("select", study, "--concordance", f"{own}:f", "--as", "bad", "--engine", "local"))
+    assert re.search(
+        said, refused_line("select", study, "--concordance", f"{own}:f", "--as", "bad", "--engine", "local")
+    )

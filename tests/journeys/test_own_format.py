@@ -1,4 +1,6 @@
-"""A label format of a person's own, some lines in a file: exported, filled in, imported, and named in help and errors."""
+"""A label format of a person's own, some lines in a file: exported, filled in, imported, and named in help
+and errors.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ GRID = MaskFormat(
 )
 '''
 PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "label.md"
-LINES = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ASKED" in block)
+LINES = next(
+    block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ASKED" in block
+)
 
 
 def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
@@ -59,10 +63,15 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     assert main(["label", "export", study, str(out), "--format", own]) == 0
     printed = capsys.readouterr().out
     assert f"{len(chosen)} images to label in {out} (grid, empty" in printed
-    assert "write the numbers of the classes (classes.txt), a line a row, then `faultscape label import" in printed
+    assert (
+        "write the numbers of the classes (classes.txt), a line a row, then `faultscape label import"
+        in printed
+    )
     assert f"--format {own}`" in printed
     assert (out / "classes.txt").read_text().startswith("0 ")
-    assert sorted(str(f.relative_to(out)) for f in out.rglob("*.grid")) == sorted(f"{image}.grid" for image in chosen)
+    assert sorted(str(f.relative_to(out)) for f in out.rglob("*.grid")) == sorted(
+        f"{image}.grid" for image in chosen
+    )
     assert main(["label", "import", study, str(out), "--format", own]) == 0
     assert f"{len(chosen)} files are taken as not labelled yet: empty grid files" in capsys.readouterr().out
 
@@ -79,11 +88,17 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     assert again.images == 2
     places = dict(zip(corpus.ids, corpus.maps[name], strict=True))
     where = label_maps.truth(Path(study), "labels")
-    stored = {m.id: m for n in {i // 4 for i in range(len(corpus.ids))} for m in label_maps.read_stored(where, n)}
+    stored = {
+        m.id: m for n in {i // 4 for i in range(len(corpus.ids))} for m in label_maps.read_stored(where, n)
+    }
     assert sorted(stored) == sorted(set(chosen) - {first, second})
     fs.label.import_(study, str(source), truth="as-the-model")
     model = label_maps.truth(Path(study), "as-the-model")
-    expected = {m.id: m.runs for n in {i // 4 for i in range(len(corpus.ids))} for m in label_maps.read_stored(model, n)}
+    expected = {
+        m.id: m.runs
+        for n in {i // 4 for i in range(len(corpus.ids))}
+        for m in label_maps.read_stored(model, n)
+    }
     assert {id_: m.runs for id_, m in stored.items()} == {id_: expected[id_] for id_ in stored}
     assert all(np.unique(places[id_]).size > 1 for id_ in stored)
 
@@ -109,26 +124,46 @@ def test_questions_go_out_and_answers_come_back_in_a_format_of_ones_own(
     assert "2 new answers" in capsys.readouterr().out
     assert fs.label.export(study, str(tmp_path / "rest.csv")).questions == len(rows) - 2
     out.write_text("[3")
-    assert f"{out}: format asked: JSONDecodeError" in refused_line("label", "import", study, str(out), "--format", own)
+    assert f"{out}: format asked: JSONDecodeError" in refused_line(
+        "label", "import", study, str(out), "--format", own
+    )
 
 
 @pytest.mark.parametrize(
     ("read", "said"),
     [
         ("[]", "read must return faultscape.labelling.Lines; got list"),
-        ("Lines(answers=[(1, ('a', 'b'))])", r"answers is a list of (line, (image, class, annotator, answer)); got (1, ('a', 'b'))"),
-        ("Lines(answers=[(4, ('set0/000', 'cat', 'ann', 'maybe'))])", "an answer is yes, no, unsure; got 'maybe' in line 4"),
-        ("Lines(labels=((1, ('a', 'b')),))", "labels is a list of (line, (image, labels joined by |)); got ((1, ('a', 'b')),)"),
+        (
+            "Lines(answers=[(1, ('a', 'b'))])",
+            r"answers is a list of (line, (image, class, annotator, answer)); got (1, ('a', 'b'))",
+        ),
+        (
+            "Lines(answers=[(4, ('set0/000', 'cat', 'ann', 'maybe'))])",
+            "an answer is yes, no, unsure; got 'maybe' in line 4",
+        ),
+        (
+            "Lines(labels=((1, ('a', 'b')),))",
+            "labels is a list of (line, (image, labels joined by |)); got ((1, ('a', 'b')),)",
+        ),
         ("Lines(discards=['a'])", "discards is a list of (image, reason); got 'a'"),
         ("Lines(wrong=[('a', 'b')])", "wrong is a list of (line, image, what is wrong); got ('a', 'b')"),
         ("exit(3)", "SystemExit: 3"),
     ],
-)  # fmt: skip
-def test_a_format_of_questions_that_reads_something_else_is_told_what_to_return(tmp_path: Path, read: str, said: str) -> None:
+)
+def test_a_format_of_questions_that_reads_something_else_is_told_what_to_return(
+    tmp_path: Path, read: str, said: str
+) -> None:
     study = made_answers.study(tmp_path / "made", images=12).study
     (tmp_path / "mine.py").write_text(LINES.replace("return Lines(", f"return {read}\n    return Lines("))
     (tmp_path / "said.json").write_text("[]")
-    line = ("label", "import", study, str(tmp_path / "said.json"), "--format", f"{tmp_path / 'mine.py'}:ASKED")
+    line = (
+        "label",
+        "import",
+        study,
+        str(tmp_path / "said.json"),
+        "--format",
+        f"{tmp_path / 'mine.py'}:ASKED",
+    )
     assert f"said.json: format asked: {said}" in refused_line(*line)
     assert fs.status(study).next.startswith("faultscape select")
 
@@ -137,7 +172,10 @@ def test_a_format_of_questions_that_reads_something_else_is_told_what_to_return(
     ("fault", "said"),
     [
         (("return json.dumps(", "return list("), "write must return text; got list"),
-        (("lambda path: len(read", "lambda path: str(read"), "filled must return how many lines are filled in; got str"),
+        (
+            ("lambda path: len(read", "lambda path: str(read"),
+            "filled must return how many lines are filled in; got str",
+        ),
     ],
 )
 def test_a_format_of_questions_that_writes_something_else_is_told_what_to_return(
@@ -148,7 +186,9 @@ def test_a_format_of_questions_that_writes_something_else_is_told_what_to_return
     out.write_text("[]")
     (tmp_path / "mine.py").write_text(LINES.replace(*fault))
     own = f"{tmp_path / 'mine.py'}:ASKED"
-    assert f"asked.json: format asked: {said}" in refused_line("label", "export", study, str(out), "--format", own)
+    assert f"asked.json: format asked: {said}" in refused_line(
+        "label", "export", study, str(out), "--format", own
+    )
     assert out.read_text() == "[]"
 
 
@@ -166,7 +206,9 @@ def test_a_format_that_prepares_something_else_than_files_is_told(
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, engine="local")
-    (tmp_path / "mine.py").write_text(f"{GRID}\nfrom dataclasses import replace\nGRID = replace(GRID, prepare={prepare})\n")
+    (tmp_path / "mine.py").write_text(
+        f"{GRID}\nfrom dataclasses import replace\nGRID = replace(GRID, prepare={prepare})\n"
+    )
     own = f"{tmp_path / 'mine.py'}:GRID"
     assert said in refused_line("label", "export", study, str(tmp_path / "out"), "--format", own)
     assert not (tmp_path / "classes.txt").exists()
@@ -176,7 +218,9 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
     (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
     file = tmp_path / "mine.py"
     wanted = {
-        f"{file}:TEXT": "is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat",
+        f"{file}:TEXT": (
+            "is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"
+        ),
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png, png-index, ",
         "csv": "does not fit a study of label maps; use png, png-index, ",
@@ -190,10 +234,15 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("verb", ["export", "import"])
-def test_help_names_the_formats_and_that_one_may_be_ones_own(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_formats_and_that_one_may_be_ones_own(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["label", verb, "--help"]) == 0
     printed = capsys.readouterr().out
-    assert all(word in printed for word in ("--format", "file.py:NAME", *(form.name for form in fs.labelling.FORMATS)))
+    assert all(
+        word in printed
+        for word in ("--format", "file.py:NAME", *(form.name for form in fs.labelling.FORMATS))
+    )
 
 
 @pytest.mark.parametrize(

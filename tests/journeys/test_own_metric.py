@@ -1,4 +1,6 @@
-"""A metric of one's own, of a few lines in a file, stands in measure.json, the printed table, the page and per_image.parquet like those that are built in."""
+"""A metric of one's own, of a few lines in a file, stands in measure.json, the printed table, the page and
+per_image.parquet like those that are built in.
+"""
 
 from __future__ import annotations
 
@@ -74,11 +76,21 @@ def line(tmp_path: Path) -> list[str]:
     corpus = made.corpus(tmp_path / "corpus", images=8, models=2, shape=(24, 32))
     (tmp_path / "own.py").write_text(OWN)
     models = [f"{name}={folder}" for name, folder in corpus.models.items()]
-    words = ["--classes", str(corpus.classes), "--engine", "local", "--no-boundaries", "--output", str(tmp_path / "out")]
+    words = [
+        "--classes",
+        str(corpus.classes),
+        "--engine",
+        "local",
+        "--no-boundaries",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     return ["measure", str(corpus.truth), *models, *words]
 
 
-def test_ones_own_metrics_stand_beside_the_others(line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ones_own_metrics_stand_beside_the_others(
+    line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     own = str(tmp_path / "own.py")
     assert main([*line, "--metric", f"{own}:wrong_share", "--metric", f"{own}:recall"]) == 0
     printed = capsys.readouterr().out
@@ -96,14 +108,22 @@ def test_ones_own_metrics_stand_beside_the_others(line: list[str], tmp_path: Pat
     assert "share of judged pixels that are wrong" in page
     table = pq.read_table(tmp_path / "out" / "per_image.parquet")
     assert np.allclose(np.array(table["wrong_share"]), 1 - np.array(table["pixel_accuracy"]))
-    (tmp_path / "own.py").write_text(OWN.replace("truth != prediction", "truth == prediction"))  # another file is measured anew
+    (tmp_path / "own.py").write_text(
+        OWN.replace("truth != prediction", "truth == prediction")
+    )  # another file is measured anew
     assert main([*line, "--metric", f"{own}:wrong_share"]) == 0
     again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
-    assert all(of["wrong_share"]["value"] == pytest.approx(of["pixel_accuracy"]["value"], abs=1e-11) for of in again.values())
+    assert all(
+        of["wrong_share"]["value"] == pytest.approx(of["pixel_accuracy"]["value"], abs=1e-11)
+        for of in again.values()
+    )
 
 
 def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_changed(tmp_path: Path) -> None:
-    corpus, study = made.corpus(tmp_path / "corpus", images=8, models=2, shape=(24, 32)), str(tmp_path / "study")
+    corpus, study = (
+        made.corpus(tmp_path / "corpus", images=8, models=2, shape=(24, 32)),
+        str(tmp_path / "study"),
+    )
     own = tmp_path / "own.py"
     own.write_text(OWN)
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
@@ -121,7 +141,10 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
     fs.run(study, engine="local")
     assert measures().state == "done"
     of = json.loads((Path(study) / "measures" / "measure.json").read_text())["models"]
-    assert all(one["wrong_share"]["value"] == pytest.approx(one["pixel_accuracy"]["value"], abs=1e-11) for one in of.values())
+    assert all(
+        one["wrong_share"]["value"] == pytest.approx(one["pixel_accuracy"]["value"], abs=1e-11)
+        for one in of.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +156,10 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("own.py:writer", "metric writer: ValueError: assignment destination is read-only"),
         (
             "own.py:below",
-            "metric below: gave -5; its values are NaN or finite numbers from 0 to 1; metric_of_maps(..., most=) declares",
+            (
+                "metric below: gave -5; its values are NaN or finite numbers from 0 to 1; metric_of_maps(...,"
+                " most=) declares"
+            ),
         ),
         ("own.py:infinite", "metric infinite: gave inf; its values are NaN or finite numbers from 0 to inf"),
         ("own.py:short", "metric short: gave 2.5; its values are NaN or finite numbers from 0 to 2"),
@@ -143,7 +169,10 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("miou2", "file.py:NAME"),
         (
             "own.py:calibrated",
-            "'calibrated' counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, or cali",
+            (
+                "'calibrated' counts nothing of its own; a metric of your own is of label maps of classes"
+                " (not of regions given as ids, or cali"
+            ),
         ),
         (
             "own.py:gap_of_anomalies",
@@ -152,7 +181,9 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("own.py:gap_of_doubt", "give --confidence or --doubt or --probabilities NAME=FOLDER"),
     ],
 )
-def test_what_is_no_metric_is_told_in_a_line(line: list[str], tmp_path: Path, metric: str, words: str) -> None:
+def test_what_is_no_metric_is_told_in_a_line(
+    line: list[str], tmp_path: Path, metric: str, words: str
+) -> None:
     assert words in refused_line(*line, "--metric", metric.replace("own.py", str(tmp_path / "own.py")))
 
 
@@ -164,15 +195,22 @@ def test_a_metric_may_lie_in_another_range_that_it_declares(line: list[str], tmp
 
 @pytest.mark.parametrize("most", [0, -1.0, float("nan"), "1"])
 def test_the_end_of_a_range_is_a_number_above_0(most: Any) -> None:
-    with refused(MetricError, "most is the largest value that it can take, a number above 0 or math.inf; got"):
+    with refused(
+        MetricError, "most is the largest value that it can take, a number above 0 or math.inf; got"
+    ):
         fs.metrics.metric_of_maps("x", lambda *_: 0, title="x", definition="x", better="low", most=most)
 
 
 def test_the_metric_of_the_page_is_measured(line: list[str], tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "verbs" / "measure.md").read_text()
-    (block,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "metric_of_maps" in block]
+    (block,) = [
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "metric_of_maps" in block
+    ]
     (tmp_path / "mine.py").write_text(block)
-    assert main([*line, "--metric", f"{tmp_path / 'mine.py'}:LOST", "--metric", f"{tmp_path / 'mine.py'}:EXTRA"]) == 0
+    assert (
+        main([*line, "--metric", f"{tmp_path / 'mine.py'}:LOST", "--metric", f"{tmp_path / 'mine.py'}:EXTRA"])
+        == 0
+    )
     found = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
     assert all(0 <= of["lost"]["value"] <= 1 for of in found.values())
     assert all(of["extra"]["value"] >= 0 for of in found.values())
@@ -221,7 +259,9 @@ def test_a_metric_of_scores_stands_beside_the_others(
     assert "Gap error" in page
     table = pq.read_table(tmp_path / "out" / "per_image.parquet")
     assert np.allclose(table["gap_of_anomalies"], gaps)
-    own.write_text(OWN.replace("score[label == 1].mean() - ", "2 * score[label == 1].mean() - "))  # is measured anew
+    own.write_text(
+        OWN.replace("score[label == 1].mean() - ", "2 * score[label == 1].mean() - ")
+    )  # is measured anew
     assert main([*scored, "--metric", f"{own}:gap_of_anomalies"]) == 0
     again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]["a"]
     assert again["gap_of_anomalies"]["value"] > of["gap_of_anomalies"]["value"]
@@ -237,7 +277,9 @@ def test_a_metric_of_doubt_stands_beside_those_of_maps(line: list[str], tmp_path
         out.parent.mkdir(parents=True, exist_ok=True)
         np.save(out, rng.random(np.asarray(Image.open(path)).shape[:2]).astype(np.float32))
     name, own = line[2].partition("=")[0], tmp_path / "own.py"
-    own_words = [word for metric in ("gap_of_doubt", "wrong_share") for word in ("--metric", f"{own}:{metric}")]
+    own_words = [
+        word for metric in ("gap_of_doubt", "wrong_share") for word in ("--metric", f"{own}:{metric}")
+    ]
     assert main([*line, "--doubt", f"{name}={tmp_path / 'doubt'}", *own_words]) == 0
     of = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
     assert abs(of[name]["gap_of_doubt"]["value"]) < 0.1  # doubt says nothing here
@@ -248,6 +290,8 @@ def test_a_metric_of_doubt_stands_beside_those_of_maps(line: list[str], tmp_path
 
 def test_a_metric_of_maps_is_refused_where_there_are_scores_alone(scored: list[str], tmp_path: Path) -> None:
     line = scored
-    assert "there are scores alone here" in refused_line(*line, "--metric", f"{tmp_path / 'own.py'}:wrong_share")
+    assert "there are scores alone here" in refused_line(
+        *line, "--metric", f"{tmp_path / 'own.py'}:wrong_share"
+    )
     assert not (tmp_path / "out").exists()
     assert main(line) == 0  # without it, the scores are measured

@@ -1,4 +1,6 @@
-"""A ranking of a person's own, ten lines in a file: in the terminal, in standings.json, on the page, and stale when the file changes."""
+"""A ranking of a person's own, ten lines in a file: in the terminal, in standings.json, on the page, and
+stale when the file changes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from faultscape.cli import main
 from refusals import refused_line
 
 PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "rank.md"
-LINES = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "worst_case" in block)
+LINES = next(
+    block
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    if "worst_case" in block
+)
 ENTRY = """
 import numpy as np
 from faultscape.ranking import Ranking
@@ -40,7 +46,9 @@ def labelled(tmp_path: Path) -> tuple[str, made.Corpus]:
     return study, corpus
 
 
-def test_a_function_in_a_file_is_a_ranking_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_function_in_a_file_is_a_ranking_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, _ = labelled(tmp_path)
     file = tmp_path / "mine.py"
     file.write_text(LINES)
@@ -62,13 +70,17 @@ def test_a_function_in_a_file_is_a_ranking_everywhere(tmp_path: Path, capsys: py
     fs.select(study, as_="other", per_class=2, engine="local")
     fs.rank(study, against=["other"], ranking=[f"{file}:worst_case"], resamples=50, engine="local")
     stages = fs.status(study).stages
-    assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == ["done"]
+    assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == [
+        "done"
+    ]
     page = Path(fs.report(study).path).read_text()
     assert "worst_case" in page
     assert "What a model is worth on its worst image" in page
     file.write_text(LINES.replace("worst image", "worst image of all"))
     stages = fs.status(study).stages
-    assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == ["stale"]
+    assert [state for stage, state, words in stages if stage == "rank" and words.startswith("main:")] == [
+        "stale"
+    ]
 
 
 def test_a_ranking_of_pairs_of_classifiers_gets_their_counts(tmp_path: Path) -> None:
@@ -86,13 +98,17 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
     study, _ = labelled(tmp_path)
     file = tmp_path / "mine.py"
     file.write_text(
-        f"{ENTRY}{ODD}lure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\none = lambda s: s\n"
-        "def writes(scores, weights):\n    scores[:] = 0\n    return scores\n"
-        "def weighs(scores, weights):\n    weights[:] = 0\n    return scores\n"
+        f"{ENTRY}{ODD}lure = lambda scores, weights: scores\nflat = lambda scores, weights: scores[0]\nfails"
+        " = lambda s, w: 1 / 0\nleaves = lambda s, w: exit(3)\none = lambda s: s\ndef writes(scores,"
+        " weights):\n    scores[:] = 0\n    return scores\ndef weighs(scores, weights):\n    weights[:] ="
+        " 0\n    return scores\n"
     )
     (tmp_path / "leaver.py").write_text("exit()\n")
     wanted = {
-        f"{file}:ROW_SUMS": "--ranking row_sums is made from pairs of classifiers, and this selection is of others; one that takes scores fits all",
+        f"{file}:ROW_SUMS": (
+            "--ranking row_sums is made from pairs of classifiers, and this selection is of others; one that"
+            " takes scores fits all"
+        ),
         f"{file}:FLAT": "FLAT: takes is 'labels'; use ratios, counts, scores, draws",
         f"{file}:WIDE": "WIDE: bounds is 'wide'; use share, difference, none",
         f"{file}:lure": "'lure' is the name of a built-in ranking; give yours another",
@@ -102,7 +118,10 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
         f"{file}:weighs": "mine.py:weighs: ValueError: assignment destination is read-only",
         f"{file}:leaves": "mine.py:leaves: SystemExit: 3",
         f"{tmp_path / 'leaver.py'}:x": f"running {tmp_path / 'leaver.py'} failed: SystemExit",
-        f"{file}:one": "it is called with scores (models, images) and weights (replicates, images), and gives scores (replicates, models)",
+        f"{file}:one": (
+            "it is called with scores (models, images) and weights (replicates, images), and gives scores"
+            " (replicates, models)"
+        ),
         f"{file}:none": "holds no 'none'",
         "lure": "--ranking adds one of your own, file.py:name; lure is built in",
         f"{file}:np": "is neither a function of scores and weights nor a Ranking",
@@ -110,5 +129,7 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
         "gone": "--ranking takes file.py:name, a ranking of your own; got 'gone'",
     }
     for source, told in wanted.items():
-        assert told in refused_line("rank", study, "--ranking", source, "--resamples", "20", "--engine", "local"), source
+        assert told in refused_line(
+            "rank", study, "--ranking", source, "--resamples", "20", "--engine", "local"
+        ), source
     assert not (Path(study) / "standings.json").exists()

@@ -1,4 +1,6 @@
-"""A selector of a person's own, from a file outside the package: in select, its help and errors, rank, plan, status and the selection's table."""
+"""A selector of a person's own, from a file outside the package: in select, its help and errors, rank, plan,
+status and the selection's table.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from faultscape.selection.catalogue import FACTS, LEARNS, Selector
 from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "select.md"
-OWN = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "WORST_PAIR" in block)
+OWN = next(
+    block
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    if "WORST_PAIR" in block
+)
 ODD = """
 NO_SELECTOR = 3
 NEITHER = Selector(name="neither", title="t", purpose="p", source="s")
@@ -70,7 +76,9 @@ def test_a_selector_of_ones_own_goes_from_select_to_rank_and_plan(
     selector = f"{own}:WORST_PAIR"
     assert main(["select", study, "--selector", selector, "--budget", "6", "--engine", "local"]) == 0
     assert "6 images drawn by" in capsys.readouterr().out
-    rows = list(csv.DictReader((Path(study) / "selection-worst-pair.csv").read_text(encoding="utf-8").splitlines()))
+    rows = list(
+        csv.DictReader((Path(study) / "selection-worst-pair.csv").read_text(encoding="utf-8").splitlines())
+    )
     assert [row["selector"] for row in rows] == ["worst-pair"] * 6
     assert all(0 < float(row["draw_probability"]) <= 1 for row in rows)
     more = fs.select(study, as_="worst-pair", more=2, engine="local")
@@ -85,7 +93,9 @@ def test_a_selector_of_ones_own_goes_from_select_to_rank_and_plan(
 
 def test_draws_of_ones_own_selector_follow_its_weights(study: str, own: Path) -> None:
     mine = fs.select(study, selector=f"{own}:WORST_PAIR", budget=4, engine="local")
-    own.write_text(OWN.replace('name="worst-pair"', 'name="like-random"').replace(".max(0) ** 2", ".max(0) * 0 + 1"))
+    own.write_text(
+        OWN.replace('name="worst-pair"', 'name="like-random"').replace(".max(0) ** 2", ".max(0) * 0 + 1")
+    )
     alike = fs.select(study, selector=f"{own}:WORST_PAIR", as_="other", budget=4, engine="local")
     assert alike.rows[0].probability == pytest.approx(1 / 16)
     assert mine.rows[0].probability != pytest.approx(1 / 16)
@@ -108,11 +118,17 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
         ("TAKEN", "is called 'random', as one that is there"),
         (
             "NO_FACT",
-            r"needs 'discrepency'; facts are dispute, .*, agreement \(complete is always there\). Did you mean 'discrepancy'",
+            (
+                r"needs 'discrepency'; facts are dispute, .*, agreement \(complete is always there\). Did you"
+                r" mean 'discrepancy'"
+            ),
         ),
         (
             "NO_LABELS",
-            r"needs 'labels', which is not there in segmentation; give tasks=\('classification',\), or need similarity",
+            (
+                r"needs 'labels', which is not there in segmentation; give tasks=\('classification',\), or"
+                r" need similarity"
+            ),
         ),
         ("ALWAYS", "learns 'always'; use never, votes, accuracy, belief, queries"),
         ("QUERIES", r"learns queries, whose noise its defaults must say, for example \{'epsilon': 0"),
@@ -121,11 +137,23 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
         ("RAISES", r"mine.py:RAISES: ZeroDivisionError: division by zero; it was given the facts complete"),
         ("LEAVES", r"mine.py:LEAVES: SystemExit"),
         ("TEXT", r"mine.py:TEXT: ValueError: could not convert string to float: 'x'"),
-        ("SHORT", r"mine.py:SHORT: gave an array of shape \(2,\); it must give each of 16 images one finite weight"),
+        (
+            "SHORT",
+            r"mine.py:SHORT: gave an array of shape \(2,\); it must give each of 16 images one finite weight",
+        ),
         ("UNASKED", "mine.py:UNASKED: KeyError: 'entropy'; it was given the facts complete"),
-        ("NO_ORDER", "mine.py:NO_ORDER: gave other numbers; it must give each of 16 images one number, -inf where"),
+        (
+            "NO_ORDER",
+            "mine.py:NO_ORDER: gave other numbers; it must give each of 16 images one number, -inf where",
+        ),
         ("HUGE", "mine.py:HUGE gives weights whose sum is no finite number; divide them by the largest"),
-        ("BELOW", "mine.py:BELOW: gave other numbers; it must give each of 16 images one finite weight, none below 0"),
+        (
+            "BELOW",
+            (
+                "mine.py:BELOW: gave other numbers; it must give each of 16 images one finite weight, none"
+                " below 0"
+            ),
+        ),
     ],
 )
 def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, words: str) -> None:
@@ -135,7 +163,9 @@ def test_what_is_no_selector_is_one_sentence(study: str, own: Path, name: str, w
 
 
 def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own: Path) -> None:
-    with refused(OptionError, r"--temperature does not apply to --selector worst-pair; available options: --budget"):
+    with refused(
+        OptionError, r"--temperature does not apply to --selector worst-pair; available options: --budget"
+    ):
         fs.select(study, selector=f"{own}:WORST_PAIR", sampling=fs.Sampling(temperature=2.0), engine="local")
 
 
@@ -144,4 +174,6 @@ def test_the_page_names_every_fact_and_every_field_of_a_selector() -> None:
     first = re.findall(r"^\| ([^|]*) \|", section, re.MULTILINE)
     named = {word for cell in first for word in re.findall(r"`(\w+)`", cell)}
     assert named == {"complete", *FACTS, *(f.name for f in fields(Selector))}
-    assert set(re.findall(r"`(\w+)`", next(line for line in section.splitlines() if "`learns`" in line))) >= set(LEARNS)
+    assert set(
+        re.findall(r"`(\w+)`", next(line for line in section.splitlines() if "`learns`" in line))
+    ) >= set(LEARNS)

@@ -23,7 +23,9 @@ def test_every_verb_takes_paths(tmp_path: Path) -> None:
     fs.rank(study, benchmark=tmp_path / "closed.csv", resamples=20, engine="local")
     fs.plan(study, engine="local")
     fs.measure(study, engine="local")
-    fs.measure(corpus.truth, corpus.models, classes=corpus.classes, output=tmp_path / "measured", engine="local")
+    fs.measure(
+        corpus.truth, corpus.models, classes=corpus.classes, output=tmp_path / "measured", engine="local"
+    )
     fs.report(study, output=tmp_path / "page.html")
     assert (tmp_path / "page.html").exists()
     assert (tmp_path / "measured" / "report.html").exists()
@@ -38,7 +40,8 @@ def test_every_verb_takes_paths(tmp_path: Path) -> None:
 
 def test_what_is_no_name_of_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
     with refused(
-        OptionError, r"expected the name of a file or folder, text or a path; got \['photos'\]; a list is written \*LIST"
+        OptionError,
+        r"expected the name of a file or folder, text or a path; got \['photos'\]; a list is written \*LIST",
     ):
         fs.collect(tmp_path / "study", ["photos"])  # type: ignore[arg-type]
     with refused(OptionError, "expected the name of a file or folder, text or a path; got 3"):

@@ -1,4 +1,6 @@
-"""People and what they said, by lines of the command: invite, forget, answers out as JSON lines and in again."""
+"""People and what they said, by lines of the command: invite, forget, answers out as JSON lines and in
+again.
+"""
 
 from __future__ import annotations
 
@@ -38,32 +40,71 @@ def said(study: str) -> None:
     """Something of every kind, and what was taken back of it."""
     root, images = Path(study), ["part0/photo 000", "part1/photo 001"]
     Choices(root).add(
-        Choice(images[0], "model-0", "model-1", "first", "person-1", "a", "b", seconds=1.5, key="person-1:one"), "test"
+        Choice(
+            images[0], "model-0", "model-1", "first", "person-1", "a", "b", seconds=1.5, key="person-1:one"
+        ),
+        "test",
     )
     Choices(root).add_all([Choice(images[1], "model-1", "model-0", "not sure", "person-2")], "test")
-    Choices(root).add(Choice(images[1], "model-0", "model-1", "second", "person-2", key="person-2:two", truth=TRAINING), "test")
+    Choices(root).add(
+        Choice(images[1], "model-0", "model-1", "second", "person-2", key="person-2:two", truth=TRAINING),
+        "test",
+    )
     Choices(root).take_back(Choices(root).choices()[1:], "test")
     answers, class_ = Answers(root), read_settings(root).classes.names[1]
-    answers.answer([(images[0], class_, "person-1", "yes"), (images[1], class_, "person-1", "unsure")], "test")
+    answers.answer(
+        [(images[0], class_, "person-1", "yes"), (images[1], class_, "person-1", "unsure")], "test"
+    )
     answers.answer([(images[0], class_, "person-1", "no")], "test")
     answers.answer([(images[1], class_, "person-2", "yes")], "test", "others")
     answers.take_back([(images[1], class_, "person-1")], "test")
-    asked = {"image": images[0], "class": class_, "annotator": "person-2", "source": "label serve", "truth": TRAINING}
+    asked = {
+        "image": images[0],
+        "class": class_,
+        "annotator": "person-2",
+        "source": "label serve",
+        "truth": TRAINING,
+    }
     for key, answer, seconds in (("one", "yes", 1.25), ("two", "yes", None), ("three", "", 2.0)):
-        row = asked | {"answer": answer, "key": f"person-2:{key}", "seconds": seconds, "shown": '{"session": 1}'}
+        row = asked | {
+            "answer": answer,
+            "key": f"person-2:{key}",
+            "seconds": seconds,
+            "shown": '{"session": 1}',
+        }
         Database(root).add_once("answers", row)
-    vote = {"image": images[0], "reason": "dark", "source": "label serve", "annotator": "person-1", "key": "person-1:v"}
+    vote = {
+        "image": images[0],
+        "reason": "dark",
+        "source": "label serve",
+        "annotator": "person-1",
+        "key": "person-1:v",
+    }
     Database(root).add_once("discards", vote)
     answers.discard([(images[0], "1 of 1 annotators: dark"), (images[1], "blurred")], "test")
     answers.keep([images[0]])
-    Database(root).add_once("discards", vote | {"annotator": "person-2", "key": "person-2:v", "reason": "night"})
+    Database(root).add_once(
+        "discards", vote | {"annotator": "person-2", "key": "person-2:v", "reason": "night"}
+    )
     Database(root).add_once("discards", vote | {"key": "person-1:w", "reason": "too dark"})
     answers.take_back_votes("person-2", "test")
     tags = Tags(root)
-    tags.add_all([Tag(images[0], "night", "person-1", "model-1", "1,2,3,4"), Tag(images[1], "night", "person-1")], "test")
+    tags.add_all(
+        [Tag(images[0], "night", "person-1", "model-1", "1,2,3,4"), Tag(images[1], "night", "person-1")],
+        "test",
+    )
     tags.add(Tag(images[1], "night", "person-1", given=False), "test", "person-1:t")
     checks = Checks(root)
-    checks.open("labels", images[0], "missed object", "a tree", "person-1", at=(3, 4), source="test", key="person-1:two")
+    checks.open(
+        "labels",
+        images[0],
+        "missed object",
+        "a tree",
+        "person-1",
+        at=(3, 4),
+        source="test",
+        key="person-1:two",
+    )
     (found,) = checks.checks()
     checks.answer(found, COMMENT, "which?", "person-2", source="test", key="person-2:one")
     checks.answer(found, RESOLVED, "", "person-1", source="test", key="person-1:three")
@@ -71,7 +112,11 @@ def said(study: str) -> None:
 
 def everything(study: str) -> dict[str, list]:
     """All rows of all that people said, without which file they came from."""
-    names = {name: [c.name for c in tables()[name].columns if c.name != "source"] for name in SAID if name not in ("renamed", "handed")}  # fmt: skip
+    names = {
+        name: [c.name for c in tables()[name].columns if c.name != "source"]
+        for name in SAID
+        if name not in ("renamed", "handed")
+    }
     rows = {name: Database(Path(study)).read(name, *columns) for name, columns in names.items()}
     return rows | {"kept": Database(Path(study)).read("discards", "number", source="(taken back)")}
 
@@ -79,7 +124,9 @@ def everything(study: str) -> dict[str, list]:
 LINE = "4 choices, 8 answers, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
 
 
-def test_all_that_people_said_goes_out_and_comes_in_once(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_that_people_said_goes_out_and_comes_in_once(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(study, tmp_path / "other")
     other, file = str(tmp_path / "other"), str(tmp_path / "said.jsonl")
     said(study)
@@ -101,34 +148,78 @@ def test_all_that_people_said_goes_out_and_comes_in_once(study: str, tmp_path: P
 def test_a_file_that_an_earlier_version_wrote_is_taken_once(study: str, tmp_path: Path) -> None:
     image, class_ = "part0/photo 000", read_settings(Path(study)).classes.names[1]
     rows = [
-        {"kind": "answer", "truth": "labels", "image": image, "class": class_, "annotator": "ann", "answer": "no"},
-        {"kind": "answer", "truth": "labels", "image": image, "class": class_, "annotator": "ann", "answer": "yes"},
+        {
+            "kind": "answer",
+            "truth": "labels",
+            "image": image,
+            "class": class_,
+            "annotator": "ann",
+            "answer": "no",
+        },
+        {
+            "kind": "answer",
+            "truth": "labels",
+            "image": image,
+            "class": class_,
+            "annotator": "ann",
+            "answer": "yes",
+        },
         {"kind": "discard", "image": image, "reason": "blurred"},
-        {"kind": "tag", "image": image, "tag": "night", "annotator": "ann", "model": "", "region": "", "given": True},
-        {"kind": "check", "truth": "labels", "image": image, "x": None, "y": 3, "of": "other", "key": "k", "comments": [["ann", "a tree", "open"], ["ben", "where?", "comment"]]},
-    ]  # fmt: skip
+        {
+            "kind": "tag",
+            "image": image,
+            "tag": "night",
+            "annotator": "ann",
+            "model": "",
+            "region": "",
+            "given": True,
+        },
+        {
+            "kind": "check",
+            "truth": "labels",
+            "image": image,
+            "x": None,
+            "y": 3,
+            "of": "other",
+            "key": "k",
+            "comments": [["ann", "a tree", "open"], ["ben", "where?", "comment"]],
+        },
+    ]
     (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     taken = fs.label.import_(study, str(tmp_path / "said.jsonl"))
     assert repr(taken) == "2 answers, 1 discard, 1 tag, 1 check"
     assert repr(fs.label.import_(study, str(tmp_path / "said.jsonl"))) == "nothing new"
     assert Answers(Path(study)).answers()[-1] == (image, class_, "ann", "yes")
-    assert [one.comments for one in Checks(Path(study)).checks()] == [(("ann", "a tree", "open"), ("ben", "where?", "comment"))]
+    assert [one.comments for one in Checks(Path(study)).checks()] == [
+        (("ann", "a tree", "open"), ("ben", "where?", "comment"))
+    ]
     fs.label.answers(study, str(tmp_path / "again.jsonl"))
     assert repr(fs.label.import_(study, str(tmp_path / "again.jsonl"))) == "nothing new"
 
 
-def test_of_lines_with_one_key_the_first_counts_and_the_others_are_counted(study: str, tmp_path: Path) -> None:
+def test_of_lines_with_one_key_the_first_counts_and_the_others_are_counted(
+    study: str, tmp_path: Path
+) -> None:
     one = {
-        "kind": "choice", "image": "part0/photo 000", "first": "model-0", "second": "model-1", "chosen": "first", "annotator": "ann",
-        "key": "ann:one", "time": 5.0,
-    }  # fmt: skip
+        "kind": "choice",
+        "image": "part0/photo 000",
+        "first": "model-0",
+        "second": "model-1",
+        "chosen": "first",
+        "annotator": "ann",
+        "key": "ann:one",
+        "time": 5.0,
+    }
     rows = [one, one | {"chosen": "", "key": None, "time": 6.0}, one, one | {"chosen": "second", "time": 7.0}]
     (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = repr(fs.label.import_(study, str(tmp_path / "said.jsonl")))
     assert told.startswith(
-        "2 choices, 1 line left out, whose key the file has before, 1 line not usable (failures.csv); the first: "
+        "2 choices, 1 line left out, whose key the file has before, 1 line not usable (failures.csv); the"
+        " first: "
     )
-    assert told.endswith("said.jsonl, line 4: its key 'ann:one' stands in a line before, which says something else")
+    assert told.endswith(
+        "said.jsonl, line 4: its key 'ann:one' stands in a line before, which says something else"
+    )
     assert [(row.chosen, row.time) for row in Choices(Path(study)).rows()] == [("first", 5.0), ("", 6.0)]
 
 
@@ -138,18 +229,33 @@ def test_rows_of_a_file_that_say_again_what_was_taken_back_count_once_by_their_k
 
 
 ODD = {
-    "a time that is none": {"time": float("nan")}, "a time without end": {"time": 10**400}, "seconds without end": {"seconds": float("inf")},
-    "a repeat that is none": {"repeat": 10**30}, "half a letter": {"annotator": "\ud800"}, "a letter that ends a text": {"shown": "\0"},
+    "a time that is none": {"time": float("nan")},
+    "a time without end": {"time": 10**400},
+    "seconds without end": {"seconds": float("inf")},
+    "a repeat that is none": {"repeat": 10**30},
+    "half a letter": {"annotator": "\ud800"},
+    "a letter that ends a text": {"shown": "\0"},
     "no key": {"key": ""},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_what_a_database_cannot_hold_costs_its_line_alone(study: str, tmp_path: Path, odd: str) -> None:
     good = {
-        "kind": "choice", "image": "part0/photo 000", "first": "model-0", "second": "model-1", "chosen": "first", "annotator": "ann",
-    }  # fmt: skip
-    check = {"kind": "check", "image": "part0/photo 000", "of": "other", "key": "k", "comments": [["ann", "a tree", "open"]]}
+        "kind": "choice",
+        "image": "part0/photo 000",
+        "first": "model-0",
+        "second": "model-1",
+        "chosen": "first",
+        "annotator": "ann",
+    }
+    check = {
+        "kind": "check",
+        "image": "part0/photo 000",
+        "of": "other",
+        "key": "k",
+        "comments": [["ann", "a tree", "open"]],
+    }
     lines = [
         json.dumps(good | ODD[odd]),
         json.dumps(check),
@@ -172,11 +278,30 @@ def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Pat
         "annotator": "ann",
     }
     lines = [
-        "{", "3", "[" * 9000, json.dumps(good | {"image": "nowhere"}), json.dumps(good | {"first": "zebra"}), json.dumps(good | {"chosen": "third"}),
-        json.dumps(good | {"second": "model-0"}), json.dumps(good | {"repeat": True}), json.dumps({"kind": "choice", "image": "part0/photo 000"}),
-        json.dumps({"kind": "song", "image": "part0/photo 000"}), json.dumps({"kind": "answer", "image": "part0/photo 000", "class": "zebra", "answer": "yes"}),
-        json.dumps({"kind": "check", "image": "part0/photo 000", "truth": "labels", "of": "other", "key": "k", "comments": []}), "", json.dumps(good),
-    ]  # fmt: skip
+        "{",
+        "3",
+        "[" * 9000,
+        json.dumps(good | {"image": "nowhere"}),
+        json.dumps(good | {"first": "zebra"}),
+        json.dumps(good | {"chosen": "third"}),
+        json.dumps(good | {"second": "model-0"}),
+        json.dumps(good | {"repeat": True}),
+        json.dumps({"kind": "choice", "image": "part0/photo 000"}),
+        json.dumps({"kind": "song", "image": "part0/photo 000"}),
+        json.dumps({"kind": "answer", "image": "part0/photo 000", "class": "zebra", "answer": "yes"}),
+        json.dumps(
+            {
+                "kind": "check",
+                "image": "part0/photo 000",
+                "truth": "labels",
+                "of": "other",
+                "key": "k",
+                "comments": [],
+            }
+        ),
+        "",
+        json.dumps(good),
+    ]
     (tmp_path / "said.jsonl").write_text("\n".join(lines))
     taken = fs.label.import_(study, str(tmp_path / "said.jsonl"))
     assert taken.kinds == (("choice", 1),)
@@ -192,9 +317,17 @@ def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Pat
         fs.label.answers(study, str(tmp_path / "said.txt"))
 
 
-def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(study: str, tmp_path: Path) -> None:
+def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
+    study: str, tmp_path: Path
+) -> None:
     good = {"kind": "tag", "image": "part0/photo 000", "tag": "night", "annotator": "ann"}
-    odd = [{"model": "nomodel"}, {"region": "abc"}, {"region": "9999,9999,10,10"}, {"region": "0,0,0,5"}, {"kind": "bogus"}]
+    odd = [
+        {"model": "nomodel"},
+        {"region": "abc"},
+        {"region": "9999,9999,10,10"},
+        {"region": "0,0,0,5"},
+        {"kind": "bogus"},
+    ]
     lines = [*(good | one for one in odd), {"kind": "bogus"}, {"kind": ["tag"]}, {"kind": "tag"}]
     good |= {"model": "model-1", "region": "0,01,2,3"}
     (tmp_path / "said.jsonl").write_text("\n".join(json.dumps(line) for line in [*lines, good]))
@@ -204,7 +337,9 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
     photo = next(image for image in read_corpus(Path(study)) if image.id == "part0/photo 000")
     within = f"a region is X,Y,WIDTH,HEIGHT within the photo, {photo.width} x {photo.height} pixels; got "
     known = "is not known; use choice, answer, discard, vote, keep, tag or check"
-    assert sorted(f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers") == [
+    assert sorted(
+        f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers"
+    ) == [
         "line 1: 'nomodel' is no model of the study",
         f"line 2: {within}'abc'",
         f"line 3: {within}'9999,9999,10,10'",
@@ -246,8 +381,12 @@ def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
 def test_who_is_forgotten_leaves_answers_that_are_nobodys(study: str) -> None:
     ann, ben = fs.label.invite(study, "Ann"), fs.label.invite(study, "Ben")
     for one in (ann, ben):
-        Choices(Path(study)).add_all([Choice("part0/photo 000", "model-0", "model-1", "first", one.pseudonym)], "test")
-    assert repr(fs.label.forget(study, "Ann")) == f"{ann.pseudonym} belongs to nobody any more; all answers stay"
+        Choices(Path(study)).add_all(
+            [Choice("part0/photo 000", "model-0", "model-1", "first", one.pseudonym)], "test"
+        )
+    assert (
+        repr(fs.label.forget(study, "Ann")) == f"{ann.pseudonym} belongs to nobody any more; all answers stay"
+    )
     assert len(Choices(Path(study)).choices()) == 2
     assert b"Ann" not in (Path(study) / "answers.sqlite").read_bytes()
     assert (
@@ -263,13 +402,23 @@ def test_all_that_a_person_said_is_taken_back_and_what_others_said_stays(study: 
     root, ben = Path(study), fs.label.invite(study, "Ben").pseudonym
     answers, tags = Answers(root), Tags(root)
     for who in ("ann", ben):
-        Choices(root).add_all([Choice("part0/photo 000", "model-0", "model-1", "first", who, truth=truth) for truth in ("labels", "other", TRAINING)], "test")  # fmt: skip
+        Choices(root).add_all(
+            [
+                Choice("part0/photo 000", "model-0", "model-1", "first", who, truth=truth)
+                for truth in ("labels", "other", TRAINING)
+            ],
+            "test",
+        )
         for truth in ("labels", TRAINING):
             answers.answer([("part0/photo 000", "car", who, "yes")], "test", truth)
         tags.add(Tag("part0/photo 000", "dark", who), "test", f"tag-of-{who}")
-        answers.add_discards([Discard("part0/photo 000", "unreadable", who, key=f"vote-of-{who}", time=1.0)], "test")
+        answers.add_discards(
+            [Discard("part0/photo 000", "unreadable", who, key=f"vote-of-{who}", time=1.0)], "test"
+        )
     assert "7 answers taken back" in repr(fs.label.forget(study, ben, answers=True))
-    said = [*(one.annotator for truth in ("labels", "other", TRAINING) for one in Choices(root).choices(truth))]
+    said = [
+        *(one.annotator for truth in ("labels", "other", TRAINING) for one in Choices(root).choices(truth))
+    ]
     said += [row[2] for truth in ("labels", TRAINING) for row in answers.answers(truth)]
     said += [*(one.annotator for one in tags.tags()), *answers.discard_votes()["part0/photo 000"]]
     assert said == ["ann"] * 7

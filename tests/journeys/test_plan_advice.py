@@ -1,4 +1,6 @@
-"""What a plan prints and recommends: tables that fit, and one line that can be pasted, at every stage of the labels."""
+"""What a plan prints and recommends: tables that fit, and one line that can be pasted, at every stage of the
+labels.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ POOLS = {"random": 200, "disputed": 90, "vma": 90, "mad": 90, "information": 90}
 RECOMMENDED = Drawn("order", "information", goal="order")
 
 
-def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(answers: made_answers.Answers) -> None:
+def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(
+    answers: made_answers.Answers,
+) -> None:
     study, quoted = answers.study, shlex.quote(answers.study)
     start = fs.plan(study)
     need = start.questions["order"]["information"]["labels"]
@@ -84,7 +88,9 @@ def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made
     }
 
 
-def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temperature(answers: made_answers.Answers) -> None:
+def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temperature(
+    answers: made_answers.Answers,
+) -> None:
     fs.select(answers.study, selector="mad", sampling=fs.Sampling(temperature=0.5), budget=5, as_="order")
     assert f" --as order-2 {SELECTION} --budget " in line(fs.plan(answers.study))  # order is another thing
     fs.select(answers.study, as_="cold", selector="mad", sampling=fs.Sampling(temperature=0.5), budget=5)
@@ -104,7 +110,10 @@ def test_few_labels_are_said_to_be_few(answers: made_answers.Answers) -> None:
     one = fs.plan(answers.study)
     assert one.labels["used"] == 0
     assert one.notes == (
-        "labels of random are not used: fewer than two images have a label that says of every model how good it is",
+        (
+            "labels of random are not used: fewer than two images have a label that says of every model how"
+            " good it is"
+        ),
     )
     made_answers.import_labels(answers, list(slots.images[:10]))
     few = fs.plan(answers.study)
@@ -118,7 +127,9 @@ def test_two_labels_change_little_of_what_is_named(answers: made_answers.Answers
     slots = fs.select(answers.study, selector="random", budget=60)
     start = fs.plan(answers.study).questions["best_proved"]["random"]["labels"]
     made_answers.import_labels(answers, list(slots.images[:2]))
-    assert fs.plan(answers.study).questions["best_proved"]["random"]["labels"] == pytest.approx(start, rel=0.25)
+    assert fs.plan(answers.study).questions["best_proved"]["random"]["labels"] == pytest.approx(
+        start, rel=0.25
+    )
 
 
 @pytest.mark.parametrize("labels", [None, 30, 200])
@@ -133,16 +144,33 @@ def test_everything_fits_100_columns_and_nothing_exceeds_what_can_be_drawn(
     for rows in found.questions.values():
         for selector, row in rows.items():
             if row["labels"] is not None:
-                assert row["low"] <= row["labels"] <= row["high"] <= (200 if selector == "random" else disputed)
+                assert (
+                    row["low"] <= row["labels"] <= row["high"] <= (200 if selector == "random" else disputed)
+                )
     assert (found.recommended["budget"] or 0) <= disputed
-    wide = [text for text in repr(found).splitlines() if len(text) > words.WIDTH and not text.startswith("  faultscape ")]
+    wide = [
+        text
+        for text in repr(found).splitlines()
+        if len(text) > words.WIDTH and not text.startswith("  faultscape ")
+    ]
     assert wide == []
 
 
 def test_numbers_stand_under_their_headings(answers: made_answers.Answers) -> None:
     lines = repr(fs.plan(answers.study, wage=25)).splitlines()
     at = lines.index("Which model is best, right with 95 %") + 1
-    assert lines[at].split() == ["drawn", "by", "labels", "range", "work", "money", "proved", "by", "tests", "with"]
+    assert lines[at].split() == [
+        "drawn",
+        "by",
+        "labels",
+        "range",
+        "work",
+        "money",
+        "proved",
+        "by",
+        "tests",
+        "with",
+    ]
     ends = {lines[at].index(word) + len(word) for word in ("labels", "range", "money", "with")}
     for text in lines[at + 1 : at + 6]:
         assert len(text) == len(lines[at])
@@ -177,21 +205,30 @@ def test_a_truth_of_another_name_stands_in_the_line(answers: made_answers.Answer
     assert " --selector expected-loss --truth mine --budget " in line(fs.plan(answers.study, truth="mine"))
 
 
-def test_labels_are_asked_for_under_the_truth_that_the_plan_was_made_by(answers: made_answers.Answers) -> None:
+def test_labels_are_asked_for_under_the_truth_that_the_plan_was_made_by(
+    answers: made_answers.Answers,
+) -> None:
     drawn = fs.select(answers.study, goal="order", budget=100)
     made_answers.import_labels(answers, list(drawn.images)[:10])
     fs.label.import_(answers.study, str(Path(answers.study).parent / "labels.csv"), truth="gt")
     fs.label.remove(answers.study, all_=True, truth="labels")
     told = line(fs.plan(answers.study, truth="gt"))
-    assert told == f"faultscape label export {shlex.quote(answers.study)} OUT --format csv --selection order --truth gt"
+    assert (
+        told == f"faultscape label export {shlex.quote(answers.study)} OUT --format csv --selection order"
+        " --truth gt"
+    )
 
 
-def test_numbers_that_were_given_stand_whole_in_the_lines_that_take_them_again(answers: made_answers.Answers) -> None:
+def test_numbers_that_were_given_stand_whole_in_the_lines_that_take_them_again(
+    answers: made_answers.Answers,
+) -> None:
     found = fs.plan(answers.study, cost={"question": 1234.5678, "mask": 60})
     assert found.provenance["arguments"] == {"cost": "question=1234.5678,mask=60"}
     assert found.costs == fs.plan(answers.study, cost=found.provenance["arguments"]["cost"]).costs
     assert found.costs["question"] == 1234.5678
-    fs.select(answers.study, as_="cold", selector="mad", sampling=fs.Sampling(temperature=0.12345678), budget=5)
+    fs.select(
+        answers.study, as_="cold", selector="mad", sampling=fs.Sampling(temperature=0.12345678), budget=5
+    )
     made_answers.import_labels(answers)
     cold = line(fs.plan(answers.study, selection="cold"))
     assert " --temperature 0.12345678 " in cold
@@ -203,7 +240,8 @@ def test_a_selection_that_is_stale_is_named_with_the_reason(answers: made_answer
     made_answers.import_labels(answers)
     fs.predict(answers.study, {"late": answers.tables["model-0"]})
     assert any(
-        note == "labels of random are not used: the study has other models or images now" for note in fs.plan(answers.study).notes
+        note == "labels of random are not used: the study has other models or images now"
+        for note in fs.plan(answers.study).notes
     )
     with refused(FaultscapeError, "the study has other models or images now; draw one with"):
         fs.plan(answers.study, selection="random")
@@ -214,25 +252,39 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     needed = {name: order.questions[name][GOALS[name]]["labels"] for name in ("order", "best")}
     assert rounded(needed["order"], 200) != rounded(needed["best"], 200)
     for found, name in ((order, "order"), (best, "best")):
-        assert (found.recommended["question"], found.recommended["budget"]) == (name, rounded(needed[name], 200))
+        assert (found.recommended["question"], found.recommended["budget"]) == (
+            name,
+            rounded(needed[name], 200),
+        )
     assert (
         "that the order of all is expected to need"
-        in advised(numbers(mad=95), {"mad": 80}, Drawn("mad", "mad", 1.0, images=80, labels=80), "order")["why"]
+        in advised(numbers(mad=95), {"mad": 80}, Drawn("mad", "mad", 1.0, images=80, labels=80), "order")[
+            "why"
+        ]
     )
     slots = fs.select(answers.study, goal="best")
     made_answers.import_labels(answers, list(slots.images))
     found = fs.plan(answers.study)
     assert found.recommended["question"] == "best"  # what was drawn for a goal goes on for it
     assert not any("--goal" in note for note in (*found.notes, *fs.plan(answers.study, goal="best").notes))
-    said = "--goal order chooses no draws here: those of selection 'best' have labels and are gone on with, drawn for the best model; `faultscape select STUDY --goal order` draws for it"
+    said = (
+        "--goal order chooses no draws here: those of selection 'best' have labels and are gone on with,"
+        " drawn for the best model; `faultscape select STUDY --goal order` draws for it"
+    )
     other = fs.plan(answers.study, goal="order")
     assert said in other.notes
-    assert (other.recommended["question"], other.recommended["goal"]) == ("order", "best")  # draws stay, the number is asked for
+    assert (other.recommended["question"], other.recommended["goal"]) == (
+        "order",
+        "best",
+    )  # draws stay, the number is asked for
     made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=8).images))
     told = fs.plan(answers.study, goal="order")  # of two selections that have labels the one for this goal
     assert (told.labels["selection"], told.recommended["question"]) == ("order", "order")
     assert said not in told.notes
-    more = "the labels are those of selection 'order', drawn for --goal order; 'best' has more, 10: --selection best plans from these"
+    more = (
+        "the labels are those of selection 'order', drawn for --goal order; 'best' has more, 10: --selection"
+        " best plans from these"
+    )
     assert more in told.notes
     assert more not in fs.plan(answers.study).notes
     assert fs.plan(answers.study).labels["selection"] == "best"  # without a goal the one with more
@@ -259,7 +311,8 @@ def test_a_budget_that_is_all_there_is_says_so() -> None:
 
 def test_costs_of_work_that_there_is_none_of_are_told(answers: made_answers.Answers) -> None:
     assert any(
-        note.startswith("--cost mask changes nothing for classifiers") for note in fs.plan(answers.study, cost={"mask": 60}).notes
+        note.startswith("--cost mask changes nothing for classifiers")
+        for note in fs.plan(answers.study, cost={"mask": 60}).notes
     )
     assert not any("--cost" in note for note in fs.plan(answers.study, cost="question=2").notes)
 
@@ -269,7 +322,10 @@ def test_another_selector_is_named_only_where_it_needs_half() -> None:
     assert "The table prefers vma by far, with 31 labels instead of 62" in found["instead"]
     assert "--selector vma --budget 40" in found["instead"]
     assert (found["selector"], found["goal"], found["budget"]) == ("information", "order", 70)
-    assert advised(numbers(random=60, disputed=50, vma=32, information=62), POOLS, RECOMMENDED)["instead"] is None
+    assert (
+        advised(numbers(random=60, disputed=50, vma=32, information=62), POOLS, RECOMMENDED)["instead"]
+        is None
+    )
 
 
 def test_labels_that_are_there_count_before_another_selector_is_named() -> None:
@@ -284,7 +340,9 @@ def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_an
     best = numbers(mad=62)
     assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=60, lost=5, labels=55))["budget"] == 70
     assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=70, lost=9, labels=61))["budget"] == 80
-    assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"  # the pool is used up
+    assert (
+        advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"
+    )  # the pool is used up
     assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=49))["verb"] == "label"
     assert advised({"mad": {"labels": None}}, POOLS, RECOMMENDED) is None
     assert advised(numbers(random=3), POOLS, RECOMMENDED) is None
@@ -299,7 +357,9 @@ def test_when_all_that_can_be_drawn_is_labelled_nothing_more_is_promised() -> No
 
 
 def spread(row: dict, low: int, high: int) -> dict:
-    return row | {"low": low, "high": high, "foretold": high <= 10 * low} if row["labels"] is not None else row
+    return (
+        row | {"low": low, "high": high, "foretold": high <= 10 * low} if row["labels"] is not None else row
+    )
 
 
 def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers.Answers) -> None:
@@ -319,8 +379,12 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
             assert row["foretold"] == (None if row["labels"] is None else row["high"] <= 10 * row["low"])
 
 
-@pytest.mark.parametrize(("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)])
-def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(labels: int, verb: str, budget: int | None) -> None:
+@pytest.mark.parametrize(
+    ("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)]
+)
+def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(
+    labels: int, verb: str, budget: int | None
+) -> None:
     row = {"labels": 30, "low": 2, "high": 70, "foretold": False}
     found = advised({"mad": row}, {"mad": 90}, Drawn("mad", "mad", 1.0, images=labels, labels=labels))
     assert (found["verb"], found["budget"]) == (verb, budget)
@@ -330,12 +394,17 @@ def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(labels: int, verb:
     assert known["budget"] == 30
 
 
-def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(answers: made_answers.Answers) -> None:
+def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(
+    answers: made_answers.Answers,
+) -> None:
     found = fs.plan(answers.study)
     rows = found.questions["best"]  # of the order, which is asked for, the recommendation says it
     half = rows["information"] | {"labels": rows["information"]["labels"] // 2}
     text = " ".join(repr(replace(found, questions=found.questions | {"best": rows | {"vma": half}})).split())
-    more = f"vma needs half as many labels as information, or fewer: {half['labels']} instead of {rows['information']['labels']}"
+    more = (
+        f"vma needs half as many labels as information, or fewer: {half['labels']} instead of"
+        f" {rows['information']['labels']}"
+    )
     assert more in text
     assert "needs half as many" not in repr(found)
     assert words.fewer(numbers(mad=11, vma=6), "mad") == ""
@@ -346,7 +415,9 @@ def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:
     assert fs.plan(answers.study).notes == ()
     fs.collect(answers.study, grouping=fs.Grouping(group={image: image[:6] for image in answers.images}))
     (note,) = fs.plan(answers.study).notes
-    assert note.startswith("the images lie in 4 groups: for data to come (rank --population future) more labels are needed")
+    assert note.startswith(
+        "the images lie in 4 groups: for data to come (rank --population future) more labels are needed"
+    )
     assert note.endswith("fewer than 6 carry no interval of it")
 
 
@@ -358,7 +429,10 @@ def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
     chosen = fs.select(answers.study, selector="random", budget=30).images
     made_answers.import_labels(answers, list(chosen))
     forecast = {"labels": 20, "low": 15, "high": 25, "foretold": True, "units": 20, "why": None}
-    enough = {name: {s: dict(forecast) for s in POOLS} for name in ("best", "best_proved", "order", "order_proved", "scores")}
+    enough = {
+        name: {s: dict(forecast) for s in POOLS}
+        for name in ("best", "best_proved", "order", "order_proved", "scores")
+    }
     monkeypatch.setattr(document, "label_numbers", lambda *_: (copy.deepcopy(enough), []))
     before = fs.plan(answers.study, selection="random", goal=question)
     assert before.recommended["verb"] == "rank"

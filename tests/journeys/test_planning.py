@@ -1,4 +1,6 @@
-"""Plan through a study: before any label, with labels, of label maps and of classifiers; what is written, said and refused."""
+"""Plan through a study: before any label, with labels, of label maps and of classifiers; what is written,
+said and refused.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def classifiers(root: Path, labels: np.ndarray) -> str:
 
 def table(path: Path, ids: list[str], places: np.ndarray) -> None:
     path.write_text(
-        "\n".join(["image,label", *(f"{id_},{CLASSES[k]}" for id_, k in zip(ids, places.tolist(), strict=True))]) + "\n"
+        "\n".join(
+            ["image,label", *(f"{id_},{CLASSES[k]}" for id_, k in zip(ids, places.tolist(), strict=True))]
+        )
+        + "\n"
     )
 
 
@@ -61,13 +66,31 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     return study, corpus
 
 
-def test_the_command_line_writes_what_python_returns(maps: tuple[str, made.Corpus], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_writes_what_python_returns(
+    maps: tuple[str, made.Corpus], capsys: pytest.CaptureFixture[str]
+) -> None:
     study, _ = maps
     before = made.bytes_under(Path(study), "*")
     found = fs.plan(study, cost={"mask": 3600, "choice": 20}, wage=30, within=5, engine="local")
     written = (Path(study) / "plan.json").read_bytes()
     capsys.readouterr()
-    assert main(["plan", study, "--cost", "mask=3600,choice=20", "--wage", "30", "--within", "5", "--engine", "local"]) == 0
+    assert (
+        main(
+            [
+                "plan",
+                study,
+                "--cost",
+                "mask=3600,choice=20",
+                "--wage",
+                "30",
+                "--within",
+                "5",
+                "--engine",
+                "local",
+            ]
+        )
+        == 0
+    )
     assert (Path(study) / "plan.json").read_bytes() == written
     assert capsys.readouterr().out.rstrip().endswith(repr(found))
     raw = json.loads(written)
@@ -96,17 +119,24 @@ def test_the_command_line_writes_what_python_returns(maps: tuple[str, made.Corpu
 def test_the_numbers_stand_in_the_order_of_the_questions(maps: tuple[str, made.Corpus]) -> None:
     found = fs.plan(maps[0], engine="local").questions
     for selector in ("random", "disputed", "expected-loss", "vma", "mad"):
-        best, proved, order, all_proved = (found[q][selector]["labels"] for q in ("best", "best_proved", "order", "order_proved"))
+        best, proved, order, all_proved = (
+            found[q][selector]["labels"] for q in ("best", "best_proved", "order", "order_proved")
+        )
         assert 2 <= best <= order <= all_proved <= 16
         assert best <= proved <= all_proved
         assert found["best"][selector]["low"] <= best <= found["best"][selector]["high"]
 
 
-@pytest.mark.parametrize(("goal", "told"), [("order", "told the order as well"), ("best", "found the best nearly as soon")])
+@pytest.mark.parametrize(
+    ("goal", "told"), [("order", "told the order as well"), ("best", "found the best nearly as soon")]
+)
 def test_of_label_maps_the_recommendation_says_on_how_little_it_rests(
     maps: tuple[str, made.Corpus], goal: str, told: str
 ) -> None:
-    said = f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {told} (docs/benchmarks-choice.md)"
+    said = (
+        f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {told}"
+        " (docs/benchmarks-choice.md)"
+    )
     assert said in fs.plan(maps[0], goal=goal).notes
 
 
@@ -139,7 +169,9 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
     assert "16 labels of selection random" in " ".join(repr(found).split())
     # all is labelled: how far the models are apart is known, and the variances are those of the predictions
     row, real = found.questions["best"]["random"], 1 - labelled(study).mean(1)
-    looked = facts.look(Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None)
+    looked = facts.look(
+        Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None
+    )
     curve = label_variances.curve(np.ones(16), label_variances.moments(looked.agreement))
     assert row["low"] == row["high"] == row["labels"] == label_needs.needed("best", real[None], curve)[0]
     fs.select(study, selector="disputed", budget=3, engine="local")
@@ -154,11 +186,16 @@ def labelled(study: str) -> np.ndarray:
 
 
 def test_less_exact_scores_need_fewer_labels(maps: tuple[str, made.Corpus]) -> None:
-    numbers = [fs.plan(maps[0], within=w, engine="local").questions["scores"]["random"]["labels"] for w in (0.5, 3, 9)]
+    numbers = [
+        fs.plan(maps[0], within=w, engine="local").questions["scores"]["random"]["labels"]
+        for w in (0.5, 3, 9)
+    ]
     assert numbers[0] > numbers[1] > numbers[2]
 
 
-def test_of_classifiers_labels_narrow_the_range_and_the_number_is_the_real_one_within_a_hundredth(tmp_path: Path) -> None:
+def test_of_classifiers_labels_narrow_the_range_and_the_number_is_the_real_one_within_a_hundredth(
+    tmp_path: Path,
+) -> None:
     truth, said = answers((0.9, 0.86, 0.5))
     study = classifiers(tmp_path, said)
     start = fs.plan(study)
@@ -169,7 +206,10 @@ def test_of_classifiers_labels_narrow_the_range_and_the_number_is_the_real_one_w
     later = fs.plan(study)
     assert later.labels["used"] == 200
     assert later.questions["best"]["random"]["labels"] > 50  # the two best are close; the two worst are not
-    width = [one.questions["order"]["random"]["high"] - one.questions["order"]["random"]["low"] for one in (start, later)]
+    width = [
+        one.questions["order"]["random"]["high"] - one.questions["order"]["random"]["low"]
+        for one in (start, later)
+    ]
     assert width[1] < 0.8 * width[0]  # half of all labels say more than none
     losses = (said != truth).astype(float)
     var = losses.var(1).max()
@@ -187,7 +227,15 @@ def test_questions_cost_one_for_each_class_that_is_named(tmp_path: Path) -> None
     assert row["hours"] == pytest.approx(row["labels"] * 2 * 7 / 4)
     assert found.questions["best"]["disputed"]["labels"] <= 20
     why = "no image is drawn on which all models agree, and scores hang on these too"
-    nothing = {"labels": None, "low": None, "high": None, "foretold": None, "hours": None, "money": None, "why": why}
+    nothing = {
+        "labels": None,
+        "low": None,
+        "high": None,
+        "foretold": None,
+        "hours": None,
+        "money": None,
+        "why": why,
+    }
     assert found.questions["scores"]["disputed"] == nothing
     assert repr(found).count(f"none: {why}") == 1
     for row in found.duels:
@@ -201,7 +249,10 @@ def test_copies_are_named_and_count_as_one_and_near_copies_are_named(tmp_path: P
     near[[5, 9]] = (near[[5, 9]] + 1) % 4
     study = classifiers(tmp_path, np.stack([said[0], said[1], said[1], near]))
     notes = fs.plan(study).notes
-    assert "m1 and m2 give the same answer on all images: no number of labels tells them apart; they count as one" in notes
+    assert (
+        "m1 and m2 give the same answer on all images: no number of labels tells them apart; they count"
+        " as one" in notes
+    )
     assert "m0 and m3 give the same answer on all but 2 images: only labels of these tell them apart" in notes
     assert len(notes) == 2
     row = fs.plan(study).questions["best"]["random"]
@@ -226,7 +277,10 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
     [
         (
             {"cost": "masks=3"},
-            r"--cost knows mask, choice, question, in seconds, such as mask=5400,choice=10; got 'masks'. Did you mean 'mask'\?",
+            (
+                r"--cost knows mask, choice, question, in seconds, such as mask=5400,choice=10; got 'masks'."
+                r" Did you mean 'mask'\?"
+            ),
         ),
         ({"cost": "mask=much"}, "--cost mask is a number of seconds, not below 0; got 'much'"),
         ({"cost": {"question": -1}}, "--cost question is a number of seconds, not below 0; got -1"),
@@ -254,11 +308,16 @@ def test_a_study_that_is_not_so_far_is_refused(study: str, corpus: made.Corpus, 
     assert not (Path(study) / "plan.json").exists()
 
 
-def test_labels_of_a_selection_that_was_not_drawn_by_chance_are_refused(maps: tuple[str, made.Corpus]) -> None:
+def test_labels_of_a_selection_that_was_not_drawn_by_chance_are_refused(
+    maps: tuple[str, made.Corpus],
+) -> None:
     study, corpus = maps
     with refused(FaultscapeError, "there is no truth 'nobodys'; there are"):
         fs.plan(study, selection="random", truth="nobodys", engine="local")
     fs.label.import_(study, str(corpus.truth))
     fs.select(study, as_="unsure", selector="entropy", budget=4, engine="local")
-    with refused(FaultscapeError, "'unsure' cannot say how models differ on the corpus: the images were not drawn by chance"):
+    with refused(
+        FaultscapeError,
+        "'unsure' cannot say how models differ on the corpus: the images were not drawn by chance",
+    ):
         fs.plan(study, selection="unsure", engine="local")

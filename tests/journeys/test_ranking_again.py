@@ -62,7 +62,8 @@ def test_labels_that_are_new_or_replaced_and_discards_make_the_standings_stale(
 ) -> None:
     images = fs.label.export(str(study), str(tmp_path / "out")).images
     chosen = tuple(
-        p.relative_to(tmp_path / "out" / "images").with_suffix("").as_posix() for p in (tmp_path / "out").rglob("*.png")
+        p.relative_to(tmp_path / "out" / "images").with_suffix("").as_posix()
+        for p in (tmp_path / "out").rglob("*.png")
     )
     assert len(chosen) == images > 3
     assert state_of_rank(study) == "missing"
@@ -90,7 +91,9 @@ def test_labels_that_are_new_or_replaced_and_discards_make_the_standings_stale(
     assert state_of_rank(study) == "done"
 
 
-def test_a_model_that_joined_the_selection_makes_the_standings_stale(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_model_that_joined_the_selection_makes_the_standings_stale(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     study = tmp_path / "study"
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
     for number in (2, 3):
@@ -119,7 +122,9 @@ def test_another_epsilon_gives_other_matrices_and_the_same_means(corpus: made.Co
 def test_run_ranks_with_the_truth_that_was_named(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
     fs.label.import_(str(study), labels(tmp_path / "wrong", corpus, corpus.ids, wrong=True), truth="second")
     fs.run(str(study), engine="local")
-    assert json.loads((study / "standings.json").read_text())["provenance"]["truth"] == "second"  # the only one
+    assert (
+        json.loads((study / "standings.json").read_text())["provenance"]["truth"] == "second"
+    )  # the only one
     said = {}
     for truth in ("second", "labels", "second"):
         if truth == "labels":
@@ -127,15 +132,23 @@ def test_run_ranks_with_the_truth_that_was_named(corpus: made.Corpus, study: Pat
         fs.run(str(study), truth=truth, engine="local")
         said[truth] = json.loads((study / "standings.json").read_text())
         assert said[truth]["provenance"]["truth"] == truth
-        assert said[truth]["rankings"]["reuse_mean"]["scores"] == rank(study, truth=truth)["rankings"]["reuse_mean"]["scores"]
-    assert said["labels"]["rankings"]["reuse_mean"]["scores"] != said["second"]["rankings"]["reuse_mean"]["scores"]
+        assert (
+            said[truth]["rankings"]["reuse_mean"]["scores"]
+            == rank(study, truth=truth)["rankings"]["reuse_mean"]["scores"]
+        )
+    assert (
+        said["labels"]["rankings"]["reuse_mean"]["scores"]
+        != said["second"]["rankings"]["reuse_mean"]["scores"]
+    )
 
 
 def test_parent_groups_of_classes_have_standings_of_their_own(corpus: made.Corpus, study: Path) -> None:
     fs.label.import_(str(study), str(corpus.truth))
     said = rank(study)
     assert set(said["parents"]) == {"ground", "things"}
-    pairs = fs.comparison.count(corpus.maps, classes=str(corpus.classes), truth=corpus.truths, images=corpus.ids)
+    pairs = fs.comparison.count(
+        corpus.maps, classes=str(corpus.classes), truth=corpus.truths, images=corpus.ids
+    )
     slots = fs.select(str(study))
     want = fs.ranking.standings(slots, pairs, resamples=0).parents
     for group, part in said["parents"].items():
@@ -158,17 +171,32 @@ def test_standings_hold_exactly_their_keys(corpus: made.Corpus, study: Path) -> 
     assert set(said["labels"]) == {"used", "slots", "discarded", "missing"}
     assert set(said["matrices"]) == {"aggressiveness", "resistance"}
     assert all(np.array(matrix, float).shape == (3, 3) for matrix in said["matrices"].values())
-    assert list(said["rankings"]) == ["reuse_bradley_terry", "aggressiveness", "resistance", "reuse_mean"]  # the nearest first
+    assert list(said["rankings"]) == [
+        "reuse_bradley_terry",
+        "aggressiveness",
+        "resistance",
+        "reuse_mean",
+    ]  # the nearest first
     intervals = ("score_interval", "rank_interval", "simultaneous_rank_interval")
     for name, ranking in said["rankings"].items():
         more = {"sandwich_error"} if name == "reuse_bradley_terry" else set()
-        assert set(ranking) == {"scores", "order", *intervals, "tied_for_best", "best_set", "speaks_of", *more}
+        assert set(ranking) == {
+            "scores",
+            "order",
+            *intervals,
+            "tied_for_best",
+            "best_set",
+            "speaks_of",
+            *more,
+        }
         assert set(ranking["order"]) == set(ranking["scores"]) == set(corpus.models)
         assert {len(pair) for field in intervals for pair in ranking[field].values()} == {2}
     assert all({"matrices", "rankings"} <= set(part) for part in said["parents"].values())
 
 
-def test_standings_hold_against_and_benchmark_only_when_asked(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
+def test_standings_hold_against_and_benchmark_only_when_asked(
+    corpus: made.Corpus, study: Path, tmp_path: Path
+) -> None:
     fs.label.import_(str(study), str(corpus.truth))
     fs.select(str(study), as_="other", maps=fs.MapRules(concordance="fwiou"))
     (tmp_path / "closed.csv").write_text("model,score\nmodel-0,.9\nmodel-1,.7\nmodel-2,.5\n")

@@ -1,4 +1,6 @@
-"""predict --scorer --measure, then reliability: counts made while networks answer, the same as of stored doubt, on every engine; and the card's numbers, checked against scikit-learn on the pixels themselves."""
+"""predict --scorer --measure, then reliability: counts made while networks answer, the same as of stored
+doubt, on every engine; and the card's numbers, checked against scikit-learn on the pixels themselves.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ few = pytest.fixture(scope="module", autouse=True)(few_objects)
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     found = corpus_with_void(tmp_path_factory.mktemp("corpus"))
     for name, seed in (("net", 4), ("other", 5)):
-        colour_network(found.root / f"{name}.onnx", np.random.default_rng(seed).normal(size=(5, 3)).astype(np.float32) * 3)
+        colour_network(
+            found.root / f"{name}.onnx",
+            np.random.default_rng(seed).normal(size=(5, 3)).astype(np.float32) * 3,
+        )
     return found
 
 
@@ -75,14 +80,20 @@ def counted(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 def counts_of(study: str) -> dict[str, bytes]:
-    return {name: data for name, data in made.bytes_under(Path(study), COUNTS).items() if name.endswith(".parquet")}
+    return {
+        name: data
+        for name, data in made.bytes_under(Path(study), COUNTS).items()
+        if name.endswith(".parquet")
+    }
 
 
 def test_doubt_that_is_stored_gives_the_same_counts_as_doubt_that_is_counted_at_once(
     corpus: made.Corpus, counted: str, tmp_path: Path
 ) -> None:
     study = stressed(corpus, tmp_path)
-    fs.predict(study, nets(corpus) | {"both": "ensemble:net,other"}, scorer=["msp", "entropy"], engine="local")
+    fs.predict(
+        study, nets(corpus) | {"both": "ensemble:net,other"}, scorer=["msp", "entropy"], engine="local"
+    )
     fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["energy"], engine="local")
     assert not (Path(study) / COUNTS).exists()
     card = fs.reliability(study, engine="local")
@@ -91,12 +102,16 @@ def test_doubt_that_is_stored_gives_the_same_counts_as_doubt_that_is_counted_at_
     assert kept == fs.reliability(counted, engine="local").document["cells"]
 
 
-def test_processes_and_shares_of_an_array_count_the_same_bytes(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+def test_processes_and_shares_of_an_array_count_the_same_bytes(
+    corpus: made.Corpus, counted: str, tmp_path: Path
+) -> None:
     def count(study: str, **how: object) -> None:
         fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp", "energy"], measure=True, **how)
 
     def of_net(study: str) -> dict[str, bytes]:
-        return {name: data for name, data in counts_of(study).items() if "/net/" in name and "entropy" not in name}
+        return {
+            name: data for name, data in counts_of(study).items() if "/net/" in name and "entropy" not in name
+        }
 
     study, shared = stressed(corpus, tmp_path / "processes"), stressed(corpus, tmp_path / "shared")
     count(study, engine="processes", workers=2)
@@ -106,7 +121,9 @@ def test_processes_and_shares_of_an_array_count_the_same_bytes(corpus: made.Corp
     assert of_net(shared) == of_net(counted)
 
 
-def test_maps_of_made_sets_are_dropped_unless_they_are_kept(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+def test_maps_of_made_sets_are_dropped_unless_they_are_kept(
+    corpus: made.Corpus, counted: str, tmp_path: Path
+) -> None:
     def rows(study: str) -> dict[str, int]:
         held = fs.study.parts.read_manifest(label_maps.predictions(Path(study), "net"))
         return {part: entry.rows for part, entry in held.items()}
@@ -114,14 +131,18 @@ def test_maps_of_made_sets_are_dropped_unless_they_are_kept(corpus: made.Corpus,
     collected = {f"{image.shard:05d}" for image in read_corpus(Path(counted)) if not image.parent}
     assert {part for part, number in rows(counted).items() if number} == collected
     study = stressed(corpus, tmp_path)
-    said = fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], measure=True, keep=["labels"], engine="local")
+    said = fs.predict(
+        study, {"net": nets(corpus)["net"]}, scorer=["msp"], measure=True, keep=["labels"], engine="local"
+    )
     assert all(rows(study).values())
     assert "counted and not kept" not in repr(said)
     dropped = fs.predict(counted, {"net": nets(corpus)["net"]}, measure=True, engine="local")
     assert "25 maps of made images counted and not kept" in repr(dropped)
 
 
-def test_a_line_without_measure_neither_stores_doubt_nor_does_counted_shards_again(corpus: made.Corpus, counted: str) -> None:
+def test_a_line_without_measure_neither_stores_doubt_nor_does_counted_shards_again(
+    corpus: made.Corpus, counted: str
+) -> None:
     before = made.bytes_under(Path(counted), "predictions", COUNTS)
     fs.predict(counted, nets(corpus), engine="local")
     assert made.bytes_under(Path(counted), "predictions", COUNTS) == before
@@ -129,7 +150,9 @@ def test_a_line_without_measure_neither_stores_doubt_nor_does_counted_shards_aga
 
 
 def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tmp_path: Path) -> None:
-    """Each number once more from label maps and float32 doubt, by scikit-learn; rounding to float16 moves none of them by more than is said."""
+    """Each number once more from label maps and float32 doubt, by scikit-learn; rounding to float16 moves
+    none of them by more than is said.
+    """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     study = stressed(corpus, tmp_path)
@@ -139,7 +162,8 @@ def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tm
     maps, doubt = {}, {}
     for number in {image.shard for image in read_corpus(root)}:
         maps |= {
-            id_: runs.decode(code) for id_, code in label_maps.read_maps(label_maps.predictions(root, "net"), number).items()
+            id_: runs.decode(code)
+            for id_, code in label_maps.read_maps(label_maps.predictions(root, "net"), number).items()
         }
         doubt |= {id_: values for id_, (values,) in outputs.read_kept(root, "net", "doubt-msp", number)}
     truth = dict(zip(corpus.ids, corpus.truths, strict=True))
@@ -164,12 +188,19 @@ def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tm
         labels = {id_: truth[id_.removeprefix(f"{condition}/")] for id_ in ids}
         said, true, scores = judged(ids, labels)
         known = true != 255
-        iou = [((said == c) & (true == c))[known].sum() / ((said == c) | (true == c))[known].sum() for c in range(5)]
+        iou = [
+            ((said == c) & (true == c))[known].sum() / ((said == c) | (true == c))[known].sum()
+            for c in range(5)
+        ]
         assert value(condition, "miou") == pytest.approx(np.mean(iou), abs=1e-12)
         wrong = (said != true)[known]
         apart = 1e-3 if condition == "main" else 0.02  # one place of 16, and contrast leaves hardly any range
-        assert value(condition, "error_auroc", "msp") == pytest.approx(roc_auc_score(wrong, scores[known]), abs=apart)
-        assert value(condition, "error_ap", "msp") == pytest.approx(average_precision_score(wrong, scores[known]), abs=apart)
+        assert value(condition, "error_auroc", "msp") == pytest.approx(
+            roc_auc_score(wrong, scores[known]), abs=apart
+        )
+        assert value(condition, "error_ap", "msp") == pytest.approx(
+            average_precision_score(wrong, scores[known]), abs=apart
+        )
     ids = [image.id for image in read_corpus(root) if image.set == "fishyscapes-v1"]
     anomaly = anomaly_of(root, "fishyscapes-v1")
     _, true, scores = judged(ids, anomaly)
@@ -184,10 +215,15 @@ def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tm
     assert chance["value"] == pytest.approx((true == 1).sum() / (true != 255).sum(), abs=1e-12)
     _, true, scores = judged(list(truth), truth)
     held = np.where(true == 255, 255, true == 2)
-    assert value("holdout", "auroc", "msp") == pytest.approx(roc_auc_score(held[held != 255], scores[held != 255]), abs=1e-3)
+    assert value("holdout", "auroc", "msp") == pytest.approx(
+        roc_auc_score(held[held != 255], scores[held != 255]), abs=1e-3
+    )
     pairs = [(maps[f"contrast-5/{id_}"], maps[id_]) for id_ in truth]
     both = np.stack([np.concatenate([one.ravel() for one in side]) for side in zip(*pairs, strict=True)])
-    iou = [((both[0] == c) & (both[1] == c)).sum() / ((both[0] == c) | (both[1] == c)).sum() for c in np.unique(both)]
+    iou = [
+        ((both[0] == c) & (both[1] == c)).sum() / ((both[0] == c) | (both[1] == c)).sum()
+        for c in np.unique(both)
+    ]
     assert value("contrast-5", "consistency") == pytest.approx(np.mean(iou), abs=1e-12)
 
 
@@ -195,10 +231,15 @@ def test_the_means_over_corruptions_and_what_follows_from_them(counted: str) -> 
     card = fs.reliability(counted, engine="local").document
     get = lambda model, condition, metric: find_cell(card, model, condition, metric)["value"]  # noqa: E731
     for model in ("net", "other", "both"):
-        each = {name: [get(model, f"{name}-{k}", "miou") for k in (2, 5)] for name in ("gaussian_noise", "contrast")}
+        each = {
+            name: [get(model, f"{name}-{k}", "miou") for k in (2, 5)]
+            for name in ("gaussian_noise", "contrast")
+        }
         mean = np.mean([np.mean(values) for values in each.values()])
         assert get(model, "all corruptions", "miou") == pytest.approx(mean, abs=1e-10)
-        assert get(model, "all corruptions", "relative_drop") == pytest.approx(1 - mean / get(model, "main", "miou"), abs=1e-10)
+        assert get(model, "all corruptions", "relative_drop") == pytest.approx(
+            1 - mean / get(model, "main", "miou"), abs=1e-10
+        )
         first = {name: [get("net", f"{name}-{k}", "miou") for k in (2, 5)] for name in each}
         error = np.mean([(2 - sum(each[name])) / (2 - sum(first[name])) for name in each])
         assert get(model, "all corruptions", "corruption_error") == pytest.approx(error, abs=1e-10)
@@ -209,10 +250,16 @@ def test_the_means_over_corruptions_and_what_follows_from_them(counted: str) -> 
 def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
     card = fs.reliability(counted, engine="local").document
     for row in card["paired"]:
-        one, other = (find_cell(card, row[side], row["condition"], row["metric"], row["scorer"]) for side in ("first", "second"))
+        one, other = (
+            find_cell(card, row[side], row["condition"], row["metric"], row["scorer"])
+            for side in ("first", "second")
+        )
         assert one is not None
         assert other is not None
-        if row["metric"] not in ("miou", "consistency"):  # of which a class that only one of them has leaves the difference
+        if row["metric"] not in (
+            "miou",
+            "consistency",
+        ):  # of which a class that only one of them has leaves the difference
             assert row["difference"] == pytest.approx(one["value"] - other["value"], abs=1e-9)
     assert {row["metric"] for row in card["paired"]} >= {
         "miou",
@@ -240,7 +287,13 @@ def test_what_is_lacking_is_said_with_the_line_that_fills_it(corpus: made.Corpus
     fs.stress.corrupt(study, corruption=["fog"], severities="1", engine="local")
     said = fs.reliability(study, engine="local")
     line = f"faultscape predict {study} net={nets(corpus)['net']} --scorer msp --measure"
-    gap = {"model": "net", "scorers": ["", "msp"], "conditions": ["fog-1"], "why": "maps and msp were not counted", "line": line}
+    gap = {
+        "model": "net",
+        "scorers": ["", "msp"],
+        "conditions": ["fog-1"],
+        "why": "maps and msp were not counted",
+        "line": line,
+    }
     assert said.document["gaps"] == [gap]
     assert f"empty: net on fog-1: maps and msp were not counted; `{line}` fills it" in repr(said)
     assert find_cell(said.document, "net", "fog-1", "miou") is None
@@ -254,7 +307,9 @@ def test_the_tables_are_written_in_three_forms(counted: str, tmp_path: Path) -> 
     fs.reliability(counted, output=str(tmp_path / "out"), engine="local")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {
-        f"{name}.{form}" for name in ("models", "corruptions", "table-s3", "table-s4", "errors") for form in ("csv", "md", "tex")
+        f"{name}.{form}"
+        for name in ("models", "corruptions", "table-s3", "table-s4", "errors")
+        for form in ("csv", "md", "tex")
     } <= names
     text = (tmp_path / "out" / "table-s4.tex").read_text()
     assert r"fishyscapes-v1 AP $\uparrow$" in text
@@ -263,8 +318,12 @@ def test_the_tables_are_written_in_three_forms(counted: str, tmp_path: Path) -> 
     assert len(lines) == len(document["cells"]) + 1
 
 
-def test_what_cannot_be_judged_is_refused_in_one_line(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
-    with refused(ModelError, "--models nett: the study has no such model; it has net, other, both. Did you mean 'net'"):
+def test_what_cannot_be_judged_is_refused_in_one_line(
+    corpus: made.Corpus, counted: str, tmp_path: Path
+) -> None:
+    with refused(
+        ModelError, "--models nett: the study has no such model; it has net, other, both. Did you mean 'net'"
+    ):
         fs.reliability(counted, models=["nett"])
     with refused(OptionError, "--natural night: the study has no such set; it has main, "):
         fs.reliability(counted, natural=["night"])
@@ -278,8 +337,13 @@ def test_what_cannot_be_judged_is_refused_in_one_line(corpus: made.Corpus, count
         fs.reliability(bare)
     with refused(ModelError, "--scorer makes doubt of a network's logits, and this is a folder"):
         fs.predict(bare, corpus.models, scorer=["msp"])
-    line = refused_line("predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local")
-    assert "needs several members (an ensemble, --flip, --scales, or a network trained with a head that has some)" in line
+    line = refused_line(
+        "predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local"
+    )
+    assert (
+        "needs several members (an ensemble, --flip, --scales, or a network trained with a head that has"
+        " some)" in line
+    )
 
 
 def test_consistency_ranks_models_of_a_study_without_any_label(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -291,32 +355,65 @@ def test_consistency_ranks_models_of_a_study_without_any_label(corpus: made.Corp
     assert set(card["ranking"]["order"]) == {"net", "other"}
 
 
-def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(corpus: made.Corpus, counted: str) -> None:
+def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(
+    corpus: made.Corpus, counted: str
+) -> None:
     """S4 3.1: who has the backgrounds needs no network."""
     card = fs.reliability(counted, engine="local").document
     clear = next(guard for guard in card["guards"] if guard["kind"] == "difference")
     assert clear["weather"] == "clear"
     assert clear["average_precision"] > 0.9 > clear["share"]
-    labels = np.concatenate([labels.ravel() for labels in anomaly_of(Path(counted), "fishyscapes-v1").values()])
-    assert clear["share"] == pytest.approx((labels == 1).sum() / (labels != 255).sum(), abs=1e-9)  # withheld pixels are left out
-    fs.stress.blend(counted, preset="fishyscapes-v1", edition="foggy", blending=fs.Blending(smallest=20, fog=1.0), engine="local")
-    foggy = [g for g in fs.reliability(counted, engine="local").document["guards"] if g.get("weather") == "foggy"]
+    labels = np.concatenate(
+        [labels.ravel() for labels in anomaly_of(Path(counted), "fishyscapes-v1").values()]
+    )
+    assert clear["share"] == pytest.approx(
+        (labels == 1).sum() / (labels != 255).sum(), abs=1e-9
+    )  # withheld pixels are left out
+    fs.stress.blend(
+        counted,
+        preset="fishyscapes-v1",
+        edition="foggy",
+        blending=fs.Blending(smallest=20, fog=1.0),
+        engine="local",
+    )
+    foggy = [
+        g for g in fs.reliability(counted, engine="local").document["guards"] if g.get("weather") == "foggy"
+    ]
     assert [guard["condition"] for guard in foggy] == ["fishyscapes-v1-foggy"]
     assert foggy[0]["average_precision"] < 0.5 * clear["average_precision"]
     fs.collect(counted, remove=["fishyscapes-v1-foggy/*"])
     del corpus
 
 
-def test_the_presets_of_others_are_made_of_the_same_counts(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+def test_the_presets_of_others_are_made_of_the_same_counts(
+    corpus: made.Corpus, counted: str, tmp_path: Path
+) -> None:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    card = fs.reliability(counted, preset="bravo-2024", output=str(tmp_path / "bravo"), engine="local").document
+    card = fs.reliability(
+        counted, preset="bravo-2024", output=str(tmp_path / "bravo"), engine="local"
+    ).document
     of = card["presets"]["bravo-2024"]["net"]
     subset = of["sets"]["fishyscapes-v1"]
-    assert set(subset) == {"miou", "ece", "auroc", "aupr_success", "aupr_error", "fpr95", "ood_auroc", "ood_aupr", "ood_fpr95"}
-    good = {name: 1 - value if name in ("ece", "fpr95", "ood_fpr95") else value for name, value in subset.items()}
+    assert set(subset) == {
+        "miou",
+        "ece",
+        "auroc",
+        "aupr_success",
+        "aupr_error",
+        "fpr95",
+        "ood_auroc",
+        "ood_aupr",
+        "ood_fpr95",
+    }
+    good = {
+        name: 1 - value if name in ("ece", "fpr95", "ood_fpr95") else value for name, value in subset.items()
+    }
     harmonic = lambda values: len(values) / sum(1 / value for value in values)  # noqa: E731
-    semantic, ood = ([value for name, value in good.items() if name.startswith("ood_") == of_ood] for of_ood in (False, True))
+    semantic, ood = (
+        [value for name, value in good.items() if name.startswith("ood_") == of_ood]
+        for of_ood in (False, True)
+    )
     assert of["means"]["semantic_hmean"] == pytest.approx(harmonic(semantic), abs=1e-9)
     assert of["means"]["ood_hmean"] == pytest.approx(harmonic(ood), abs=1e-9)
     assert of["means"]["bravo_index"] == pytest.approx(
@@ -361,7 +458,9 @@ def test_component_f1_is_that_of_the_stored_doubt_at_the_best_pixel_threshold(
                 pairs.append((rounded(scorer_named("msp"), values, 5).astype(float), truth[id_]))
     score = np.concatenate([s[a != 255] for s, a in pairs])
     label = np.concatenate([a[a != 255] == 1 for _, a in pairs])
-    at = max(np.unique(score), key=lambda t: (label & (score >= t)).sum() / (label.sum() + (score >= t).sum()))
+    at = max(
+        np.unique(score), key=lambda t: (label & (score >= t)).sum() / (label.sum() + (score >= t).sum())
+    )
     counts = [component_counts(s, a, np.nextafter(at, -np.inf), track="obstacle") for s, a in pairs]
     whole = component_metrics({name: np.sum([one[name] for one in counts], axis=0) for name in counts[0]})
     assert 0 < whole["component_f1"] < 1
@@ -392,7 +491,9 @@ def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corp
         (m, f) for m in ("net", "other") for f in ("doubt", "disagreement")
     }
     assert {(row["images"], row["failures"]) for row in rows} == {(60, 6)}
-    assert all(row["p_value"] == next(r["p_value"] for r in rows if r["model"] == row["model"]) > 0 for row in rows)
+    assert all(
+        row["p_value"] == next(r["p_value"] for r in rows if r["model"] == row["model"]) > 0 for row in rows
+    )
     assert all(0 <= row["found_tenth"] <= row["found_fifth"] <= 1 and 0 <= row["auroc"] <= 1 for row in rows)
 
 

@@ -1,4 +1,6 @@
-"""The card where a study is not as neat as in its tutorial: networks that change, sets without labels, images that are missing for one model or removed, names that clash, and equal models."""
+"""The card where a study is not as neat as in its tutorial: networks that change, sets without labels, images
+that are missing for one model or removed, names that clash, and equal models.
+"""
 
 from __future__ import annotations
 
@@ -67,13 +69,25 @@ def test_another_network_that_gives_the_same_maps_is_counted_anew(study: Study) 
     assert after["cells"] == anew(study[0])["cells"]
 
 
-def test_under_measure_too_what_the_new_line_does_not_name_is_no_number_of_the_new_network(study: Study) -> None:
+def test_under_measure_too_what_the_new_line_does_not_name_is_no_number_of_the_new_network(
+    study: Study,
+) -> None:
     fs.predict(study[0], {"net": network(study)}, scorer=["msp", "entropy"], measure=True, engine="local")
-    fs.predict(study[0], {"net": network(study, WEIGHTS * 0.05)}, scorer=["msp"], measure=True, engine="local")
+    fs.predict(
+        study[0], {"net": network(study, WEIGHTS * 0.05)}, scorer=["msp"], measure=True, engine="local"
+    )
     card = judged(study[0])
     assert number(card, "net", "main", "error_auroc", "msp") is not None
-    if (found := number(card, "net", "main", "error_auroc", "entropy")) is not None:  # counted with it, or missing
-        fs.predict(study[0], {"net": network(study, WEIGHTS * 0.05)}, scorer=["entropy"], measure=True, engine="local")
+    if (
+        found := number(card, "net", "main", "error_auroc", "entropy")
+    ) is not None:  # counted with it, or missing
+        fs.predict(
+            study[0],
+            {"net": network(study, WEIGHTS * 0.05)},
+            scorer=["entropy"],
+            measure=True,
+            engine="local",
+        )
         assert number(judged(study[0]), "net", "main", "error_auroc", "entropy") == found
     else:
         assert any("entropy" in gap["scorers"] and gap["line"] for gap in card["gaps"])
@@ -93,17 +107,23 @@ def test_a_model_of_maps_alone_has_no_pictures_of_its_doubt(study: Study) -> Non
     assert {number(card, name, "main", "miou") is not None for name in study[1].models} == {True}
 
 
-def test_means_over_corruptions_are_compared_over_the_images_that_both_models_have(study: Study, tmp_path: Path) -> None:
+def test_means_over_corruptions_are_compared_over_the_images_that_both_models_have(
+    study: Study, tmp_path: Path
+) -> None:
     fs.stress.corrupt(study[0], corruption=["contrast", "fog"], severities="5", engine="local")
 
     def maps(name: str, skipped: int) -> str:
-        """Maps of all images, the same for every name, but of foggy ones the first are worst, and some of these skipped."""
+        """Maps of all images, the same for every name, but of foggy ones the first are worst, and some of
+        these skipped.
+        """
         for image in read_corpus(Path(study[0])):
             k = study[1].ids.index(image.id if image.set == "main" else image.id.partition("/")[2])
             if image.set == "fog-5" and k < skipped:
                 continue
             worse = 30 if image.set == "fog-5" and k < 5 else 3
-            label_map = made.disturbed(np.random.default_rng([k, image.set != "main"]), study[1].truths[k], worse)
+            label_map = made.disturbed(
+                np.random.default_rng([k, image.set != "main"]), study[1].truths[k], worse
+            )
             made.write(tmp_path / name / f"{image.id}.png", label_map)
         return str(tmp_path / name)
 
@@ -134,7 +154,9 @@ def test_a_set_without_a_label_is_no_condition(tmp_path: Path) -> None:
     assert card["units"]["count"] == 8  # nothing is drawn that is not judged
     assert number(card, "net", "val", "miou") is not None
     with refused(
-        StudyError, "--misclassified main: set main has no labels of classes, so that nobody knows which pixels are wrong"
+        StudyError,
+        "--misclassified main: set main has no labels of classes, so that nobody knows which pixels are"
+        " wrong",
     ):
         judged(study, misclassified=["main"])
 
@@ -157,7 +179,9 @@ def test_doubt_of_another_working_size_is_refused_and_the_card_is_stale(study: S
     settings.write_text(settings.read_text().replace('size = "own"', 'size = "24x18"'))
     state = {stage: words for stage, state, words in fs.status(study[0]).stages if state == "stale"}
     assert "the working size changed" in state["reliability"]
-    with refused(StudyError, "net, doubt-energy: image part0/photo 000 is 48 x 36, and the study now works at 24 x 18"):
+    with refused(
+        StudyError, "net, doubt-energy: image part0/photo 000 is 48 x 36, and the study now works at 24 x 18"
+    ):
         judged(study[0])
 
 
@@ -173,7 +197,12 @@ def test_a_reference_without_errors_under_a_corruption_divides_nothing() -> None
     def at(value: float) -> Ratios:
         return Ratios(Linear(np.array(value), np.zeros(1)), None)
 
-    assert corruption_error({("fog", 1): at(0.9), ("snow", 1): at(0.5)}, {("fog", 1): at(1.0), ("snow", 1): at(0.75)}).value == 2
+    assert (
+        corruption_error(
+            {("fog", 1): at(0.9), ("snow", 1): at(0.5)}, {("fog", 1): at(1.0), ("snow", 1): at(0.75)}
+        ).value
+        == 2
+    )
     assert np.isnan(corruption_error({("fog", 1): at(0.9)}, {("fog", 1): at(1.0)}).value)
 
 
@@ -199,7 +228,9 @@ def test_a_holdout_whose_class_is_gone_is_left_out_and_said(study: Study) -> Non
     settings.write_text(settings.read_text().replace('"car"', '"auto"'))
     card = judged(study[0])
     assert [c["name"] for c in card["conditions"]] == ["main"]
-    assert any(note.startswith("holdout holdout is left out: 'car' cannot be held out") for note in card["notes"])
+    assert any(
+        note.startswith("holdout holdout is left out: 'car' cannot be held out") for note in card["notes"]
+    )
 
 
 def test_a_scorer_that_another_model_has_is_named_with_its_line(study: Study) -> None:
@@ -214,8 +245,13 @@ def test_a_scorer_that_another_model_has_is_named_with_its_line(study: Study) ->
 def test_a_claim_with_a_typo_is_refused_before_the_program_runs(study: Study) -> None:
     fs.stress.holdout(study[0], classes=["car"])
     before = (Path(study[0]) / "study.toml").read_text()
-    with refused(OptionError, "--claims holdot: is no set with anomalies; the card has holdout. Did you mean 'holdout'?"):
-        fs.reliability(study[0], submission=fs.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK)
+    with refused(
+        OptionError,
+        "--claims holdot: is no set with anomalies; the card has holdout. Did you mean 'holdout'?",
+    ):
+        fs.reliability(
+            study[0], submission=fs.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK
+        )
     assert (Path(study[0]) / "study.toml").read_text() == before
 
 
@@ -224,7 +260,9 @@ def test_a_scorer_that_gives_all_pixels_one_value_is_named(study: Study) -> None
     nets = {"flat": network(study, WEIGHTS * 0, "flat"), "net": network(study)}
     fs.predict(study[0], nets, scorer=["msp"], engine="local")
     card = judged(study[0])
-    assert "flat: msp gives all pixels of main, holdout one value, so that it tells none apart" in card["notes"]
+    assert (
+        "flat: msp gives all pixels of main, holdout one value, so that it tells none apart" in card["notes"]
+    )
     assert not any(note.startswith("net:") for note in card["notes"])
     assert number(card, "flat", "main", "error_auroc", "msp") == 0.5
 
@@ -233,7 +271,9 @@ def test_models_without_a_common_scorer_are_compared_by_those_of_their_own_rows(
     fs.stress.holdout(study[0], classes=["car"])
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     fs.predict(study[0], {"one": network(study)}, scorer=["msp", "entropy"], engine="local")
-    fs.predict(study[0], {"other": network(study, WEIGHTS[::-1].copy(), "other")}, scorer=["energy"], engine="local")
+    fs.predict(
+        study[0], {"other": network(study, WEIGHTS[::-1].copy(), "other")}, scorer=["energy"], engine="local"
+    )
     card = judged(study[0])
     rows = [row for row in card["paired"] if row["scorer"]]
     assert {(row["scorer"], row["second_scorer"]) for row in rows} == {("msp", "energy")}
@@ -244,7 +284,8 @@ def test_models_without_a_common_scorer_are_compared_by_those_of_their_own_rows(
     }
     for row in rows:
         one, other = (
-            number(card, *of, row["condition"], row["metric"], word) for of, word in ((["one"], "msp"), (["other"], "energy"))
+            number(card, *of, row["condition"], row["metric"], word)
+            for of, word in ((["one"], "msp"), (["other"], "energy"))
         )
         assert row["difference"] == pytest.approx(one - other, abs=1e-9)  # type: ignore[operator]
 
@@ -268,7 +309,10 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
     assert number(card, "some", CORRUPTED, "relative_drop") < 0.5 * (1 - held / clean)  # type: ignore[operator]
     (row,) = [row for row in card["paired"] if row["metric"] == "relative_drop"]
     assert (row["difference"], row["images"]) == (0, 5)
-    assert "some: 5 of 20 images were not mapped and count for nothing in its numbers; failures.csv says why" in card["notes"]
+    assert (
+        "some: 5 of 20 images were not mapped and count for nothing in its numbers; failures.csv says why"
+        in card["notes"]
+    )
     assert not any(note.startswith("all:") for note in card["notes"])
 
 
@@ -278,13 +322,17 @@ def test_options_that_change_nothing_are_named(study: Study) -> None:
     assert any(note.startswith("--track obstacle changes nothing: component F1") for note in card["notes"])
 
 
-def test_intervals_end_where_the_range_of_a_number_ends(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_end_where_the_range_of_a_number_ends(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
     monkeypatch.setattr(judge_study.cards, "interval_of", lambda *_: (-0.5, 1.5))
     ends = {cell["metric"]: (cell["low"], cell["high"]) for cell in judged(study[0])["cells"]}
     assert (ends["relative_drop"], ends["corruption_error"]) == ((-0.5, 1.0), (0.0, 1.5))
-    assert {ends[metric] for metric in ("miou", "ece", "consistency", "error_auroc", "error_fpr95")} == {(0.0, 1.0)}
+    assert {ends[metric] for metric in ("miou", "ece", "consistency", "error_auroc", "error_fpr95")} == {
+        (0.0, 1.0)
+    }
 
 
 @pytest.mark.parametrize("output", [".", "predictions", "reliability/../truth"])

@@ -1,4 +1,6 @@
-"""The card's page shows the best and worst frames of each model: of what is stored, or of the model run once more, and says where neither can be."""
+"""The card's page shows the best and worst frames of each model: of what is stored, or of the model run once
+more, and says where neither can be.
+"""
 
 import base64
 import io
@@ -34,7 +36,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, made.Corpus]
     fs.label.import_(study, str(corpus.truth))
     fs.stress.holdout(study, classes=[made.NAMES[0]], as_="other")
     fs.stress.holdout(study, classes=[made.NAMES[OUT]], as_="few")
-    fs.predict(study, {"net": str(colour_network(root / "net.onnx", WEIGHTS))}, scorer=["msp"], measure=True, engine="local")
+    fs.predict(
+        study,
+        {"net": str(colour_network(root / "net.onnx", WEIGHTS))},
+        scorer=["msp"],
+        measure=True,
+        engine="local",
+    )
     fs.reliability(study, **LINE)
     return root / "study", corpus
 
@@ -45,7 +53,9 @@ def study(judged: tuple[Path, made.Corpus], tmp_path: Path) -> Path:
     shutil.copytree(judged[0], tmp_path / "study")
     shutil.copy(judged[0].parent / "net.onnx", tmp_path / "net.onnx")
     settings = tmp_path / "study" / "study.toml"
-    settings.write_text(settings.read_text().replace(str(judged[0].parent / "net.onnx"), str(tmp_path / "net.onnx")))
+    settings.write_text(
+        settings.read_text().replace(str(judged[0].parent / "net.onnx"), str(tmp_path / "net.onnx"))
+    )
     return tmp_path / "study"
 
 
@@ -80,14 +90,18 @@ def doubts(corpus: made.Corpus) -> dict[str, np.ndarray]:
 
 
 def by_hand(corpus: made.Corpus, out: int) -> dict[str, tuple[float, int, int, np.ndarray]]:
-    """(Average precision, missed objects, objects, share of known pixels that score as high as each) of each image that has a pixel of a class."""
+    """(Average precision, missed objects, objects, share of known pixels that score as high as each) of each
+    image that has a pixel of a class.
+    """
     held, masks = doubts(corpus), dict(zip(corpus.ids, corpus.truths == out, strict=True))
     known = np.sort(np.concatenate([held[id_][~masks[id_]] for id_ in corpus.ids]))
     found = {}
     for id_, mask in masks.items():
         if mask.any():
             numbers, many = label(mask, np.ones((3, 3)))
-            above = 1 - np.searchsorted(known, held[id_] * (1 - 1e-3), "left") / len(known)  # rounding makes ties of neighbours
+            above = 1 - np.searchsorted(known, held[id_] * (1 - 1e-3), "left") / len(
+                known
+            )  # rounding makes ties of neighbours
             shares = [(above <= 0.05)[numbers == k].mean() for k in range(1, many + 1)]
             found[id_] = (
                 detection(held[id_], mask.astype(np.uint8)).average_precision,
@@ -112,9 +126,16 @@ def test_frames_are_those_of_the_least_and_largest_average_precision(
         *(("Worst", id_) for id_ in order[:2]),
         *(("Best", id_) for id_ in order[:-3:-1]),
     ]
-    assert [float(value) for _, _, value in found] == pytest.approx([hand[id_][0] for _, id_, _ in found], abs=2e-3)
+    assert [float(value) for _, _, value in found] == pytest.approx(
+        [hand[id_][0] for _, id_, _ in found], abs=2e-3
+    )
     shots = re.findall(r'<img src="([^"]*)" alt="([^"]*) of', html)
-    assert [caption for _, caption in shots] == ["photo, objects outlined", "labels", "prediction", "score"] * 4
+    assert [caption for _, caption in shots] == [
+        "photo, objects outlined",
+        "labels",
+        "prediction",
+        "score",
+    ] * 4
     for (_, id_, _), (labels, _), (score, _) in zip(found, shots[1::4], shots[3::4], strict=True):
         truth = corpus.truths[corpus.ids.index(id_)]
         assert ((pixels(labels) == [230, 120, 40]).all(-1) == (truth == out)).all()

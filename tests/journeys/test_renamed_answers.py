@@ -1,4 +1,6 @@
-"""What people answered about classes that are called something else now: it counts as it did, whatever the class was called when it was said."""
+"""What people answered about classes that are called something else now: it counts as it did, whatever the
+class was called when it was said.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def study(tmp_path: Path) -> str:
     held = made_answers.study(tmp_path, images=40)
     rows = [row.image for row in fs.select(held.study, selector="random", budget=20, as_="r").rows]
     shown = {image: NAMES[k] for image, k in zip(held.images, held.truth.tolist(), strict=True)}
-    say(held.study, [(image, name, "ann", "yes" if shown[image] == name else "no") for image in rows for name in NAMES])
+    say(
+        held.study,
+        [(image, name, "ann", "yes" if shown[image] == name else "no") for image in rows for name in NAMES],
+    )
     fs.rank(held.study, selection="r", resamples=5)
     return held.study
 
@@ -52,7 +57,8 @@ def called(study: str, names: Sequence[str]) -> None:
 def verdicts(study: str, names: Mapping[str, str] | None = None) -> dict[tuple[str, str], bool | None]:
     """What the answers say, of classes by what ``names`` call them."""
     return {
-        (image, (names or {}).get(name, name)): said for (image, name), said in majority(Answers(Path(study)).answers()).items()
+        (image, (names or {}).get(name, name)): said
+        for (image, name), said in majority(Answers(Path(study)).answers()).items()
     }
 
 
@@ -85,7 +91,9 @@ def test_answers_under_the_old_and_the_new_name_are_of_one_class(study: str) -> 
     called(study, FELINE)
     say(study, [(image, "feline", "ann", "no"), (image, "cat", "ben", "no"), (image, "feline", "eve", "yes")])
     assert verdicts(study)[image, "feline"] is False
-    say(study, [(image, "cat", "ann", "yes")])  # of one person's answers the latest counts, whatever the class was called
+    say(
+        study, [(image, "cat", "ann", "yes")]
+    )  # of one person's answers the latest counts, whatever the class was called
     assert verdicts(study)[image, "feline"] is True
     called(study, ("felid", *NAMES[1:]))
     say(study, [(image, "cat", "eve", "no"), (image, "felid", "ann", "no")])
@@ -161,4 +169,6 @@ def test_a_renaming_that_is_killed_loses_no_answer(study: str, monkeypatch: pyte
     assert states(study) == standing
     monkeypatch.setattr(settings.toml, "write_settings", put)
     called(study, ("cat", "feline", *NAMES[2:]))  # what was begun is left, and the name is another's
-    assert verdicts(study) == {(image, {"dog": "feline"}.get(name, name)): yes for (image, name), yes in said.items()}
+    assert verdicts(study) == {
+        (image, {"dog": "feline"}.get(name, name)): yes for (image, name), yes in said.items()
+    }

@@ -1,4 +1,6 @@
-"""Classes of a study of classifiers that are called something else now: nothing is read, chosen or labelled again, and old words of tables keep their meaning."""
+"""Classes of a study of classifiers that are called something else now: nothing is read, chosen or labelled
+again, and old words of tables keep their meaning.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ OLD, NEW = ["cat", "dog", "hen", "cow"], ["cat", "hound", "hen", "cow"]
 WNIDS = ["n02123045", "n02088364", "n01514859", "n02403003"]
 
 
-def class_file(path: Path, names: list[str], wnids: list[str] | None = None, ids: list[int] | None = None) -> str:
+def class_file(
+    path: Path, names: list[str], wnids: list[str] | None = None, ids: list[int] | None = None
+) -> str:
     entries = [{"name": name, "id": id_} for name, id_ in zip(names, ids or range(len(names)), strict=True)]
     for entry, wnid in zip(entries, wnids or [], strict=False):
         entry["wnid"] = wnid
@@ -36,11 +40,15 @@ def answers(path: Path, share: float, words: list[str], seed: int) -> str:
 
 
 def competition(folder: Path, names: list[str], wnids: list[str] | None = None) -> str:
-    """Make a study of three classifiers, of which one has a mapping of its words; labelled, ranked, with a report."""
+    """Make a study of three classifiers, of which one has a mapping of its words; labelled, ranked, with a
+    report.
+    """
     folder.mkdir()
     study, tables = str(folder / "study"), {}
     for seed, (name, share) in enumerate((("a", 0.2), ("b", 0.4), ("c", 0.5))):
-        tables[name] = answers(folder / f"{name}.csv", share, ["Katze", "Hund", "Huhn", "Kuh"] if name == "c" else names, seed)
+        tables[name] = answers(
+            folder / f"{name}.csv", share, ["Katze", "Hund", "Huhn", "Kuh"] if name == "c" else names, seed
+        )
     mapping, only = folder / "labels.json", folder / "only.txt"
     only.write_text("\n".join(names[:3]) + "\n")
     mapping.write_text(json.dumps(dict(zip(["Katze", "Hund", "Huhn", "Kuh"], names, strict=True))))
@@ -85,7 +93,9 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     printed = capsys.readouterr().out
     assert "class 'dog' is called 'hound' now" in printed
     assert "nothing is counted again" in printed
-    assert ("give one that is another an id of its own" in printed) == (wnids is None)  # a WordNet id says that it is the same
+    assert ("give one that is another an id of its own" in printed) == (
+        wnids is None
+    )  # a WordNet id says that it is the same
     assert [states(study)[stage] for stage in ("predict", "select", "label")] == ["done"] * 3
     assert (Path(study) / "selection.csv").read_bytes() == (Path(held) / "selection.csv").read_bytes()
     assert read_settings(Path(study)).only == NEW[:3]
@@ -111,7 +121,9 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     assert {file: parts(study)[file] for file in predicted} == {file: before[file] for file in predicted}
 
 
-def test_what_is_another_class_is_not_taken_for_a_new_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_another_class_is_not_taken_for_a_new_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Another WordNet id, another id, or names that changed places."""
     study = str(tmp_path / "study")
     table = answers(tmp_path / "a.csv", 0.2, OLD, 0)
@@ -143,7 +155,9 @@ def test_a_list_with_few_names_in_common_is_a_renamed_one_by_wordnet_ids_alone(t
     assert states(study)["predict"] == "done"
 
 
-def test_a_list_without_wordnet_ids_says_that_they_are_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_without_wordnet_ids_says_that_they_are_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = competition(tmp_path / "old", OLD, WNIDS)
     fs.collect(study, classes=class_file(tmp_path / "again.json", OLD, WNIDS))
     assert "WordNet ids" not in capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""A model whose source is replaced keeps what it has until all of the new is made: a line that fails, or is killed, costs nothing."""
+"""A model whose source is replaced keeps what it has until all of the new is made: a line that fails, or is
+killed, costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +66,20 @@ def code(tmp_path: Path) -> Path:
 
 
 def counting(root: Path) -> dict[str, bytes]:
-    """All that counts in a study: neither its log, times and receipts nor what waits beside the parts that manifests name."""
-    named = {root / "study.toml", root / "failures.csv", *root.glob("p*/*/manifest.json"), *root.glob("p*/*/.stamps.json")}
+    """All that counts in a study: neither its log, times and receipts nor what waits beside the parts that
+    manifests name.
+    """
+    named = {
+        root / "study.toml",
+        root / "failures.csv",
+        *root.glob("p*/*/manifest.json"),
+        *root.glob("p*/*/.stamps.json"),
+    }
     for folder in [*root.glob("predictions/*"), *root.glob("pairs/*")]:
-        named |= {folder / f"{name}-{part.sha256[:16]}.parquet" for name, part in label_maps.read_manifest(folder).items()}
+        named |= {
+            folder / f"{name}-{part.sha256[:16]}.parquet"
+            for name, part in label_maps.read_manifest(folder).items()
+        }
     return {str(path.relative_to(root)): path.read_bytes() for path in named if path.exists()}
 
 
@@ -91,12 +103,24 @@ def refused_maps(folder: Path, corpus: made.Corpus) -> str:
         ("nowhere", "m=nowhere: there is no such folder or file; m keeps its maps of .*model-0"),
         ("cannot open", "net.onnx.*; m keeps its maps of .*model-0"),
         ("first batch", "net.onnx: its files changed while this line ran.*; m keeps its maps of .*model-0"),
-        ("every image", "no map of m=.*bad could be used: 8 images without one; part.*77.*; m keeps its maps of .*model-0"),
+        (
+            "every image",
+            (
+                "no map of m=.*bad could be used: 8 images without one; part.*77.*; m keeps its maps of"
+                " .*model-0"
+            ),
+        ),
     ],
 )
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_a_source_that_fails_leaves_the_maps_and_says_so(
-    case: str, words: str, engine: str, study: Path, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str,
+    words: str,
+    engine: str,
+    study: Path,
+    corpus: made.Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     network, release = tmp_path / "net.onnx", catalogue.release
     if case == "cannot open":
@@ -117,11 +141,15 @@ def test_a_model_beside_one_that_fails_is_stored(study: Path, corpus: made.Corpu
     line = {"m": refused_maps(tmp_path / "bad", corpus), "third": str(corpus.models["model-2"])}
     with refused(ModelError, r"no map of m=.*m keeps its maps of"):
         fs.predict(str(study), line, engine="local")
-    assert fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local").models == {"third": (8, 0)}
+    assert fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local").models == {
+        "third": (8, 0)
+    }
     assert not list(study.glob(".made-*"))
 
 
-def test_a_source_of_which_some_maps_can_be_used_takes_over(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_source_of_which_some_maps_can_be_used_takes_over(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     folder = refused_maps(tmp_path / "some", corpus)
     made.write(Path(folder) / f"{corpus.ids[0]}.png", np.ones((36, 48), np.uint8))
     assert fs.predict(str(study), {"m": folder}, engine="local").models == {"m": (1, 7)}
@@ -134,7 +162,9 @@ def killed(study: Path, source: str, code: Path, images: int) -> None:
     left.mkdir()
     for token in range(images):
         (left / str(token)).touch()
-    done = subprocess.run([sys.executable, "-c", RUN, str(study), source], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(study), source], check=False, capture_output=True, text=True
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
     left.rmdir()
 
@@ -146,9 +176,15 @@ def test_a_line_killed_half_way_changed_nothing_and_goes_on_where_it_was(
     killed(study, f"{code}:ones", code, 6)
     assert counting(study) == before
     assert (fs.status(str(study)).stages, fs.status(str(study)).next) == (state.stages, state.next)
-    fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local")  # another line costs it nothing
+    fs.predict(
+        str(study), {"third": corpus.models["model-2"]}, engine="local"
+    )  # another line costs it nothing
     made_now, put_maps = [], label_maps.put_maps
-    monkeypatch.setattr(label_maps, "put_maps", lambda where, shard, maps: made_now.append(shard) or put_maps(where, shard, maps))
+    monkeypatch.setattr(
+        label_maps,
+        "put_maps",
+        lambda where, shard, maps: made_now.append(shard) or put_maps(where, shard, maps),
+    )
     fs.predict(str(study), {"m": f"{code}:ones"}, engine="local")
     assert len(made_now) < 4
     assert 0 not in made_now
@@ -158,7 +194,9 @@ def test_a_line_killed_half_way_changed_nothing_and_goes_on_where_it_was(
     assert not list(study.glob(".made-*"))
 
 
-def test_the_earlier_source_named_again_drops_what_was_made_of_another(study: Path, corpus: made.Corpus, code: Path) -> None:
+def test_the_earlier_source_named_again_drops_what_was_made_of_another(
+    study: Path, corpus: made.Corpus, code: Path
+) -> None:
     before, parts = counting(study), made.bytes_under(study, "predictions/m")
     killed(study, f"{code}:ones", code, 6)
     assert len(made.bytes_under(study, "predictions/m")) > len(parts)
@@ -170,14 +208,19 @@ def test_the_earlier_source_named_again_drops_what_was_made_of_another(study: Pa
     assert not list(study.glob("predictions/m/.spool*"))
 
 
-def test_jobs_of_an_array_take_over_with_the_first_that_is_done(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_jobs_of_an_array_take_over_with_the_first_that_is_done(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
     bad = refused_maps(tmp_path / "bad", corpus)
     before = counting(study)
     with refused(ModelError, "m keeps its maps of"):
         fs.predict(str(study), {"m": bad}, shard="1/2", engine="local")
     assert counting(study) == before
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="1/2", engine="local")
-    assert sorted(label_maps.read_manifest(study / "predictions" / "m")) == ["00000", "00002"]  # nothing of both sources
+    assert sorted(label_maps.read_manifest(study / "predictions" / "m")) == [
+        "00000",
+        "00002",
+    ]  # nothing of both sources
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="2/2", engine="local")
     fresh = made.collected(corpus, tmp_path / "fresh", shard_size=2)
     fs.predict(str(fresh), {"m": corpus.models["model-2"]}, engine="local")

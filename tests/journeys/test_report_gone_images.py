@@ -1,4 +1,6 @@
-"""A report whose images were moved says so, names the line that finds them, and is stale once they are there again."""
+"""A report whose images were moved says so, names the line that finds them, and is stale once they are there
+again.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def report_row(study: str) -> tuple[str, str]:
     return next((state, words) for verb, state, words in fs.status(study).stages if verb == "report")
 
 
-def test_a_report_whose_images_are_gone_says_so_and_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_whose_images_are_gone_says_so_and_names_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=12, models=3), str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
@@ -75,13 +79,17 @@ def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_n
     fs.compare(study, engine="local")
     images = set(fs.select(study, engine="local").images)
     corpus.photos.rename(tmp_path / "moved")
-    with refused(ImageError, f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then this line again"):
+    with refused(
+        ImageError, f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then this line again"
+    ):
         fs.label.export(study, str(tmp_path / "out"))
     fs.collect(study, str(tmp_path / "moved"))
     assert fs.label.export(study, str(tmp_path / "out")).images == len(images)
 
 
-def test_a_page_without_pictures_is_stale_once_there_are_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_without_pictures_is_stale_once_there_are_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     answers = made_answers.study(tmp_path / "made", images=8, errors=(0.2, 0.4))
     study = str(answers.study)
     fs.select(study)

@@ -1,4 +1,6 @@
-"""Real classifiers on cue-conflict pictures, typed from the first line to the report, with draws beside the pairs."""
+"""Real classifiers on cue-conflict pictures, typed from the first line to the report, with draws beside the
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,10 @@ def test_both_pages_show_the_same_rankings_side_by_side(study: Path) -> None:
         end = cells.index("labels used")
         tables.append([cells[k : k + 4] for k in range(end - 4 * (len(MODELS) + 2), end + 4, 4)])
     assert tables[0] == tables[1]
-    used = [json.loads((study / f"standings{name}.json").read_text())["labels"]["used"] for name in ("", "-random")]
+    used = [
+        json.loads((study / f"standings{name}.json").read_text())["labels"]["used"]
+        for name in ("", "-random")
+    ]
     assert tables[0][-1] == ["labels used", str(used[0]), str(used[0]), str(used[1])]
     first = json.loads((study / "standings.json").read_text())["rankings"]["perron"]["order"]
     assert [row[0] for row in tables[0][:4]] == first

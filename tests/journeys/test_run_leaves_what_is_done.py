@@ -65,10 +65,14 @@ def test_what_cannot_be_said_about_a_study_is_refused(done: str, wrong: dict[str
     assert made.bytes_under(Path(done)) == before
 
 
-def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(done: str, corpus: made.Corpus) -> None:
+def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(
+    done: str, corpus: made.Corpus
+) -> None:
     fs.collect(done, remove=[corpus.ids[0]])
     with refused(
-        SelectionError, "selection main is labelled and stale.*choose anew with --per-class 3: `faultscape select .*--replace`"
+        SelectionError,
+        "selection main is labelled and stale.*choose anew with --per-class 3: `faultscape select"
+        " .*--replace`",
     ):
         fs.run(done, per_class=3, engine="local")
 
@@ -79,7 +83,10 @@ def test_an_option_that_a_verb_no_longer_has_is_named(done: str) -> None:
     held["provenance"]["arguments"] = {"nope": 1}
     held["provenance"]["inputs"]["labels"] = "others"
     path.write_text(json.dumps(held))
-    with refused(OptionError, "rank has no option 'nope', which is recorded as given; run `faultscape rank .*` with the options"):
+    with refused(
+        OptionError,
+        "rank has no option 'nope', which is recorded as given; run `faultscape rank .*` with the options",
+    ):
         fs.run(done, engine="local")
 
 
@@ -88,11 +95,16 @@ def test_what_is_no_study_is_refused() -> None:
         fs.run(None)  # type: ignore[arg-type]
 
 
-def test_a_selection_that_is_made_anew_says_which_options_are_others(done: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_selection_that_is_made_anew_says_which_options_are_others(
+    done: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     fs.select(done, as_="freq", maps=fs.MapRules(concordance="fwiou"), engine="local")
     capsys.readouterr()
     said = fs.select(done, as_="freq", replace=True, per_class=2, dry_run=True, engine="local")
-    assert "selection freq is made anew (concordance fwiou before, miou now; per_class 1 before, 2 now)" in repr(said)
+    assert (
+        "selection freq is made anew (concordance fwiou before, miou now; per_class 1 before, 2 now)"
+        in repr(said)
+    )
     assert read_selection(Path(done), "freq")[0].definition["concordance"] == "fwiou"
 
 

@@ -21,7 +21,9 @@ from refusals import refused
 
 def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:
     """A study up to the counts of its pairs."""
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size))
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size)
+    )
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
     return str(study)
@@ -29,7 +31,9 @@ def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    """Eight images, of which 0 and 1, 2 and 3, ... show the same but for one pixel; they lie in different shards."""
+    """Eight images, of which 0 and 1, 2 and 3, ... show the same but for one pixel; they lie in different
+    shards.
+    """
     corpus = made.corpus(tmp_path_factory.mktemp("twins"), images=8, models=3)
     for first, second in zip(corpus.ids[::2], corpus.ids[1::2], strict=True):
         photo = np.array(Image.open(corpus.photos / f"{first}.png"))
@@ -42,7 +46,8 @@ def by_cell(slots: fs.nouns.Slots) -> dict[tuple[str, str], list[str]]:
     """The images of each duel, best first."""
     rows = sorted(slots.rows, key=lambda row: row.place)
     return {
-        cell: [r.image for r in rows if (r.defender, r.attacker) == cell] for cell in {(r.defender, r.attacker) for r in rows}
+        cell: [r.image for r in rows if (r.defender, r.attacker) == cell]
+        for cell in {(r.defender, r.attacker) for r in rows}
     }
 
 
@@ -50,10 +55,14 @@ def from_lowest(corpus: made.Corpus) -> dict[tuple[str, str], list[str]]:
     """All images of each duel by the concordance of the maps in memory, ties by the files' digests."""
     pairs = fs.comparison.count(corpus.maps, classes=str(corpus.classes), images=corpus.ids)
     agreement = np.round(concordances(pairs), 12)
-    ranks = [made.tie(hashlib.sha256((corpus.photos / f"{id_}.png").read_bytes()).hexdigest()) for id_ in corpus.ids]
+    ranks = [
+        made.tie(hashlib.sha256((corpus.photos / f"{id_}.png").read_bytes()).hexdigest())
+        for id_ in corpus.ids
+    ]
     return {
         (defender, attacker): [
-            corpus.ids[i] for i in sorted(range(len(corpus.ids)), key=lambda i: (agreement[d, a, i], ranks[i]))
+            corpus.ids[i]
+            for i in sorted(range(len(corpus.ids)), key=lambda i: (agreement[d, a, i], ranks[i]))
         ]
         for d, defender in enumerate(pairs.models)
         for a, attacker in enumerate(pairs.models)
@@ -63,7 +72,9 @@ def from_lowest(corpus: made.Corpus) -> dict[tuple[str, str], list[str]]:
 
 def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    slots = fs.select(study, maps=fs.MapRules(constraints="none"), per_class=8, sampling=fs.Sampling(spares=0))
+    slots = fs.select(
+        study, maps=fs.MapRules(constraints="none"), per_class=8, sampling=fs.Sampling(spares=0)
+    )
     family = {id_: k // 2 for k, id_ in enumerate(twins.ids)}
     for cell, images in from_lowest(twins).items():
         best = {family[id_]: id_ for id_ in reversed(images)}
@@ -74,18 +85,28 @@ def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, t
 def test_keep_duplicates_lets_them_all_stand(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
     slots = fs.select(
-        study, maps=fs.MapRules(constraints="none"), per_class=8, sampling=fs.Sampling(spares=0, keep_duplicates=True)
+        study,
+        maps=fs.MapRules(constraints="none"),
+        per_class=8,
+        sampling=fs.Sampling(spares=0, keep_duplicates=True),
     )
     assert by_cell(slots) == from_lowest(twins)
 
 
 def test_near_duplicates_are_counted_by_collect(twins: made.Corpus, tmp_path: Path) -> None:
-    assert fs.collect(str(tmp_path / "study"), str(twins.photos), classes=str(twins.classes)).near_duplicates == 4
+    assert (
+        fs.collect(str(tmp_path / "study"), str(twins.photos), classes=str(twins.classes)).near_duplicates
+        == 4
+    )
 
 
-def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = all_alike(tmp_path)
-    slots = fs.select(study, maps=fs.MapRules(constraints="none"), per_class=2, sampling=fs.Sampling(spares=2))
+    slots = fs.select(
+        study, maps=fs.MapRules(constraints="none"), per_class=2, sampling=fs.Sampling(spares=2)
+    )
     files = [*(tmp_path / "first").iterdir(), *(tmp_path / "second").iterdir()]
     for seed in (0, 4):
         slots = fs.select(
@@ -97,13 +118,22 @@ def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(tmp_path: Pa
             seed=seed,
         )
         order = sorted(files, key=lambda file: made.tie(hashlib.sha256(file.read_bytes()).hexdigest(), seed))
-        assert by_cell(slots) == {cell: [f.stem for f in order[:4]] for cell in (("one", "two"), ("two", "one"))}
+        assert by_cell(slots) == {
+            cell: [f.stem for f in order[:4]] for cell in (("one", "two"), ("two", "one"))
+        }
         assert slots.tied == len(slots.chosen) == 4
     said = capsys.readouterr().out
     assert "ties: 4 of 4 slots (100 %) had other images as good; chance decided" in said
     assert "warning: ties decide more than a quarter of the slots" in said
     assert (
-        fs.select(study, as_="whole", maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0)).tied == 0
+        fs.select(
+            study,
+            as_="whole",
+            maps=fs.MapRules(constraints="none"),
+            per_class=6,
+            sampling=fs.Sampling(spares=0),
+        ).tied
+        == 0
     )
     assert "ties:" not in capsys.readouterr().out
 
@@ -115,13 +145,21 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
     fs.select(study, maps=fs.MapRules(constraints="none"), per_class=1, sampling=fs.Sampling(spares=0))
     about = tmp_path / "study" / "selection.json"
     held = json.loads(about.read_text())
-    assert (held["definition"].pop("ties"), held["definition"].pop("seed")) == ("digest", 0)  # as those versions wrote it
+    assert (held["definition"].pop("ties"), held["definition"].pop("seed")) == (
+        "digest",
+        0,
+    )  # as those versions wrote it
     about.write_text(json.dumps(held))
     table = tmp_path / "study" / "selection.csv"
     lines = table.read_text().splitlines()
     place = lines[0].split(",").index("image")
     table.write_text(
-        "\n".join([lines[0], *(",".join([*(w := line.split(","))[:place], "b0", *w[place + 1 :]]) for line in lines[1:])])
+        "\n".join(
+            [
+                lines[0],
+                *(",".join([*(w := line.split(","))[:place], "b0", *w[place + 1 :]]) for line in lines[1:]),
+            ]
+        )
     )
     capsys.readouterr()
     slots = fs.select(study, per_class=2, sampling=fs.Sampling(spares=2))
@@ -170,7 +208,11 @@ def test_the_constraints_are_said_when_nobody_chose_them(
     study, scale = competition(tmp_path / "study", twins), str(tmp_path / "scale.json")
     fs.scale(str(twins.truth), classes=str(twins.classes), output=scale)
     said = {}
-    for name, options in {"plain": {}, "scaled": {"scale": scale}, "chosen": {"constraints": "class"}}.items():
+    for name, options in {
+        "plain": {},
+        "scaled": {"scale": scale},
+        "chosen": {"constraints": "class"},
+    }.items():
         capsys.readouterr()
         fs.select(study, as_=name, **group_options(fs.select, options))
         said[name] = capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""What no longer fits, is damaged or is gone: it is said, nothing of a person is lost, and nobody is sent where a line must fail."""
+"""What no longer fits, is damaged or is gone: it is said, nothing of a person is lost, and nobody is sent
+where a line must fail.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ from refusals import refused
 from undoing import states
 
 
-def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(corpus: made.Corpus, study: str) -> None:
+def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_image(
+    corpus: made.Corpus, study: str
+) -> None:
     fs.predict(study, corpus.models, engine="local")
     raw = json.loads(corpus.classes.read_text())
     corpus.classes.write_text(json.dumps({"ignore_index": 255, "classes": raw["classes"][:3]}))
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    with refused(StudyError, r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"):
+    with refused(
+        StudyError, r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"
+    ):
         fs.compare(study, engine="local")
 
 
@@ -89,7 +95,9 @@ def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
     assert made.bytes_under(Path(study), "predictions") == before
 
 
-def test_a_takeover_that_was_killed_is_no_model_of_both(corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_takeover_that_was_killed_is_no_model_of_both(
+    corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.predict import shard
 
     fs.predict(study, corpus.models, engine="local")
@@ -102,7 +110,9 @@ def test_a_takeover_that_was_killed_is_no_model_of_both(corpus: made.Corpus, stu
         patch.setattr(shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
-    assert not label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))  # nothing of the earlier source counts
+    assert not label_maps.read_manifest(
+        label_maps.predictions(Path(study), "model-1")
+    )  # nothing of the earlier source counts
     assert made.states(study)["predict"] == "missing"
     fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
     fs.compare(study, engine="local")
@@ -135,7 +145,9 @@ def test_what_is_not_the_studys_own_is_never_swept(corpus: made.Corpus, study: s
     assert (mine / "x.parquet").read_bytes() == b"mine"
 
 
-def test_a_damaged_manifest_of_labels_stops_what_needs_them_and_removes_nothing(corpus: made.Corpus, study: str) -> None:
+def test_a_damaged_manifest_of_labels_stops_what_needs_them_and_removes_nothing(
+    corpus: made.Corpus, study: str
+) -> None:
     fs.label.import_(study, str(corpus.truth))
     folder = label_maps.truth(Path(study), "labels")
     (folder / "manifest.json").write_text("{")
@@ -160,7 +172,9 @@ def test_rank_refuses_a_function_that_is_another_now(corpus: made.Corpus, study:
         fs.rank(study, resamples=20, engine="local")
 
 
-def test_a_class_that_takes_a_removed_ones_id_does_not_take_its_mappings(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_a_class_that_takes_a_removed_ones_id_does_not_take_its_mappings(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
     fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
     other = made.classes_with(corpus, {"car": {"name": "kiosk", "color": [9, 9, 9]}})
@@ -185,7 +199,9 @@ def test_status_never_sends_where_a_removed_model_stands(corpus: made.Corpus, st
     assert "rank" not in now.next
 
 
-def test_a_stored_map_part_that_is_gone_is_missing_and_predict_makes_it_again(corpus: made.Corpus, study: str) -> None:
+def test_a_stored_map_part_that_is_gone_is_missing_and_predict_makes_it_again(
+    corpus: made.Corpus, study: str
+) -> None:
     fs.predict(study, corpus.models, engine="local")
     before = made.bytes_under(Path(study), "predictions")
     next((Path(study) / "predictions" / "model-1").glob("00001-*.parquet")).unlink()
@@ -200,7 +216,9 @@ WNIDS = ("n02121808", "n02084071", "n02958343", "n02858304", "n13134947")
 
 @pytest.mark.parametrize("chosen", [False, True])
 @pytest.mark.parametrize("what", ["asked", "wnids"])
-def test_a_plan_is_stale_once_the_duels_that_it_looks_for_would_be_others(tmp_path: Path, what: str, chosen: bool) -> None:
+def test_a_plan_is_stale_once_the_duels_that_it_looks_for_would_be_others(
+    tmp_path: Path, what: str, chosen: bool
+) -> None:
     """Duels that are chosen already stay what they are."""
     study = made_answers.study(tmp_path, images=40).study
     if chosen:
@@ -212,7 +230,13 @@ def test_a_plan_is_stale_once_the_duels_that_it_looks_for_would_be_others(tmp_pa
     def called(*names: str, wnids: tuple[str, ...] = ()) -> None:
         entries = [{"index": k, "name": name} for k, name in enumerate(names)]
         classes.write_text(
-            json.dumps({"classes": [e | {"wnid": w} for e, w in zip(entries, wnids, strict=True)] if wnids else entries})
+            json.dumps(
+                {
+                    "classes": (
+                        [e | {"wnid": w} for e, w in zip(entries, wnids, strict=True)] if wnids else entries
+                    )
+                }
+            )
         )
         fs.collect(study, classes=str(classes))
 

@@ -1,4 +1,6 @@
-"""`status` holds nothing: what another faultscape writes meanwhile is seen before or after, and is never called damage."""
+"""`status` holds nothing: what another faultscape writes meanwhile is seen before or after, and is never
+called damage.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_status_reads_again_what_changed_under_it(
     def read(folder: Path, name: str, part: parts.Part, columns: list[str]) -> object:
         if folder.parent.name == "truth" and not done:
             done.append("imported")
-            fs.label.import_(study, fewer)  # another label of one image: the part that this reader knows of is replaced
+            fs.label.import_(
+                study, fewer
+            )  # another label of one image: the part that this reader knows of is replaced
         return look(folder, name, part, columns)
 
     monkeypatch.setattr("faultscape.study.tables.label_maps.read_small", read)
@@ -35,14 +39,21 @@ def test_status_reads_again_what_changed_under_it(
     assert done == ["imported"]
 
 
-@pytest.mark.parametrize("moment", ["before its JSON is read", "between its JSON and its rows", "while there is none"])
+@pytest.mark.parametrize(
+    "moment", ["before its JSON is read", "between its JSON and its rows", "while there is none"]
+)
 def test_status_sees_a_selection_that_is_replaced_meanwhile_before_or_after_and_calls_it_neither_gone_nor_damaged(
     corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, selector="random", budget=5, engine="local")
-    about, read, look, done = Path(study) / "selection-random.json", selections.read_selection, selections.read_object, []
+    about, read, look, done = (
+        Path(study) / "selection-random.json",
+        selections.read_selection,
+        selections.read_object,
+        [],
+    )
 
     def replace() -> None:
         done.append("replaced")

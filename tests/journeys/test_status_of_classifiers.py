@@ -1,4 +1,6 @@
-"""What `status` says of classifiers: what counts as labelled, and a next line that works, until all is done."""
+"""What `status` says of classifiers: what counts as labelled, and a next line that works, until all is
+done.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def made(tmp_path: Path) -> made_answers.Answers:
 def line_of(study: str, stage: str, selection: str) -> tuple[str, str]:
     """The state and the words of one stage of one selection."""
     return next(
-        (state, words) for name, state, words in fs.status(study).stages if name == stage and words.startswith(f"{selection}:")
+        (state, words)
+        for name, state, words in fs.status(study).stages
+        if name == stage and words.startswith(f"{selection}:")
     )
 
 
@@ -38,19 +42,30 @@ def answer(study: str, path: Path, rows: list[tuple[str, str]], word: str, who: 
     fs.label.import_(study, str(path))
 
 
-def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(made: made_answers.Answers, tmp_path: Path) -> None:
+def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
     rows = fs.select(made.study, top=4, sampling=fs.Sampling(spares=0)).chosen
     slot, number = rows[0], len({row.image for row in rows})
-    both = [(slot.image, word) for row in rows if row.image == slot.image for word in (row.label_a, row.label_b)]
+    both = [
+        (slot.image, word) for row in rows if row.image == slot.image for word in (row.label_a, row.label_b)
+    ]
     answer(made.study, tmp_path / "a.csv", both[:1], "no")
-    assert line_of(made.study, "label", "main") == ("missing", f"main: 0 of {number} images labelled, 1 partly (truth labels)")
+    assert line_of(made.study, "label", "main") == (
+        "missing",
+        f"main: 0 of {number} images labelled, 1 partly (truth labels)",
+    )
     answer(made.study, tmp_path / "a.csv", both[1:], "no")
     assert line_of(made.study, "label", "main")[1] == f"main: 1 of {number} images labelled (truth labels)"
 
 
-def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(made: made_answers.Answers, tmp_path: Path) -> None:
+def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
     def page(**options: Any) -> str:
-        text = Path(fs.report(made.study, output=str(tmp_path / "page.html"), **options).path).read_text(encoding="utf-8")
+        text = Path(fs.report(made.study, output=str(tmp_path / "page.html"), **options).path).read_text(
+            encoding="utf-8"
+        )
         return " ".join("".join(Page(text).text).split())
 
     rows = fs.select(made.study, top=4, sampling=fs.Sampling(spares=0)).chosen
@@ -60,7 +75,10 @@ def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(made: 
     answer(made.study, tmp_path / "a.csv", [one[image] for image in images[:3]], "no")
     answer(made.study, tmp_path / "a.csv", sorted(q for q in asked if q[0] == images[3]), "no")
     answer(made.study, tmp_path / "tie.csv", [one[images[4]]], "unsure")
-    assert line_of(made.study, "label", "main")[1] == f"main: 1 of {number} images labelled, 3 partly (truth labels)"
+    assert (
+        line_of(made.study, "label", "main")[1]
+        == f"main: 1 of {number} images labelled, 3 partly (truth labels)"
+    )
     assert f"1 of {number} chosen images are labelled, 3 partly" in page()
     found = fs.rank(made.study, resamples=0)
     assert found.notes[0] == f"1 of {number} chosen images are labelled, 3 partly"
@@ -86,19 +104,33 @@ def test_an_image_drawn_for_all_models_is_labelled_when_it_is_decided_for_every_
 ) -> None:
     fs.select(made.study, selector="disputed", budget=4)
     fs.label.export(made.study, str(tmp_path / "q.csv"), selection="disputed")
-    asked = [(row[0], row[1]) for row in (line.split(",") for line in (tmp_path / "q.csv").read_text().splitlines()[1:])]
+    asked = [
+        (row[0], row[1])
+        for row in (line.split(",") for line in (tmp_path / "q.csv").read_text().splitlines()[1:])
+    ]
     mine = [question for question in asked if question[0] == asked[0][0]]
     answer(made.study, tmp_path / "a.csv", mine[:-1], "no")
-    assert line_of(made.study, "label", "disputed")[1] == "disputed: 0 of 4 images labelled, 1 partly (truth labels)"
+    assert (
+        line_of(made.study, "label", "disputed")[1]
+        == "disputed: 0 of 4 images labelled, 1 partly (truth labels)"
+    )
     answer(made.study, tmp_path / "a.csv", mine[-1:], "yes")
     assert line_of(made.study, "label", "disputed")[1] == "disputed: 1 of 4 images labelled (truth labels)"
     answer(made.study, tmp_path / "a.csv", asked, "no")
     assert line_of(made.study, "label", "disputed")[0] == "done"
 
 
-def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(made: made_answers.Answers, tmp_path: Path) -> None:
-    slot = fs.select(made.study, top=1, sampling=fs.Sampling(spares=0), classifiers=fs.ClassifierRules(cap=1)).chosen[0]
-    rows = [(row.image, word) for row in read_selection(Path(made.study))[0].chosen for word in (row.label_a, row.label_b)]
+def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
+    slot = fs.select(
+        made.study, top=1, sampling=fs.Sampling(spares=0), classifiers=fs.ClassifierRules(cap=1)
+    ).chosen[0]
+    rows = [
+        (row.image, word)
+        for row in read_selection(Path(made.study))[0].chosen
+        for word in (row.label_a, row.label_b)
+    ]
     answer(made.study, tmp_path / "a.csv", rows, "no")
     answer(made.study, tmp_path / "b.csv", [(slot.image, slot.label_a)], "yes", who="bob")
     fs.rank(made.study, resamples=10)
@@ -106,10 +138,15 @@ def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(made
     assert fs.status(made.study).next == f"faultscape label export {made.study} OUT --format csv --again"
 
 
-def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(made: made_answers.Answers) -> None:
+def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(
+    made: made_answers.Answers,
+) -> None:
     drawn = fs.select(made.study, selector="random", budget=20).images
     made_answers.import_labels(made, list(drawn[:3]))
-    assert fs.status(made.study).next == f"faultscape label export {made.study} OUT --format csv --selection random"
+    assert (
+        fs.status(made.study).next
+        == f"faultscape label export {made.study} OUT --format csv --selection random"
+    )
     made_answers.import_labels(made, list(drawn[:10]))
     assert fs.status(made.study).next == f"faultscape rank {made.study} --selection random"
 
@@ -122,7 +159,10 @@ def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(made:
             {"selector": "random", "budget": 6, "seed": 3, "keep_duplicates": True},
             "--selector random --budget 6 --seed 3 --keep-duplicates",
         ),
-        ({"selector": "mad", "temperature": 0.5, "budget": 5, "as_": "hot-2"}, "--selector mad --budget 5 --temperature 0.5"),
+        (
+            {"selector": "mad", "temperature": 0.5, "budget": 5, "as_": "hot-2"},
+            "--selector mad --budget 5 --temperature 0.5",
+        ),
     ],
 )
 def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_works(
@@ -131,7 +171,9 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
     made_answers.import_labels(made)
     fs.select(made.study, **group_options(fs.select, options))
     name = options.get("as_", "random")
-    (Path(made.study).parent / "new.csv").write_text(Path(made.tables["model-2"]).read_text().replace("cat", "dog"))
+    (Path(made.study).parent / "new.csv").write_text(
+        Path(made.tables["model-2"]).read_text().replace("cat", "dog")
+    )
     fs.predict(made.study, {"new": str(Path(made.study).parent / "new.csv")})
     assert line_of(made.study, "select", name)[1].endswith("; models were added since")
     own = " --as hot-2" if name == "hot-2" else ""
@@ -148,7 +190,9 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
     capsys.readouterr()
 
 
-def test_a_study_whose_answers_must_be_read_anew_still_has_a_status(made: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_study_whose_answers_must_be_read_anew_still_has_a_status(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
     fs.select(made.study, selector="random", budget=6)
     made_answers.import_labels(made)
     (tmp_path / "two.txt").write_text("cat\ndog\n")
@@ -170,7 +214,10 @@ def test_without_main_the_report_of_what_is_ranked_is_asked_for(tmp_path: Path) 
 def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, images=30)
     names = made_answers.NAMES
-    rows = [",".join(["", *names]), *(",".join([a, *(str(abs(i - k)) for k in range(5))]) for i, a in enumerate(names))]
+    rows = [
+        ",".join(["", *names]),
+        *(",".join([a, *(str(abs(i - k)) for k in range(5))]) for i, a in enumerate(names)),
+    ]
     (tmp_path / "far apart.csv").write_text("\n".join(rows) + "\n")
     fs.select(
         answers.study,
@@ -184,13 +231,18 @@ def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) ->
     assert main(shlex.split(line)[1:]) == 0
 
 
-def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(made: made_answers.Answers) -> None:
+def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(
+    made: made_answers.Answers,
+) -> None:
     made_answers.import_labels(made)
     fs.select(made.study, top=4, classifiers=fs.ClassifierRules(cap=2))
     fs.rank(made.study, resamples=0)
     fs.report(made.study)
     fs.predict(made.study, remove=["model-1"])
-    with refused(RankingError, r"'model-1', which the study has no more; make it anew with `faultscape select .* --replace`"):
+    with refused(
+        RankingError,
+        r"'model-1', which the study has no more; make it anew with `faultscape select .* --replace`",
+    ):
         fs.rank(made.study)
     assert fs.status(made.study).next == f"faultscape select {made.study} --top 4 --cap 2 --replace"
     lines = []

@@ -20,7 +20,9 @@ ROOMS = ("predictions", "truth", "pairs", "measures/statistics")
 def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> str:
     """A whole competition, up to its report; returns the study."""
     study = str(root)
-    fs.collect(study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options}))
+    fs.collect(
+        study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options})
+    )
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, per_class=1)
@@ -49,7 +51,9 @@ def test_a_study_in_a_store_is_the_local_one_byte_for_byte_and_ends_with_nothing
 ) -> None:
     bucket.upload(corpus.photos, "photos/")
     line(tmp_path / "local", str(corpus.photos), corpus)
-    study = line(tmp_path / "far", f"{bucket.uri}/photos", corpus, store=f"{bucket.uri}/studies/far", probe=True)
+    study = line(
+        tmp_path / "far", f"{bucket.uri}/photos", corpus, store=f"{bucket.uri}/studies/far", probe=True
+    )
     for name in ("local", "far"):
         fs.measure(str(tmp_path / name), engine="local", resamples=20, worst=1)
     here = {
@@ -59,7 +63,9 @@ def test_a_study_in_a_store_is_the_local_one_byte_for_byte_and_ends_with_nothing
         if path.is_file() and not path.name.startswith(".")
     }
     assert {name.split("/")[0] for name in here} == {"predictions", "truth", "pairs", "measures"}
-    assert bucket.objects("studies/far/") == {name: data for name, data in here.items() if not name.endswith(".npz")}
+    assert bucket.objects("studies/far/") == {
+        name: data for name, data in here.items() if not name.endswith(".npz")
+    }
     for name in ("selection.csv", "standings.json"):
         far, local = ((tmp_path / where / name).read_text().splitlines() for where in ("far", "local"))
         assert [
@@ -68,7 +74,9 @@ def test_a_study_in_a_store_is_the_local_one_byte_for_byte_and_ends_with_nothing
     assert not list((tmp_path / "far").rglob("*/*-????????????????.parquet"))
     assert fs.status(study).next == ""
     assert "data:image" in (tmp_path / "far" / "report.html").read_text()
-    exported = [{p.name: p.read_bytes() for p in (tmp_path / f"{n}-labels").rglob("*.png")} for n in ("local", "far")]
+    exported = [
+        {p.name: p.read_bytes() for p in (tmp_path / f"{n}-labels").rglob("*.png")} for n in ("local", "far")
+    ]
     assert exported[0] == exported[1] != {}
 
 
@@ -110,7 +118,9 @@ def test_status_asks_as_often_for_many_parts_as_for_few_and_never_lists_the_buck
 def test_a_kill_between_part_and_manifest_leaves_nothing_that_counts_and_the_next_line_clears_it_away(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket
 ) -> None:
-    bucket.server.refusing = lambda method, path: "403 Forbidden" if method == "PUT" and path.endswith("manifest.json") else None
+    bucket.server.refusing = lambda method, path: (
+        "403 Forbidden" if method == "PUT" and path.endswith("manifest.json") else None
+    )
     with refused(StudyError, "lets nobody in"):
         fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     bucket.server.refusing = None
@@ -148,22 +158,27 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
     local = str(tmp_path / "local")
     fs.collect(local, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     fs.predict(local, corpus.models, engine="local")
-    assert bucket.objects("studies/one/predictions/") == made.bytes_under(Path(local) / "predictions", "*") | {
-        k.removeprefix("predictions/"): v for k, v in made.bytes_under(Path(local), "predictions").items()
-    }
+    assert bucket.objects("studies/one/predictions/") == made.bytes_under(
+        Path(local) / "predictions", "*"
+    ) | {k.removeprefix("predictions/"): v for k, v in made.bytes_under(Path(local), "predictions").items()}
 
 
 def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
-    fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))  # nothing lies in it yet
+    fs.collect(
+        stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two")
+    )  # nothing lies in it yet
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
     with refused(StudyError, r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
         fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/elsewhere"))
     with refused(StudyError, "holds the parts of another study"):
         fs.collect(
-            str(tmp_path / "other"), str(corpus.photos), classes="voc", storage=fs.Storage(store=f"{bucket.uri}/studies/two")
+            str(tmp_path / "other"),
+            str(corpus.photos),
+            classes="voc",
+            storage=fs.Storage(store=f"{bucket.uri}/studies/two"),
         )
 
 
@@ -195,9 +210,16 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
         ("s3://bucket/x?endpoint_override=127.0.0.1:9&scheme=http", "the store cannot be reached"),
     ],
 )
-def test_a_wrong_store_is_one_sentence_and_no_study(corpus: made.Corpus, tmp_path: Path, uri: str, words: str) -> None:
+def test_a_wrong_store_is_one_sentence_and_no_study(
+    corpus: made.Corpus, tmp_path: Path, uri: str, words: str
+) -> None:
     with refused(StudyError, words) as caught:
-        fs.collect(str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(store=uri))
+        fs.collect(
+            str(tmp_path / "new"),
+            str(corpus.photos),
+            classes=str(corpus.classes),
+            storage=fs.Storage(store=uri),
+        )
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "new" / "study.toml").exists()
@@ -209,7 +231,10 @@ def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
     bucket.server.refusing = lambda _method, _path: "403 Forbidden"
     with refused(StudyError, r"lets nobody in with these credentials; give others by AWS_ACCESS_KEY_ID"):
         fs.collect(
-            str(tmp_path / "new"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(store=f"{bucket.uri}/x")
+            str(tmp_path / "new"),
+            str(corpus.photos),
+            classes=str(corpus.classes),
+            storage=fs.Storage(store=f"{bucket.uri}/x"),
         )
     with refused(CorpusError, r"lets nobody in"):
         fs.collect(str(tmp_path / "new"), f"{bucket.uri}/photos", classes=str(corpus.classes))
@@ -223,7 +248,10 @@ def test_the_endpoint_may_stand_in_the_address(
     bucket.upload(corpus.photos, "photos/")
     study = str(tmp_path / "s")
     fs.collect(
-        study, f"{bucket.uri}/photos{end}", classes=str(corpus.classes), storage=fs.Storage(store=f"{bucket.uri}/parts{end}")
+        study,
+        f"{bucket.uri}/photos{end}",
+        classes=str(corpus.classes),
+        storage=fs.Storage(store=f"{bucket.uri}/parts{end}"),
     )
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes", workers=2)
     assert "manifest.json" in bucket.objects("parts/predictions/a/")

@@ -24,7 +24,9 @@ from refusals import refused
 
 def jpeg(path: Path, size: tuple[int, int], seed: int = 0, **options: object) -> bytes:
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), np.uint8)).save(path, **options)
+    Image.fromarray(np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), np.uint8)).save(
+        path, **options
+    )
     return path.read_bytes()
 
 
@@ -37,14 +39,23 @@ def far(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
 
 
 def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_of_local_files(
-    corpus: made.Corpus, study: str, bucket: loopback.Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: made.Corpus,
+    study: str,
+    bucket: loopback.Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     bucket.upload(corpus.photos, "photos/")
     large = jpeg(tmp_path / "large.jpg", (800, 600), quality=95)
     assert len(large) > 1 << 17
     bucket.put("photos/part0/large.jpg", large)
     with bucket.requests() as asked:
-        fs.collect(str(tmp_path / "far"), f"{bucket.uri}/photos", classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+        fs.collect(
+            str(tmp_path / "far"),
+            f"{bucket.uri}/photos",
+            classes=str(corpus.classes),
+            storage=fs.Storage(shard_size=4),
+        )
     assert "near-duplicates were not looked for among 7 images; --probe" in capsys.readouterr().out
     assert len([1 for method, path, _ in asked if method == "GET" and path.endswith("large.jpg")]) == 1
     assert bucket.server.ranges[f"/{bucket.name}/photos/part0/large.jpg"] == "bytes=0-65535"
@@ -52,7 +63,10 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
     assert set(there) == {*here, "part0/large"}
     assert all((there[i].width, there[i].height) == (here[i].width, here[i].height) for i in here)
     assert (there["part0/large"].width, there["part0/large"].height) == (800, 600)
-    assert all(i.digest.startswith("etag:") and i.dhash is None and i.near_duplicate_of == i.id for i in there.values())
+    assert all(
+        i.digest.startswith("etag:") and i.dhash is None and i.near_duplicate_of == i.id
+        for i in there.values()
+    )
     assert there["part0/large"].digest == f"etag:{hashlib.md5(large).hexdigest()}"
     assert there["part0/large"].source == f"{bucket.uri}/photos/part0/large.jpg"
 
@@ -60,7 +74,9 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
 def test_a_picture_whose_beginning_does_not_say_its_size_is_read_whole_and_what_is_none_is_a_failure(
     far: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
-    padded = jpeg(tmp_path / "wide.jpg", (30, 20), exif=b"Exif\0\0" + b"\0" * 65000, icc_profile=b"\0" * 65000)
+    padded = jpeg(
+        tmp_path / "wide.jpg", (30, 20), exif=b"Exif\0\0" + b"\0" * 65000, icc_profile=b"\0" * 65000
+    )
     assert padded.index(b"\xff\xc0") > 1 << 16
     bucket.put("photos/wide.jpg", padded)
     bucket.put("photos/text.jpg", b"not a picture" * 10)
@@ -88,7 +104,10 @@ def test_probe_reads_each_picture_whole_and_finds_the_near_duplicates_of_local_f
     assert again.near_duplicates == 1
     assert not [1 for method, path, _ in asked if method == "GET" and path.endswith(".png")]
     assert (
-        fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True), not_in=[str(corpus.photos / "part1")]).images == 4
+        fs.collect(
+            far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True), not_in=[str(corpus.photos / "part1")]
+        ).images
+        == 4
     )
 
 
@@ -126,9 +145,14 @@ def network(path: Path) -> Path:
     import onnx
 
     node = onnx.helper.make_node("Identity", ["input"], ["logits"])
-    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("input", "logits")]
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name in ("input", "logits")
+    ]
     graph = onnx.helper.make_graph([node], "net", ends[:1], ends[1:])
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9), path)
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9), path
+    )
     return path
 
 
@@ -148,8 +172,12 @@ def test_a_network_notes_the_digest_of_what_it_saw_and_a_picture_that_changed_is
     assert {stage: state for stage, state, _ in fs.status(far).stages}["predict"] in ("stale", "missing")
     fs.predict(far, {"net": source}, engine="local")
     assert not [f for f in read_failures(Path(far)) if f.stage == "predict"]
-    maps = {m.id: m for n in (0, 1) for m in label_maps.read_stored(label_maps.predictions(Path(far), "net"), n)}
-    local = {m.id: m for n in (0, 1) for m in label_maps.read_stored(label_maps.predictions(Path(study), "net"), n)}
+    maps = {
+        m.id: m for n in (0, 1) for m in label_maps.read_stored(label_maps.predictions(Path(far), "net"), n)
+    }
+    local = {
+        m.id: m for n in (0, 1) for m in label_maps.read_stored(label_maps.predictions(Path(study), "net"), n)
+    }
     assert maps.keys() == set(corpus.ids)
     for id_, stored in maps.items():
         seen = corpus.ids[1] if id_ == image.id else id_
@@ -164,7 +192,10 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     fs.predict(far, dict(list(corpus.models.items())[:2]), engine="local")
     for name, seen in (("model-0", "aa"), ("model-1", "bb")):
         where = label_maps.predictions(Path(far), name)
-        maps = [StoredMap(m.id, m.runs, "same" if k else seen) for k, m in enumerate(label_maps.read_stored(where, 0))]
+        maps = [
+            StoredMap(m.id, m.runs, "same" if k else seen)
+            for k, m in enumerate(label_maps.read_stored(where, 0))
+        ]
         sha = label_maps.put_maps(where, 0, maps)
         write_manifest(where, read_manifest(where) | {"00000": Part(sha, len(maps), "")})
     first = label_maps.read_stored(where, 0)[0]
@@ -175,12 +206,16 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     assert said[0].startswith(f"{first.id}: model-0 and model-1 saw different bytes")
 
 
-def test_lists_and_globs_name_pictures_of_stores_too(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> None:
+def test_lists_and_globs_name_pictures_of_stores_too(
+    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
     bucket.upload(corpus.photos, "photos/")
     ids = sorted(corpus.ids)
     found = fs.corpus.find([f"{bucket.uri}/photos/*/photo 00[0-2].png"], stores=True)
     assert [f.id for f in found] == [i for i in ids if i[-1] in "012"]
-    assert [f.id for f in fs.corpus.find([f"{bucket.uri}/**/photo*1.png"], stores=True)] == ["photos/part1/photo 001"]
+    assert [f.id for f in fs.corpus.find([f"{bucket.uri}/**/photo*1.png"], stores=True)] == [
+        "photos/part1/photo 001"
+    ]
     (tmp_path / "list.txt").write_text("".join(f"{bucket.uri}/photos/{i}.png\n" for i in ids))
     assert [f.id for f in fs.corpus.find([tmp_path / "list.txt"], stores=True)] == ids
     (tmp_path / "list.txt").write_text("https://example.org/a.jpg\n")

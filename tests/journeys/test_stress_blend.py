@@ -1,4 +1,6 @@
-"""Blended sets: unknown objects in labelled images, by plans that are kept; overlays, fog, and what becomes of them in a study."""
+"""Blended sets: unknown objects in labelled images, by plans that are kept; overlays, fog, and what becomes
+of them in a study.
+"""
 
 import csv
 import json
@@ -41,7 +43,9 @@ def _few_objects() -> Iterator[None]:
     yield from few_objects()
 
 
-def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: str, corpus: made.Corpus) -> None:
+def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(
+    study: str, corpus: made.Corpus
+) -> None:
     found = blended(study)
     assert (found.sets, found.images) == (("fishyscapes-v2",), 5)
     anomaly, semantic = maps_of(study, "fishyscapes-v2", ANOMALIES), maps_of(study, "fishyscapes-v2")
@@ -51,7 +55,9 @@ def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: st
         base[-12:] = 255
         assert set(np.unique(flags)) <= {0, 1, 255}
         assert (flags == 1).sum() > 20
-        assert ((flags == 255) == ((base == 255) & (flags != 1))).all()  # uncovered void stays, over void the object counts
+        assert (
+            (flags == 255) == ((base == 255) & (flags != 1))
+        ).all()  # uncovered void stays, over void the object counts
         np.testing.assert_array_equal(semantic[image.id], np.where(flags == 1, 255, base))
         photo, before = read_photo(image)[0], read_parent(image)
         changed = (photo != before).any(2)
@@ -61,7 +67,9 @@ def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: st
     assert found.pixels == {"fishyscapes-v2": tuple(total)}
 
 
-def test_a_void_id_above_255_is_the_label_of_objects_in_maps_of_8_bits_too(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_void_id_above_255_is_the_label_of_objects_in_maps_of_8_bits_too(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     classes = json.loads(corpus.classes.read_text())
     (tmp_path / "classes.json").write_text(json.dumps({**classes, "ignore_index": 300}))
     study = str(tmp_path / "study")
@@ -117,7 +125,9 @@ def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
         blended(study, objects=str(cutouts), seed=3)
 
 
-def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_overlays_added_to_their_bases_are_the_images(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     blended(study, write=str(tmp_path / "out"), overlay_only=True)
     folder = tmp_path / "out" / "fishyscapes-v2"
     assert not (folder / "images").exists()
@@ -136,7 +146,9 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
 
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:
     blended(study, blending=fs.Blending(smallest=20, fog=1.0))
-    clear = fs.stress.blend(study, preset="fishyscapes-v2", edition="clear", blending=SMALL, engine="local").sets[0]
+    clear = fs.stress.blend(
+        study, preset="fishyscapes-v2", edition="clear", blending=SMALL, engine="local"
+    ).sets[0]
     flags = maps_of(study, "fishyscapes-v2", ANOMALIES)
     differ = 0
     for foggy, plain in zip(rows(study, "fishyscapes-v2"), rows(study, clear), strict=True):
@@ -152,7 +164,12 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(
     found = fs.stress.fog(study, engine="local", write=str(tmp_path / "out"))
     assert found.sets == ("foggy-0.005", "foggy-0.01", "foggy-0.02")
     distances = [
-        np.mean([np.abs(read_photo(image)[0].astype(int) - read_parent(image)).mean() for image in rows(study, name)])
+        np.mean(
+            [
+                np.abs(read_photo(image)[0].astype(int) - read_parent(image)).mean()
+                for image in rows(study, name)
+            ]
+        )
         for name in found.sets
     ]
     assert distances == sorted(distances)
@@ -168,7 +185,9 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(
     fs.stress.fog(study, depth="depth", beta=[0.01], engine="local")
     monkeypatch.chdir("/")
     assert states(study)["stress"] == "done"
-    assert [read_photo(image)[0].shape for image in rows(study, "foggy-0.01")] == [(96, 128, 3)] * 5  # from any folder
+    assert [read_photo(image)[0].shape for image in rows(study, "foggy-0.01")] == [
+        (96, 128, 3)
+    ] * 5  # from any folder
     with refused(says="above 0 and at most 1"):
         fs.stress.fog(study, beta=[2.0])
     with refused(says="made with another depth"):
@@ -180,7 +199,9 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(
     assert states(study)["stress"] == "done"
 
 
-def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     blended(study)
     assert states(study)["stress"] == "done"
     changed = np.full((96, 128), 255, np.uint8)
@@ -196,16 +217,21 @@ def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(study: st
     assert set(np.unique(flags)) == {1, 255}
 
 
-def test_a_model_reads_blended_images_and_is_measured_by_their_labels(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_model_reads_blended_images_and_is_measured_by_their_labels(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     blended(study, write=str(tmp_path / "out"))
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
-    found = fs.measure(study, part=fs.StudyPart(set_=["fishyscapes-v2"]), resamples=0, engine="local").document["datasets"][
-        "fishyscapes-v2"
-    ]
+    found = fs.measure(
+        study, part=fs.StudyPart(set_=["fishyscapes-v2"]), resamples=0, engine="local"
+    ).document["datasets"]["fishyscapes-v2"]
     for image in rows(study, "fishyscapes-v2"):
         photo = np.asarray(Image.open(tmp_path / "out" / "fishyscapes-v2" / "images" / f"{image.parent}.png"))
         made.write(tmp_path / "maps" / f"{image.parent}.png", (photo[..., 0] < 128).astype(np.uint8))
-        made.write(tmp_path / "truth" / f"{image.parent}.png", maps_of(study, "fishyscapes-v2")[image.id].astype(np.uint8))
+        made.write(
+            tmp_path / "truth" / f"{image.parent}.png",
+            maps_of(study, "fishyscapes-v2")[image.id].astype(np.uint8),
+        )
     by_hand = fs.measure(
         str(tmp_path / "truth"),
         {"dark": str(tmp_path / "maps")},
@@ -221,9 +247,9 @@ def test_a_model_reads_blended_images_and_is_measured_by_their_labels(study: str
     for image in corrupted:
         read_photo(image)
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
-    assert fs.measure(study, part=fs.StudyPart(set_=["fishyscapes-v2-contrast-3"]), resamples=0, engine="local").document[
-        "datasets"
-    ]["fishyscapes-v2-contrast-3"]["images"] == {"dark": 5}
+    assert fs.measure(
+        study, part=fs.StudyPart(set_=["fishyscapes-v2-contrast-3"]), resamples=0, engine="local"
+    ).document["datasets"]["fishyscapes-v2-contrast-3"]["images"] == {"dark": 5}
 
 
 def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
@@ -242,7 +268,9 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
     bare = str(made.collected(corpus, tmp_path / "bare", shard_size=4))
     assert "there are no labels yet" in refused_line("stress", "blend", bare, "--preset", "fishyscapes-v2")
     blended(study)
-    assert "was made by `faultscape stress` itself" in refused_line(*line, "fishyscapes-v1", "--set", "fishyscapes-v2")
+    assert "was made by `faultscape stress` itself" in refused_line(
+        *line, "fishyscapes-v1", "--set", "fishyscapes-v2"
+    )
 
 
 def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_path: Path) -> None:
@@ -274,7 +302,9 @@ def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 5
 
 
-def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with refused(says="has no made sets"):
         fs.stress.sheet(study)
     blended(study)

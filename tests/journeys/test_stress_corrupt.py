@@ -1,4 +1,6 @@
-"""Corrupted sets: made when they are read, the same bytes everywhere, known to the graph, and measured by the labels of their parents."""
+"""Corrupted sets: made when they are read, the same bytes everywhere, known to the graph, and measured by the
+labels of their parents.
+"""
 
 import hashlib
 import json
@@ -42,7 +44,9 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
 
 
 def corrupted(study: str, **more: object) -> object:
-    return fs.stress.corrupt(study, corruption=["gaussian_noise", "contrast"], severities="2,4", engine="local", **more)
+    return fs.stress.corrupt(
+        study, corruption=["gaussian_noise", "contrast"], severities="2,4", engine="local", **more
+    )
 
 
 def sets(study: str) -> dict[str, list[str]]:
@@ -56,7 +60,9 @@ def pixels(path: Path) -> np.ndarray:
     return np.asarray(Image.open(path))
 
 
-def test_each_condition_is_a_set_whose_images_are_called_after_their_parents(study: str, corpus: made.Corpus) -> None:
+def test_each_condition_is_a_set_whose_images_are_called_after_their_parents(
+    study: str, corpus: made.Corpus
+) -> None:
     found = corrupted(study)
     assert (found.images, found.new) == (24, 24)
     assert found.sets == ("gaussian_noise-2", "gaussian_noise-4", "contrast-2", "contrast-4")
@@ -81,7 +87,10 @@ def test_a_model_sees_the_parent_corrupted_under_its_key(study: str, corpus: mad
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     assert [f for f in read_failures(Path(study)) if f.stage == "predict"] == []
     out = fs.measure(
-        study_with_labels(study, corpus), part=fs.StudyPart(set_=["gaussian_noise-4"]), resamples=0, engine="local"
+        study_with_labels(study, corpus),
+        part=fs.StudyPart(set_=["gaussian_noise-4"]),
+        resamples=0,
+        engine="local",
     ).document
     assert out["datasets"]["gaussian_noise-4"]["images"] == {"dark": 6}
 
@@ -102,10 +111,15 @@ def test_the_same_line_again_changes_nothing_and_another_seed_is_refused(study: 
         corrupted(study, seed=1)
     fs.collect(study, remove=["gaussian_noise-2/*"])
     assert "gaussian_noise-2" not in json.loads((Path(study) / "sets.json").read_text())["sets"]
-    assert fs.stress.corrupt(study, corruption=["gaussian_noise"], severities="2", seed=1, engine="local").new == 6
+    assert (
+        fs.stress.corrupt(study, corruption=["gaussian_noise"], severities="2", seed=1, engine="local").new
+        == 6
+    )
 
 
-def test_images_that_came_make_the_sets_stale_and_the_line_that_status_names_mends_it(study: str, tmp_path: Path) -> None:
+def test_images_that_came_make_the_sets_stale_and_the_line_that_status_names_mends_it(
+    study: str, tmp_path: Path
+) -> None:
     from faultscape.cli import main
 
     corrupted(study)
@@ -115,11 +129,16 @@ def test_images_that_came_make_the_sets_stale_and_the_line_that_status_names_men
     row = next(row for row in fs.status(study).stages if row[0] == "stress")
     assert row[1:] == (
         "stale",
-        "gaussian_noise-2 and 3 more sets: corrupt of main; images of the set that it was made of came, changed or left",
+        (
+            "gaussian_noise-2 and 3 more sets: corrupt of main; images of the set that it was made of came,"
+            " changed or left"
+        ),
     )
     line = fs.status(study).next
     assert (
-        line == f"faultscape stress corrupt {study} --set main --corruption gaussian_noise --corruption contrast --severities 2,4"
+        line
+        == f"faultscape stress corrupt {study} --set main --corruption gaussian_noise --corruption contrast"
+        " --severities 2,4"
     )
     before = {image.id: image.shard for image in read_corpus(Path(study))}
     assert main(line.split()[1:]) == 0
@@ -209,7 +228,9 @@ def test_a_folder_of_maps_gives_made_images_its_maps_of_their_whole_ids_alone(
     np.testing.assert_array_equal(runs.decode(held[corpus.ids[0]]), corpus.maps["model-0"][0])
 
 
-def test_images_are_written_once_and_are_the_same_in_many_processes(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_images_are_written_once_and_are_the_same_in_many_processes(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     done = corrupted(study, write=str(tmp_path / "out"))
     assert done.written == 24
     for image in read_corpus(Path(study)):
@@ -235,7 +256,9 @@ def test_images_are_written_once_and_are_the_same_in_many_processes(study: str, 
     )
 
 
-def test_a_set_is_measured_by_the_labels_of_its_parents(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_set_is_measured_by_the_labels_of_its_parents(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     corrupted(study, write=str(tmp_path / "out"))
     study_with_labels(study, corpus)
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
@@ -257,7 +280,9 @@ def test_a_set_is_measured_by_the_labels_of_its_parents(study: str, corpus: made
     assert ours["miou"]["value"] == theirs["miou"]["value"]
     assert ours["rom"]["value"] == pytest.approx(theirs["rom"]["value"])
     assert not (Path(study) / "measures" / "measure.json").exists()
-    assert fs.measure(study, resamples=0, engine="local").document["images"] == {"dark": 6}  # of what was collected alone
+    assert fs.measure(study, resamples=0, engine="local").document["images"] == {
+        "dark": 6
+    }  # of what was collected alone
 
 
 def test_measures_of_sets_accumulate_from_line_to_line(
@@ -278,15 +303,25 @@ def test_measures_of_sets_accumulate_from_line_to_line(
     assert "contrast-2:\n" not in said
     assert "beside 1 set of earlier lines: contrast-2\n" in said
     assert [*measured(holdout="few")] == ["labels.few", "contrast-4", "contrast-2"]
-    assert measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]  # in another order, and not counted anew
+    assert (
+        measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]
+    )  # in another order, and not counted anew
     fs.collect(study, remove=["contrast-4/*"])
     assert [*measured(set_=["gaussian_noise-2"])] == ["gaussian_noise-2", "contrast-2", "labels.few"]
     assert "note: contrast-4, which was measured before, is left out" in capsys.readouterr().out
     file = Path(study) / "measures-sets" / "measure.json"
-    for text in ('{"provenance": {"parts": [["a"]]}}', '{"provenance": {"parts": [[1, 2]]}}', '{"provenance": 7}', "{"):
+    for text in (
+        '{"provenance": {"parts": [["a"]]}}',
+        '{"provenance": {"parts": [[1, 2]]}}',
+        '{"provenance": 7}',
+        "{",
+    ):
         file.write_text(text)
         assert [*measured(set_=["contrast-2"])] == ["contrast-2"]
-        assert "measure.json cannot be read, so that what earlier lines measured is left out" in capsys.readouterr().out
+        assert (
+            "measure.json cannot be read, so that what earlier lines measured is left out"
+            in capsys.readouterr().out
+        )
 
 
 def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: made.Corpus) -> None:
@@ -297,10 +332,17 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
     from faultscape.study.tables.stress_sets import labels_folder
 
     with refused(says="there are no labels yet"):
-        fs.stress.corrupt(study, corruption=["elastic_transform"], severities="5", move_labels=True, engine="local")
+        fs.stress.corrupt(
+            study, corruption=["elastic_transform"], severities="5", move_labels=True, engine="local"
+        )
     study_with_labels(study, corpus)
     fs.stress.corrupt(
-        study, corruption=["elastic_transform", "contrast"], severities="5", seed=3, move_labels=True, engine="local"
+        study,
+        corruption=["elastic_transform", "contrast"],
+        severities="5",
+        seed=3,
+        move_labels=True,
+        engine="local",
     )
     about = json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert (about["elastic_transform-5"]["labels"], about["contrast-5"]["labels"]) == ("own", "parents")
@@ -317,9 +359,9 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
         moved += (expected != truth).any()
     assert moved
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
-    assert fs.measure(study, part=fs.StudyPart(set_=["elastic_transform-5"]), resamples=0, engine="local").document["datasets"][
-        "elastic_transform-5"
-    ]["images"] == {"dark": 6}
+    assert fs.measure(
+        study, part=fs.StudyPart(set_=["elastic_transform-5"]), resamples=0, engine="local"
+    ).document["datasets"]["elastic_transform-5"]["images"] == {"dark": 6}
     made.write(corpus.root / "changed" / f"{corpus.ids[0]}.png", np.full((20, 28), 2, np.uint8))
     fs.label.import_(study, str(corpus.root / "changed"))
     assert [row[1] for row in fs.status(study).stages if row[0] == "stress"] == ["stale"]
@@ -342,15 +384,25 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
         (("--set", "mian"), "Did you mean 'main'"),
         (("--preset", "s3-data", "--corruption", "fog"), "give one of both"),
         (("--seed", "-1"), "0 or more"),
-        (("--frost-textures", str(tmp_path / "none"), "--corruption", "frost"), "expected a folder of textures"),
-        (("--frost-textures", str(corpus.photos / "part0"), "--corruption", "fog"), "frost, which is not among"),
+        (
+            ("--frost-textures", str(tmp_path / "none"), "--corruption", "frost"),
+            "expected a folder of textures",
+        ),
+        (
+            ("--frost-textures", str(corpus.photos / "part0"), "--corruption", "fog"),
+            "frost, which is not among",
+        ),
     ):
         assert said in refused_line(*line, *words), words
     assert "no study" in refused_line("stress", "corrupt", str(tmp_path / "none"))
     corrupted(study)
     assert "is a corrupted set already" in refused_line(*line, "--set", "contrast-2")
-    assert "was made by `faultscape stress`" in refused_line("collect", study, str(corpus.photos), "--set", "contrast-2")
-    assert re.search(r"there is no 'stress corupt'\. Did you mean 'corrupt'", refused_line("stress", "corupt", study))
+    assert "was made by `faultscape stress`" in refused_line(
+        "collect", study, str(corpus.photos), "--set", "contrast-2"
+    )
+    assert re.search(
+        r"there is no 'stress corupt'\. Did you mean 'corrupt'", refused_line("stress", "corupt", study)
+    )
 
 
 def test_images_that_come_back_bring_what_was_made_of_them(study: str, corpus: made.Corpus) -> None:
@@ -369,9 +421,13 @@ def test_images_that_come_back_bring_what_was_made_of_them(study: str, corpus: m
     assert len(sets(study)["contrast-4"]) == 6
 
 
-def test_a_line_whose_sets_have_labels_of_their_own_in_part_is_done_when_it_was_run(study: str, corpus: made.Corpus) -> None:
+def test_a_line_whose_sets_have_labels_of_their_own_in_part_is_done_when_it_was_run(
+    study: str, corpus: made.Corpus
+) -> None:
     study_with_labels(study, corpus)
-    fs.stress.corrupt(study, corruption=["contrast", "elastic_transform"], severities="3", move_labels=True, engine="local")
+    fs.stress.corrupt(
+        study, corruption=["contrast", "elastic_transform"], severities="3", move_labels=True, engine="local"
+    )
     assert states(study)["stress"] == "done"
 
 
@@ -385,7 +441,9 @@ INVERT = Corruption(
 """
 
 
-def test_a_corruption_of_ones_own_is_run_as_it_was_or_not_at_all(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_corruption_of_ones_own_is_run_as_it_was_or_not_at_all(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     file = tmp_path / "mine.py"
     file.write_text(OWN)
     found = fs.stress.corrupt(study, corruption=[f"{file}:INVERT"], severities="5", engine="local")
@@ -396,8 +454,12 @@ def test_a_corruption_of_ones_own_is_run_as_it_was_or_not_at_all(study: str, cor
     file.write_text(OWN.replace("255 - pixels", "254 - pixels"))
     with refused(says="its file changed since images were made by it"):
         read_photo(image)
-    assert next(row[2] for row in fs.status(study).stages if row[0] == "stress").endswith("the file of a corruption changed")
-    assert fs.stress.corrupt(study, corruption=[f"{file}:INVERT"], severities="5", engine="local").changed == 6
+    assert next(row[2] for row in fs.status(study).stages if row[0] == "stress").endswith(
+        "the file of a corruption changed"
+    )
+    assert (
+        fs.stress.corrupt(study, corruption=[f"{file}:INVERT"], severities="5", engine="local").changed == 6
+    )
     assert states(study)["stress"] == "done"
     image = next(image for image in read_corpus(Path(study)) if image.set == "invert-5")
     np.testing.assert_array_equal(read_photo(image)[0], 254 - pixels(corpus.photos / f"{image.parent}.png"))

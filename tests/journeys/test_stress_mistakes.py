@@ -42,11 +42,15 @@ def cutouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def corrupted(study: str, **more: Any) -> Any:
-    return fs.stress.corrupt(study, **{"corruption": ["contrast"], "severities": "1,2", "engine": "local", **more})
+    return fs.stress.corrupt(
+        study, **{"corruption": ["contrast"], "severities": "1,2", "engine": "local", **more}
+    )
 
 
 def blended(study: str, **more: Any) -> Any:
-    return fs.stress.blend(study, **{"preset": "fishyscapes-v2", "engine": "local", "blending": fs.Blending(smallest=20), **more})
+    return fs.stress.blend(
+        study, **{"preset": "fishyscapes-v2", "engine": "local", "blending": fs.Blending(smallest=20), **more}
+    )
 
 
 def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: str) -> None:
@@ -60,7 +64,9 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     assert (row.state, row.line) == ("missing", "")
     assert row.words.endswith(" and 1 more set: made images")
     assert row.in_the_way.startswith("sets.json no longer says what made this")
-    assert "run the line of `faultscape stress` that made it again" in refused_line("stress", "fog", study, "--set", "contrast-1")
+    assert "run the line of `faultscape stress` that made it again" in refused_line(
+        "stress", "fog", study, "--set", "contrast-1"
+    )
     assert corrupted(study).new == 0
     assert file.read_bytes() == before
     assert read_corpus(Path(study)) == rows
@@ -95,11 +101,32 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     assert main(["collect", study, "--remove", "fishyscapes-v2/*"]) == 0
     assert main([*line, *without]) == 0
     sets = json.loads((Path(study) / "sets.json").read_text())["sets"]
-    assert sets["fishyscapes-v2"]["parameters"]["objects"] == digests[1:] == sets["fishyscapes-v2-2"]["parameters"]["objects"]
+    assert (
+        sets["fishyscapes-v2"]["parameters"]["objects"]
+        == digests[1:]
+        == sets["fishyscapes-v2-2"]["parameters"]["objects"]
+    )
     assert main([*line, *without]) == 0  # as status names it
     capsys.readouterr()
-    assert main(["stress", "blend", study, "--preset", "fishyscapes-v2", "--smallest", "5000", "--engine", "local"]) == 0
-    assert "--smallest chooses objects, and the set was made before and keeps its own" in capsys.readouterr().out
+    assert (
+        main(
+            [
+                "stress",
+                "blend",
+                study,
+                "--preset",
+                "fishyscapes-v2",
+                "--smallest",
+                "5000",
+                "--engine",
+                "local",
+            ]
+        )
+        == 0
+    )
+    assert (
+        "--smallest chooses objects, and the set was made before and keeps its own" in capsys.readouterr().out
+    )
     for file, said in (
         ("none.csv", "No such file or directory; expected switched-off.csv"),
         ("bad.csv", "expected a column object"),
@@ -116,7 +143,9 @@ def test_maps_of_labels_are_not_taken_for_depth(study: str, corpus: made.Corpus,
     said = refused_line("stress", "fog", study, "--depth", str(tmp_path / "others"))
     assert said.startswith(f"faultscape: --depth {tmp_path}/others: not one of its")
     assert "--pattern" not in said  # which stress has not
-    assert refused_line("stress", "fog", study, "--depth", "none").startswith("faultscape: --depth none: no such folder")
+    assert refused_line("stress", "fog", study, "--depth", "none").startswith(
+        "faultscape: --depth none: no such folder"
+    )
     assert states(study).get("stress") is None
 
 
@@ -134,11 +163,15 @@ def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: 
     corrupted(study)
     for dry_run in (True, False):
         said = repr(fs.collect(study, remove=[corpus.ids[0]], dry_run=dry_run))
-        assert "  stale  sets of contrast-1: images of the set that it was made of came, changed or left" in said
+        assert (
+            "  stale  sets of contrast-1: images of the set that it was made of came, changed or left" in said
+        )
     assert states(study)["stress"] == "stale"
 
 
-def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     fs.stress.holdout(study, classes="car,tree", as_="two")
     blended(study, blending=fs.Blending(smallest=20, ego="car"))
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
@@ -147,7 +180,9 @@ def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(study: str, corpus:
     (tmp_path / "classes.json").write_text(corpus.classes.read_text().replace('"car"', '"auto"'))
     fs.collect(study, classes=str(tmp_path / "classes.json"))
     after = fs.measure(study, part=part, resamples=0, engine="local").models
-    assert {name: of["miou"]["value"] for name, of in after.items()} == {name: of["miou"]["value"] for name, of in before.items()}
+    assert {name: of["miou"]["value"] for name, of in after.items()} == {
+        name: of["miou"]["value"] for name, of in before.items()
+    }
     assert fs.stress.holdout(study, classes=["auto", "tree"], as_="two").classes == ("auto", "tree")
     assert blended(study, blending=fs.Blending(smallest=20, ego="auto")).changed == 0
     assert states(study)["stress"] == "done"
@@ -161,11 +196,19 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     fs.predict(study, {"folder": str(corpus.models["model-0"]), **net}, engine="local")
     corrupted(study)
     said = refused_line("measure", study, "--set", "contrast-1")
-    assert f"--set contrast-1: no model has a map of it yet; `faultscape status {study}` names the line of predict" in said
+    assert (
+        f"--set contrast-1: no model has a map of it yet; `faultscape status {study}` names the line of"
+        " predict" in said
+    )
     assert main(fs.status(study).next.split()[1:]) == 0
-    measured = fs.measure(study, part=fs.StudyPart(set_=["contrast-1", "main"]), resamples=0, engine="local").document["datasets"]
+    measured = fs.measure(
+        study, part=fs.StudyPart(set_=["contrast-1", "main"]), resamples=0, engine="local"
+    ).document["datasets"]
     assert list(measured["contrast-1"]["models"]) == ["dark"]
-    assert any(note.startswith("folder: no map of set contrast-1, and left out") for note in measured["contrast-1"]["notes"])
+    assert any(
+        note.startswith("folder: no map of set contrast-1, and left out")
+        for note in measured["contrast-1"]["notes"]
+    )
     assert sorted(measured["main"]["models"]) == ["dark", "folder"]
     said = refused_line("measure", study, "--set", "contrast-3")
     assert "...." not in said
@@ -182,7 +225,10 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
         ((*corrupt, "--workers", "0"), "workers must be 1 or more; got 0"),
         ((*corrupt, "--seed", "-1"), "--seed is a whole number"),
         (("fog", "--engine", "foo"), "engine 'foo' is not known"),
-        ((*blend, "--known", "main"), "--known says where known objects are cut out of, and fishyscapes-v2 blends none"),
+        (
+            (*blend, "--known", "main"),
+            "--known says where known objects are cut out of, and fishyscapes-v2 blends none",
+        ),
         ((*blend, "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
         ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
         ((*blend, "--review", "--write", "x"), "leave out --write"),
@@ -196,15 +242,22 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
         assert says in refused_line("stress", words[0], study, *words[1:]), words
     capsys.readouterr()
     assert main(["stress", *corrupt[:1], study, *corrupt[1:], "--move-labels"]) == 0
-    assert "note: --move-labels has no effect: no corruption of this line moves pixels" in capsys.readouterr().out
+    assert (
+        "note: --move-labels has no effect: no corruption of this line moves pixels"
+        in capsys.readouterr().out
+    )
     for ego, says in (("99", True), ("1", False)):
         assert main(["stress", "blend", study, *blend[1:], "--ego", ego, "--edition", f"ego{ego}"]) == 0
-        assert (f"note: --ego {ego} has no effect: no image of main shows it" in capsys.readouterr().out) is says
+        assert (
+            f"note: --ego {ego} has no effect: no image of main shows it" in capsys.readouterr().out
+        ) is says
 
 
 def test_all_sets_that_stand_in_the_way_are_named_in_the_line_that_removes_them(study: str) -> None:
     corrupted(study)
-    said = refused_line("stress", "corrupt", study, "--corruption", "contrast", "--severities", "1-3", "--seed", "1")
+    said = refused_line(
+        "stress", "corrupt", study, "--corruption", "contrast", "--severities", "1-3", "--seed", "1"
+    )
     assert "a set 'contrast-1' and 1 more made with another seed (0); remove them first" in said
     line = said.strip().partition("first: faultscape ")[2]
     assert main([word.strip("'") for word in line.split()]) == 0
@@ -227,8 +280,15 @@ def test_an_entry_of_ones_own_is_asked_for_by_its_name_in_a_file(study: str) -> 
 def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_line(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for kind, *words in (("corrupt",), ("fog",), ("blend", "--preset", "fishyscapes-v2"), ("holdout", "--classes", "car")):
-        assert "lies in the study" in refused_line("stress", kind, study, *words, "--write", f"{study}/stress")
+    for kind, *words in (
+        ("corrupt",),
+        ("fog",),
+        ("blend", "--preset", "fishyscapes-v2"),
+        ("holdout", "--classes", "car"),
+    ):
+        assert "lies in the study" in refused_line(
+            "stress", kind, study, *words, "--write", f"{study}/stress"
+        )
     blended(study, frames=7, write=str(tmp_path / "out"))
     assert "earlier line" not in capsys.readouterr().out
     blended(study, frames=5, write=str(tmp_path / "out"))

@@ -1,4 +1,6 @@
-"""Made sets beside what people call their files: ids that two images would have, folders called as corruptions, sets that were not finished, files that are gone and back."""
+"""Made sets beside what people call their files: ids that two images would have, folders called as
+corruptions, sets that were not finished, files that are gone and back.
+"""
 
 import json
 from pathlib import Path
@@ -37,13 +39,20 @@ def study_of(root: Path, *names: str, shape: tuple[int, ...] = SHAPE, shard_size
         made.write(root / "truth" / f"{name}.png", np.full(shape[:2], k % 2, np.uint8))
     study = str(root / "study")
     (root / "classes.json").write_text(json.dumps({"classes": ["road", "car", "sky"], "void": [255]}))
-    fs.collect(study, str(root / "photos"), classes=str(root / "classes.json"), storage=fs.Storage(shard_size=shard_size))
+    fs.collect(
+        study,
+        str(root / "photos"),
+        classes=str(root / "classes.json"),
+        storage=fs.Storage(shard_size=shard_size),
+    )
     fs.label.import_(study, str(root / "truth"))
     return study
 
 
 def contrast(study: str, **more: object) -> object:
-    return fs.stress.corrupt(study, **{"corruption": ["contrast"], "severities": "2", "engine": "local", **more})
+    return fs.stress.corrupt(
+        study, **{"corruption": ["contrast"], "severities": "2", "engine": "local", **more}
+    )
 
 
 def ids(study: str) -> dict[str, str]:
@@ -90,7 +99,9 @@ def test_draws_of_images_whose_names_end_as_a_draw_does_are_not_taken_for_each_o
     assert fs.stress.blend(study, preset="fishyscapes-v2", engine="local").images == 2
 
 
-def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     (tmp_path / "contrast").mkdir()
     (tmp_path / "sky").mkdir()
@@ -102,7 +113,9 @@ def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(tmp_pat
     assert sets["fishyscapes-v2"]["line"]["ego"] == "sky"
 
 
-def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.stress import corrupt
 
     def killed(*_: object, **__: object) -> None:
@@ -120,14 +133,16 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(tmp_path: Pat
     monkeypatch.undo()
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     part = fs.StudyPart(set_=["elastic_transform-2"])
-    with refused(says="the line that makes it was not finished"):  # its labels are those of the earlier images
+    with refused(
+        says="the line that makes it was not finished"
+    ):  # its labels are those of the earlier images
         fs.measure(study, part=part, resamples=0, engine="local")
     with refused(says="the line that makes it was not finished"):
         fs.stress.sheet(study)
     contrast(study, **line)
-    assert fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]["elastic_transform-2"]["images"] == {
-        "dark": 2
-    }
+    assert fs.measure(study, part=part, resamples=0, engine="local").document["datasets"][
+        "elastic_transform-2"
+    ]["images"] == {"dark": 2}
 
 
 def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +162,10 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
     fs.label.import_(study, str(tmp_path / "truth"))
     assert miou("contrast-2") < before
     said = capsys.readouterr().out
-    assert "note: set elastic_transform-2 was made of other images, labels or files than the study has now" in said
+    assert (
+        "note: set elastic_transform-2 was made of other images, labels or files than the study has now"
+        in said
+    )
     assert "note: set contrast-2" not in said  # whose labels are those of its parents, as they are now
     contrast(study, corruption=["elastic_transform", "contrast"], move_labels=True)
     image = next(image for image in read_corpus(Path(study)) if image.id == "elastic_transform-2/a")
@@ -170,14 +188,18 @@ def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_pat
     rows = {image.id: image for image in read_corpus(Path(study))}
     found = labels_of_set(Path(study), rows, "contrast-2", "labels")
     assert found is None or not found.places
-    round_ = [replace(rows["contrast-2/a"], parent="contrast-2/b"), replace(rows["contrast-2/b"], parent="contrast-2/a")]
+    round_ = [
+        replace(rows["contrast-2/a"], parent="contrast-2/b"),
+        replace(rows["contrast-2/b"], parent="contrast-2/a"),
+    ]
     assert [image.id for image in follow(round_)] == ["contrast-2/a", "contrast-2/b"]
 
 
 def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tmp_path: Path) -> None:
     study = study_of(tmp_path, *"abcd")
     (tmp_path / "mine.py").write_text(
-        "def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n\ndef bright(photo):\n    return (photo[..., 1] > 100).astype('uint8')\n"
+        "def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n\ndef bright(photo):\n    return"
+        " (photo[..., 1] > 100).astype('uint8')\n"
     )
     models = {name: f"{tmp_path / 'mine.py'}:{name}" for name in ("dark", "bright")}
     contrast(study)
@@ -185,7 +207,10 @@ def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tm
     assert stress_shards(Path(study)) == {1}
     fs.predict(study, models, engine="local")
     assert fs.compare(study, engine="local").parts_made > 0
-    assert {name.partition(".")[0] for name in read_manifest(Path(study) / "pairs" / "dark")} == {"00000", "00002"}
+    assert {name.partition(".")[0] for name in read_manifest(Path(study) / "pairs" / "dark")} == {
+        "00000",
+        "00002",
+    }
     fs.select(study, per_class=4, engine="local")
     drawn = {row.image.partition("/")[0] for row in read_selection(Path(study), "main")[0].rows}
     assert "fog-2" in drawn
@@ -223,12 +248,16 @@ def test_fog_of_blended_images_has_the_depth_of_their_bases(tmp_path: Path) -> N
     with refused(says="the depth changed since images were made of it"):
         read_photo(rows["fishyscapes-v2/a"])
     fs.stress.blend(study, preset="fishyscapes-v2", blending=how, engine="local")
-    nearer = read_photo(next(image for image in read_corpus(Path(study)) if image.id == "fishyscapes-v2/a"))[0]
+    nearer = read_photo(next(image for image in read_corpus(Path(study)) if image.id == "fishyscapes-v2/a"))[
+        0
+    ]
     clear = np.asarray(Image.open(tmp_path / "photos" / "a.png")).astype(int)
     assert np.median(abs(foggy - clear)) > 4 * np.median(abs(nearer - clear))
 
 
-def test_maps_of_images_are_never_taken_for_those_of_what_was_made_of_them_nor_the_other_way_round(tmp_path: Path) -> None:
+def test_maps_of_images_are_never_taken_for_those_of_what_was_made_of_them_nor_the_other_way_round(
+    tmp_path: Path,
+) -> None:
     study = study_of(tmp_path, "a", "b")
     contrast(study)
     for name in "ab":
@@ -237,7 +266,9 @@ def test_maps_of_images_are_never_taken_for_those_of_what_was_made_of_them_nor_t
         made.write(tmp_path / "deep" / "run" / f"{name}.png", np.zeros(SHAPE[:2], np.uint8))
     fs.predict(study, {name: str(tmp_path / name) for name in ("clean", "hard", "deep")}, engine="local")
     of_shards = {
-        name: [sorted(label_maps.read_maps(label_maps.predictions(Path(study), name), shard)) for shard in (0, 1)]
+        name: [
+            sorted(label_maps.read_maps(label_maps.predictions(Path(study), name), shard)) for shard in (0, 1)
+        ]
         for name in ("clean", "hard", "deep")
     }
     assert of_shards["clean"] == of_shards["deep"] == [["a", "b"], []]
@@ -258,7 +289,9 @@ def test_images_that_were_written_are_written_again_when_they_are_others(tmp_pat
     assert not (tmp_path / "a.png").exists()
 
 
-def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_the_next(
+    tmp_path: Path,
+) -> None:
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
     there = made.bytes_under(Path(study), "stress", "objects")
@@ -273,10 +306,15 @@ def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_th
     assert not list(Path(study).rglob(".writing-*"))
 
 
-def test_files_that_images_are_made_with_are_missed_by_those_images_alone_and_found_when_they_are_back(tmp_path: Path) -> None:
+def test_files_that_images_are_made_with_are_missed_by_those_images_alone_and_found_when_they_are_back(
+    tmp_path: Path,
+) -> None:
     study = study_of(tmp_path, "a", "b")
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
-    own = "from dataclasses import replace\nfrom faultscape.stressors.catalogue import entry\nOWN = replace(entry('contrast'), name='own')\n"
+    own = (
+        "from dataclasses import replace\nfrom faultscape.stressors.catalogue import entry\nOWN ="
+        " replace(entry('contrast'), name='own')\n"
+    )
     (tmp_path / "own.py").write_text(own)
     photo(tmp_path / "ice" / "a.png", 3, (40, 40, 3))
     ice = (tmp_path / "ice" / "a.png").read_bytes()
@@ -307,7 +345,11 @@ def test_near_duplicates_that_leave_and_come_back_are_near_duplicates_still(tmp_
     before = made.bytes_under(Path(study), "corpus.parquet")
     first = next(image.near_duplicate_of for image in read_corpus(Path(study)) if image.id == "a")
     rows = {image.id: image.near_duplicate_of for image in read_corpus(Path(study))}
-    assert [rows[f"contrast-2/{id_}"] for id_ in "abc"] == [f"contrast-2/{first}", f"contrast-2/{first}", "contrast-2/c"]
+    assert [rows[f"contrast-2/{id_}"] for id_ in "abc"] == [
+        f"contrast-2/{first}",
+        f"contrast-2/{first}",
+        "contrast-2/c",
+    ]
     fs.collect(study, remove=[first])
     rows = {image.id: image.near_duplicate_of for image in read_corpus(Path(study))}
     other = "b" if first == "a" else "a"
@@ -322,7 +364,9 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
     for k in range(3):
         photo(tmp_path / "photos" / f"v{k}.png", k)
     (tmp_path / "clean.csv").write_text("image,label\n" + "".join(f"v{k}.png,cat\n" for k in range(3)))
-    (tmp_path / "both.csv").write_text("image,label\n" + "".join(f"contrast-2/v{k},dog\nv{k},cat\n" for k in range(3)))
+    (tmp_path / "both.csv").write_text(
+        "image,label\n" + "".join(f"contrast-2/v{k},dog\nv{k},cat\n" for k in range(3))
+    )
     (tmp_path / "classes.json").write_text(json.dumps({"classes": ["cat", "dog"]}))
     study = str(tmp_path / "study")
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "classes.json"), task="classification")
@@ -331,7 +375,9 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
         contrast(study, move_labels=True)
     with refused(says="this is a study of classifiers"):
         fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
-    np.savez(tmp_path / "rows.npz", said=np.array([1, 0, 0]))  # of the images that were collected, in their order
+    np.savez(
+        tmp_path / "rows.npz", said=np.array([1, 0, 0])
+    )  # of the images that were collected, in their order
     tables = {"clean": "clean.csv", "both": "both.csv", "rows": "rows.npz:said"}
     fs.predict(study, {name: str(tmp_path / file) for name, file in tables.items()}, engine="local")
     assert read_failures(Path(study)) == []
@@ -352,7 +398,10 @@ def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
     bucket.upload(corpus.photos, "photos/")
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
     room, found = fs.Storage(shard_size=4, store=f"{bucket.uri}/studies/far", probe=True), {}
-    for name, images, storage in (("here", str(corpus.photos), fs.Storage(shard_size=4)), ("far", f"{bucket.uri}/photos", room)):
+    for name, images, storage in (
+        ("here", str(corpus.photos), fs.Storage(shard_size=4)),
+        ("far", f"{bucket.uri}/photos", room),
+    ):
         study = str(tmp_path / name)
         fs.collect(study, images, classes=str(corpus.classes), storage=storage)
         fs.label.import_(study, str(corpus.truth))
@@ -375,9 +424,9 @@ def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_ma
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
     contrast(study, set_="fishyscapes-v2")
-    assert {image.condition for image in read_corpus(Path(study)) if image.set == "fishyscapes-v2-contrast-2"} == {
-        "fishyscapes-v2+contrast-2"
-    }
+    assert {
+        image.condition for image in read_corpus(Path(study)) if image.set == "fishyscapes-v2-contrast-2"
+    } == {"fishyscapes-v2+contrast-2"}
     before = made.bytes_under(Path(study), "corpus.parquet")
     fs.collect(study, remove=["a"])
     assert sorted(ids(study)) == ["b", "fishyscapes-v2-contrast-2/b", "fishyscapes-v2/b"]
@@ -386,14 +435,22 @@ def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_ma
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [({"light": -1}, "a grey level, 0 to 255"), ({"light": 256}, "a grey level"), ({"beta": [0.0]}, "above 0"), ({"beta": [1.5]}, "at most 1")]
-)  # fmt: skip
+    ("more", "said"),
+    [
+        ({"light": -1}, "a grey level, 0 to 255"),
+        ({"light": 256}, "a grey level"),
+        ({"beta": [0.0]}, "above 0"),
+        ({"beta": [1.5]}, "at most 1"),
+    ],
+)
 def test_fog_of_no_light_or_density_is_refused(tmp_path: Path, more: dict[str, object], said: str) -> None:
     with refused(says=said):
         fs.stress.fog(study_of(tmp_path, "a"), engine="local", **more)
 
 
-def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_of_another(tmp_path: Path) -> None:
+def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_of_another(
+    tmp_path: Path,
+) -> None:
     study = study_of(tmp_path, "a", "b")
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
     contrast(study, corruption=["contrast", "fog"])
@@ -405,7 +462,9 @@ def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_
     fs.label.import_(study, str(tmp_path / "truth"), truth="second")
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     part = {name: fs.StudyPart(set_=[f"{name}-2"]) for name in ("contrast", "elastic_transform")}
-    found = fs.measure(study, truth="second", part=part["contrast"], resamples=0, engine="local").document["datasets"]
+    found = fs.measure(study, truth="second", part=part["contrast"], resamples=0, engine="local").document[
+        "datasets"
+    ]
     assert found["contrast-2"]["images"] == {"dark": 2}
     with refused(says="its labels were made of another truth than 'second'"):
         fs.measure(study, truth="second", part=part["elastic_transform"], resamples=0, engine="local")

@@ -1,4 +1,6 @@
-"""`reliability --submission`: a program is run, checked, judged, and stands on the card with what it could see, what it declares and what became of its claims."""
+"""`reliability --submission`: a program is run, checked, judged, and stands on the card with what it could
+see, what it declares and what became of its claims.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def study(folder: Path) -> str:
     for _ in few_objects():
         blended(place, objects=str(cutouts), edition="2026-01")
         blended(place, objects=str(cutouts), edition="2026-06", seed=5)
-    submission = fs.Submission(f"exec:{pixels(folder)}", "red", ood_data="COCO", publication="https://example.org/red")
+    submission = fs.Submission(
+        f"exec:{pixels(folder)}", "red", ood_data="COCO", publication="https://example.org/red"
+    )
     fs.reliability(place, engine="local", submission=submission)
     return place
 
@@ -59,7 +63,8 @@ def test_its_numbers_are_those_of_its_own_scores(study: str) -> None:
     anomalies = maps_of(study, SET, "anomaly")
     assert len(anomalies) == 5
     stored = [
-        outputs.read_kept(Path(study), "red", "doubt-submitted", n) for n in sorted({row.shard for row in rows(study, SET)})
+        outputs.read_kept(Path(study), "red", "doubt-submitted", n)
+        for n in sorted({row.shard for row in rows(study, SET)})
     ]
     scores = {id_: values for of_shard in stored for id_, (values,) in of_shard if id_ in anomalies}
     found = detection(np.stack([scores[id_] for id_ in anomalies]), np.stack([*anomalies.values()]))
@@ -84,13 +89,24 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
     study: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ap, fpr = value(study, "average_precision"), value(study, "fpr95")
-    line = ["reliability", study, "--engine", "local", "--submission", f"exec:{pixels(folder)}", "--submission-name", "red"]
-    monkeypatch.setattr("faultscape.child_process.run", lambda *_, **__: pytest.fail("its answers are there already"))
+    line = [
+        "reliability",
+        study,
+        "--engine",
+        "local",
+        "--submission",
+        f"exec:{pixels(folder)}",
+        "--submission-name",
+        "red",
+    ]
+    monkeypatch.setattr(
+        "faultscape.child_process.run", lambda *_, **__: pytest.fail("its answers are there already")
+    )
     assert main([*line, "--claims", f"{SET}:{ap + 0.01:.9f}:{fpr - 0.01:.9f}"]) == 0
     told = capsys.readouterr().out
     assert (
-        f"red: claims AP {ap + 0.01:.4f} (measured {ap:.4f}) and FPR95 {fpr - 0.01:.4f} (measured {fpr:.4f}) on {SET}: confirmed"
-        in told
+        f"red: claims AP {ap + 0.01:.4f} (measured {ap:.4f}) and FPR95 {fpr - 0.01:.4f} (measured {fpr:.4f})"
+        f" on {SET}: confirmed" in told
     )
     assert "red: declares unknown objects in training: COCO; https://example.org/red" in told
     assert main([*line, "--claims", f"{SET}:{ap}:{fpr + 0.0101}"]) == 2
@@ -106,7 +122,9 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
 
 def test_a_claim_of_images_that_it_left_out_is_not_confirmed(study: str, folder: Path) -> None:
     one = "if len(shown) == 5: os.remove(outward + '/0003_anomaly.npy')\n"
-    picky = fs.Submission(f"exec:{writes(folder / 'picky', ANSWERS + one)}", "picky", ood_data="None", claims=[f"{SET}:0:1"])
+    picky = fs.Submission(
+        f"exec:{writes(folder / 'picky', ANSWERS + one)}", "picky", ood_data="None", claims=[f"{SET}:0:1"]
+    )
     with refused(fs.errors.RefusedError, f"claims AP .* on {SET}: it left out 1 image; the card is in"):
         fs.reliability(study, engine="local", models=["picky"], submission=picky)
     assert {failure.name for failure in read_failures(Path(study))} == {"picky"}
@@ -126,7 +144,10 @@ def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Pa
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--ood-data", "COCO"], "--ood-data is of a submission; name its program too, --submission exec:COMMAND"),
+        (
+            ["--ood-data", "COCO"],
+            "--ood-data is of a submission; name its program too, --submission exec:COMMAND",
+        ),
         (["--submission", "./segment"], "--submission ./segment: is not exec:COMMAND"),
         (["--submission", "exec:true", "--claims", f"{SET}:0.5"], f"--claims {SET}:0.5: is not SET:AP:FPR95"),
         (["--submission", "exec:true", "--claims", f"{SET}:81:0.12"], "AP and FPR95 lie between 0 and 1"),
@@ -140,7 +161,10 @@ def test_what_makes_no_sense_is_said_before_anything_runs(words: list[str], told
 
 def test_a_claim_of_another_set_names_those_that_there_are(study: str, folder: Path) -> None:
     submission = fs.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
-    with refused(OptionError, f"--claims fishyscapes-v2: is no set with anomalies; the card has {SET}, fishyscapes-v2-2026-06"):
+    with refused(
+        OptionError,
+        f"--claims fishyscapes-v2: is no set with anomalies; the card has {SET}, fishyscapes-v2-2026-06",
+    ):
         fs.reliability(study, engine="local", submission=submission)
 
 

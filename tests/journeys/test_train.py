@@ -28,7 +28,13 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trai
     assert "mean-field factor" in " ".join(out)
     assert out[-1] == f"next     faultscape predict {study} gp={source}"
     scorers = ("msp", "variance", "mutual-information")
-    told("predict", study, f"gp={source}", *(word for name in scorers for word in ("--scorer", name)), "--measure")
+    told(
+        "predict",
+        study,
+        f"gp={source}",
+        *(word for name in scorers for word in ("--scorer", name)),
+        "--measure",
+    )
     card = fs.reliability(study, worst=0, resamples=0).document
     cells = {(c["condition"], c["metric"], c["scorer"]): c["value"] for c in card["cells"]}
     assert cells["cars", "miou", ""] > 0.8  # of the classes that it knows
@@ -37,7 +43,11 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trai
     assert np.isfinite(cells["main", "error_auroc", "msp"])
     (model,) = card["models"]
     assert model["flags"] == ["retrained"]
-    assert (model["training"]["head"], model["training"]["withheld"], model["training"]["steps"]) == ("gp", ["car"], 30)
+    assert (model["training"]["head"], model["training"]["withheld"], model["training"]["steps"]) == (
+        "gp",
+        ["car"],
+        30,
+    )
     assert len(model["training"]["losses"]) == 30
     page = Path(study, "reliability", "report.html").read_text()
     assert page.count('<section id="training">') == 1
@@ -55,7 +65,9 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     page = Path(study, "reliability", "report.html").read_text()
     assert "Trained without them: plain. <strong>Trained with some of them: all (car).</strong>" in page
     assert "which the study does not know" not in page
-    assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]  # test images, and not validation's
+    assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == [
+        "main"
+    ]  # test images, and not validation's
 
 
 def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
@@ -68,10 +80,16 @@ def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> 
     assert node.state == "done"
 
 
-def test_made_images_have_the_role_of_what_they_were_made_of(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+def test_made_images_have_the_role_of_what_they_were_made_of(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = trained.study
     fs.stress.corrupt(study, set_="train", corruption=["gaussian_noise"], severities="1", engine="local")
-    sets = [name for name in dict.fromkeys(image.set for image in read_corpus(Path(study))) if name.startswith("train")]
+    sets = [
+        name
+        for name in dict.fromkeys(image.set for image in read_corpus(Path(study)))
+        if name.startswith("train")
+    ]
     assert len(sets) == 2
     fs.train(study, "both", backbone=trained.own, schedules=ONE, data=fs.TrainingData(set_=sets))
     assert "role test" not in capsys.readouterr().out
@@ -82,13 +100,19 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
 ) -> None:
     study, own = trained.study, trained.own
     fs.train(study, "seen", backbone=own, schedules=ONE, data=fs.TrainingData(set_=["main"]))
-    assert "note: 4 of 4 training images have role test; judge the network on other images" in capsys.readouterr().out
+    assert (
+        "note: 4 of 4 training images have role test; judge the network on other images"
+        in capsys.readouterr().out
+    )
     fs.train(study, "later", init="seen", backbone=own, schedules=ONE)
     fs.stress.corrupt(study, set_="main", corruption=["gaussian_noise"], severities="1", engine="local")
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "seen", "later")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
     notes = fs.reliability(study, worst=0, resamples=0).document["notes"]
-    said = "was trained or validated on 4 of the 4 images that it is judged on, on which its numbers are too good"
+    said = (
+        "was trained or validated on 4 of the 4 images that it is judged on, on which its numbers are too"
+        " good"
+    )
     assert [note for note in notes if "trained or validated" in note] == [f"seen: {said}", f"later: {said}"]
 
 
@@ -104,7 +128,13 @@ def test_every_head_brings_entropies_and_mutual_information(trained: Trained, he
     study = trained.study
     small = {"heteroscedastic": fs.HeadOptions(samples=20), "batch-ensemble+gp": fs.HeadOptions(features=32)}
     made = fs.train(
-        study, "net", init="plain", backbone=trained.own, head=head, head_options=small.get(head, fs.HeadOptions()), schedules=FEW
+        study,
+        "net",
+        init="plain",
+        backbone=trained.own,
+        head=head,
+        head_options=small.get(head, fs.HeadOptions()),
+        schedules=FEW,
     )
     scorers = ["predictive-entropy", "expected-entropy", "mutual-information"]
     fs.predict(study, {"net": made.source}, scorer=scorers, engine="local")
@@ -126,13 +156,26 @@ def test_a_trained_network_says_the_same_in_another_folder(trained: Trained, tmp
     study = trained.study
     moved = shutil.copytree(Path(study) / "models" / "plain", tmp_path / "elsewhere" / "net")
     fs.predict(study, {"here": trained.source, "there": f"{moved}/backbone.py:net"}, engine="local")
-    here, there = (label_maps.content_digest(Path(study) / "predictions" / name) for name in ("here", "there"))
+    here, there = (
+        label_maps.content_digest(Path(study) / "predictions" / name) for name in ("here", "there")
+    )
     assert here == there
 
 
 def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_differs(trained: Trained) -> None:
     study = trained.study
-    words = ("--init", "plain", "--backbone", trained.own, "--head", "gp", "--features", 32, "--sweep", "mean-field=0,4")
+    words = (
+        "--init",
+        "plain",
+        "--backbone",
+        trained.own,
+        "--head",
+        "gp",
+        "--features",
+        32,
+        "--sweep",
+        "mean-field=0,4",
+    )
     out = " ".join(told("train", study, "gp", *words, *FEW_WORDS))
     assert "gp-mean-field-0" in out
     assert "gp-mean-field-4" in out
@@ -152,31 +195,51 @@ def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
         told(*line.split()[2:], "--engine", "local")
     one, other = (Path(study, "models", f"deep-seed-{k}", "weights.safetensors").read_bytes() for k in (0, 1))
     assert one != other
-    fs.predict(study, {"deep": "ensemble:deep-seed-0,deep-seed-1"}, scorer=["mutual-information"], engine="local")
+    fs.predict(
+        study, {"deep": "ensemble:deep-seed-0,deep-seed-1"}, scorer=["mutual-information"], engine="local"
+    )
     assert doubt_of(study, "deep", "mutual-information").max() > 0
-    with refused(OptionError, "--sweep 'ridge=1' is not valid; give at least two different values: ridge=1,3,5"):
+    with refused(
+        OptionError, "--sweep 'ridge=1' is not valid; give at least two different values: ridge=1,3,5"
+    ):
         fs.train(study, "deep", init="plain", backbone=trained.own, head="gp", sweep="ridge=1")
     with refused(OptionError, r"--sweep members: '2\.5' is not a whole number"):
-        fs.train(study, "deep", init="plain", backbone=trained.own, head="batch-ensemble", sweep="members=2,2.5")
+        fs.train(
+            study, "deep", init="plain", backbone=trained.own, head="batch-ensemble", sweep="members=2,2.5"
+        )
 
 
 @pytest.mark.parametrize("form", ["onnx", "pt2"])
 def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form: str) -> None:
     study = trained.study
-    made = fs.train(study, "net", init="plain", backbone=trained.own, head="batch-ensemble", schedules=FEW, export=form)
+    made = fs.train(
+        study, "net", init="plain", backbone=trained.own, head="batch-ensemble", schedules=FEW, export=form
+    )
     assert made.exported.endswith(f"network.{form}")
     scorers = ["msp", "mutual-information"]
     fs.predict(
-        study, {"net": made.source, "file": made.exported}, scorer=scorers, engine="local", hardware=fs.Hardware(device="cpu")
+        study,
+        {"net": made.source, "file": made.exported},
+        scorer=scorers,
+        engine="local",
+        hardware=fs.Hardware(device="cpu"),
     )
     for scorer in scorers:
-        np.testing.assert_allclose(doubt_of(study, "file", scorer), doubt_of(study, "net", scorer), rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(
+            doubt_of(study, "file", scorer), doubt_of(study, "net", scorer), rtol=1e-3, atol=1e-5
+        )
 
 
 def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) -> None:
     study = trained.study
     told = fs.Schedules(
-        steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0, class_weights="median-frequency"
+        steps=30,
+        batch=4,
+        rate=0.02,
+        crop="24x16",
+        scale="1,1",
+        validate_every=0,
+        class_weights="median-frequency",
     )
     made = fs.train(study, "net", backbone=trained.own, loss="void-class", schedules=told)
     fs.predict(study, {"net": made.source}, engine="local")
@@ -188,14 +251,21 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) 
 
 
 def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(trained: Trained) -> None:
-    study, none = trained.study, fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0)
+    study, none = (
+        trained.study,
+        fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0),
+    )
     own, few = trained.own, fs.HeadOptions(features=16)
     first = fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=few, schedules=FEW)
     again = fs.train(study, "more", init="gp", backbone=own, head="gp", head_options=few, schedules=none)
     assert abs(first.found["nll"] - again.found["nll"]) < 1e-3  # though its mean-field factor was tuned
     noisy = fs.HeadOptions(samples=20)
-    first = fs.train(study, "h", init="plain", backbone=own, head="heteroscedastic", head_options=noisy, schedules=FEW)
-    again = fs.train(study, "g", init="h", backbone=own, head="heteroscedastic", head_options=noisy, schedules=none, seed=5)
+    first = fs.train(
+        study, "h", init="plain", backbone=own, head="heteroscedastic", head_options=noisy, schedules=FEW
+    )
+    again = fs.train(
+        study, "g", init="h", backbone=own, head="heteroscedastic", head_options=noisy, schedules=none, seed=5
+    )
     assert first.found["nll"] != again.found["nll"]  # the noise is that of its own seed
     assert abs(first.found["nll"] - again.found["nll"]) < 0.1
 
@@ -220,7 +290,15 @@ def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
 
     monkeypatch.setattr(train_network, "fit_covariance", noted)
     study, own = trained.study, trained.own
-    fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=fs.HeadOptions(features=16), schedules=FEW)
+    fs.train(
+        study,
+        "gp",
+        init="plain",
+        backbone=own,
+        head="gp",
+        head_options=fs.HeadOptions(features=16),
+        schedules=FEW,
+    )
     assert len(held) == 8  # images of role train
     for number, (shape, counted) in enumerate(held):
         labels = image_of(4 + number)[1]
@@ -233,7 +311,9 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
     small = fs.Schedules(steps=1, batch=2, size="16x24", crop="24x16", validate_every=0)
     fs.train(study, "first", backbone=own, preset="s3-paper", schedules=small)
     fs.train(study, "second", backbone=own, init="first", schedules=ONE)
-    first, second = (json.loads(Path(study, "models", name, "network.json").read_text()) for name in ("first", "second"))
+    first, second = (
+        json.loads(Path(study, "models", name, "network.json").read_text()) for name in ("first", "second")
+    )
     for key in ("size", "window", "stride", "mean", "std"):
         assert second["network"][key] == first["network"][key]
     assert second["plan"]["size"] == [16, 24]
@@ -242,7 +322,9 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
         + "    made = Net()\n    made.mean, made.std = (0.4, 0.5, 0.6), (0.2, 0.2, 0.2)\n    return made\n"
     )
     fs.train(study, "third", backbone=own, schedules=ONE)
-    fs.train(study, "fourth", backbone=own, init="third", preset="s3-paper", schedules=small)  # its pixels stay what it learnt
+    fs.train(
+        study, "fourth", backbone=own, init="third", preset="s3-paper", schedules=small
+    )  # its pixels stay what it learnt
     fs.train(study, "fifth", backbone=own, preset="s3-paper", schedules=small)
     means = [
         json.loads(Path(study, "models", name, "network.json").read_text())["network"]["mean"]
@@ -253,7 +335,11 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
 
 def test_a_network_learns_from_several_sets(trained: Trained) -> None:
     study = trained.study
-    (told,) = (fs.train(study, "both", backbone=trained.own, schedules=ONE, data=fs.TrainingData(set_=["train", "main"])),)
+    (told,) = (
+        fs.train(
+            study, "both", backbone=trained.own, schedules=ONE, data=fs.TrainingData(set_=["train", "main"])
+        ),
+    )
     assert told.images == 12
 
 

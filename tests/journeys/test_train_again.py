@@ -13,7 +13,9 @@ from made_training import FEW, ONE, Trained
 from refusals import refused
 
 
-def test_the_same_line_trains_nothing_again_and_another_one_does(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_line_trains_nothing_again_and_another_one_does(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, own = trained.study, trained.own
     weights = Path(study, "models", "plain", "weights.safetensors").read_bytes()
     again = fs.train(study, "plain", backbone=own, schedules=FEW)
@@ -26,7 +28,9 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(trained: Traine
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() != weights
     back = fs.train(study, "plain", backbone=own, schedules=FEW)
     assert back.new
-    assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights  # the same seed, the same bytes
+    assert (
+        Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights
+    )  # the same seed, the same bytes
 
 
 def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:
@@ -52,7 +56,11 @@ def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
     from faultscape.stages import graph
     from faultscape.stages.snapshot import Snapshot
 
-    (node,) = (node for node in graph.nodes(Snapshot(Path(study))) if (node.artefact, node.name) == ("networks", name))
+    (node,) = (
+        node
+        for node in graph.nodes(Snapshot(Path(study)))
+        if (node.artefact, node.name) == ("networks", name)
+    )
     return node.state, node.why, node.line
 
 
@@ -78,7 +86,9 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
     assert line.startswith(f"faultscape train {study} plain --backbone /")
     assert " --steps 30 --batch 4 " in line
     fs.stress.holdout(study, remove="trees")
-    (trained.folder / "train" / "masks" / "004.png").write_bytes((trained.folder / "train" / "masks" / "005.png").read_bytes())
+    (trained.folder / "train" / "masks" / "004.png").write_bytes(
+        (trained.folder / "train" / "masks" / "005.png").read_bytes()
+    )
     fs.label.import_(study, str(trained.folder / "train" / "masks"))
     assert state_of(study, "plain")[:2] == ("stale", ("labels changed",))
     fs.train(study, "plain", backbone=own, schedules=FEW)
@@ -101,7 +111,9 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
     assert line.startswith(f"faultscape train {study} new --backbone ")
 
 
-def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.stages.train import train_network
 
     study, own = trained.study, trained.own
@@ -138,7 +150,9 @@ def test_a_kill_while_a_network_is_written_leaves_none_that_is_half_another(
     monkeypatch.setattr(description, "put", killed)
     with pytest.raises(KeyboardInterrupt):
         fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE)
-    with refused(ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"):
+    with refused(
+        ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"
+    ):
         fs.prediction.open_model(str(folder))
     monkeypatch.undo()
     assert fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE).steps == 1

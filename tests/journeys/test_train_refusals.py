@@ -22,18 +22,26 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
     with refused(OptionError, r"backbone 'segformer-b9' is not known; .* Did you mean 'segformer-b"):
         fs.train(study, "net", backbone="segformer-b9")
     with refused(
-        ModelError, r"--init plan: the study has no trained network with this name; it has plain\. Did you mean 'plain'\?"
+        ModelError,
+        r"--init plan: the study has no trained network with this name; it has plain\. Did you mean"
+        r" 'plain'\?",
     ):
         fs.train(study, "net", init="plan")
     with refused(OptionError, "head linear has no option 'features'; it has no options"):
         fs.train(study, "net", backbone=own, head_options=fs.HeadOptions(features=3))
-    with refused(OptionError, r"--set 'trian': the study has no such set; it has main, train, val\. Did you mean 'train'\?"):
+    with refused(
+        OptionError,
+        r"--set 'trian': the study has no such set; it has main, train, val\. Did you mean 'train'\?",
+    ):
         fs.train(study, "net", backbone=own, data=fs.TrainingData(set_=["trian"]))
     with refused(OptionError, "3 images would be in both training and validation"):
         fs.train(study, "net", backbone=own, data=fs.TrainingData(set_=["val"], validation="val"))
     with refused(OptionError, "the study has no holdout 'bikes'; it has cars"):
         fs.train(study, "net", backbone=own, data=fs.TrainingData(withhold="bikes"))
-    with refused(ModelError, r"has 3 classes, but 4 are to be learnt \(also car\); --withhold says which holdout is withheld"):
+    with refused(
+        ModelError,
+        r"has 3 classes, but 4 are to be learnt \(also car\); --withhold says which holdout is withheld",
+    ):
         fs.train(study, "net", init="plain", backbone=trained.own, data=fs.TrainingData(withhold="none"))
     with refused(OptionError, "--seed is a whole number from 0 to 4294967295; got 100000000000000000000"):
         fs.train(study, "net", backbone=own, seed=10**20)
@@ -47,10 +55,13 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         fs.train(study, "net", backbone=own, schedules=fs.Schedules(steps=3, epochs=2))
     with refused(
         OptionError,
-        "--preset camvid-small starts this head from a trained linear network: name it with --init, or use --from-scratch to train everything",
+        "--preset camvid-small starts this head from a trained linear network: name it with --init, or use"
+        " --from-scratch to train everything",
     ):
         fs.train(study, "net", backbone=own, head="gp", preset="camvid-small")
-    (tmp_path / "none.py").write_text("import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.ReLU())\n")
+    (tmp_path / "none.py").write_text(
+        "import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.ReLU())\n"
+    )
     with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution to replace"):
         fs.train(study, "net", backbone=f"{tmp_path / 'none.py'}:net")
     with refused(ModelError, "backbone nowhere.py:net: there is no file nowhere.py"):
@@ -74,7 +85,12 @@ def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(traine
     (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
     assert fs.train(study, "plain", backbone=trained.own, schedules=FEW, export="pt2").new
     (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
-    sweep = {"init": "start", "head": "gp", "head_options": fs.HeadOptions(features=16), "sweep": "mean-field=0,1"}
+    sweep = {
+        "init": "start",
+        "head": "gp",
+        "head_options": fs.HeadOptions(features=16),
+        "sweep": "mean-field=0,1",
+    }
     fs.train(study, "start", backbone=trained.own, schedules=ONE)
     fs.train(study, "gp", backbone=trained.own, schedules=ONE, **sweep)
     for name in ("gp-mean-field-0", "gp-mean-field-1"):
@@ -89,17 +105,22 @@ def test_what_does_not_fit_the_network_is_said(trained: Trained) -> None:
     with refused(OptionError, "--crop 24x16: both sides must be multiples of 16 for segmenter-T/16"):
         fs.train(study, "net", **vit)
     with refused(
-        OptionError, "--member-blocks needs a Segmenter and --head batch-ensemble; got segmenter-T/16 and linear: leave it out"
+        OptionError,
+        "--member-blocks needs a Segmenter and --head batch-ensemble; got segmenter-T/16 and linear: leave"
+        " it out",
     ):
         fs.train(study, "net", head_options=fs.HeadOptions(member_blocks=2), **vit)
     with refused(
         OptionError,
-        "--member-blocks needs a Segmenter and --head batch-ensemble; got net.py:net and batch-ensemble: leave it out",
+        "--member-blocks needs a Segmenter and --head batch-ensemble; got net.py:net and batch-ensemble:"
+        " leave it out",
     ):
         told = fs.HeadOptions(member_blocks=2)
         fs.train(study, "net", backbone=own, head="batch-ensemble", head_options=told, schedules=ONE)
     fs.train(study, "vit", backbone="segmenter-T/16", schedules=fs.Schedules(steps=1, batch=1, crop="16x16"))
-    with refused(ModelError, "--init vit: is a segmenter-T/16, but --backbone is segformer-b0; both must be the same"):
+    with refused(
+        ModelError, "--init vit: is a segmenter-T/16, but --backbone is segformer-b0; both must be the same"
+    ):
         fs.train(study, "net", init="vit", backbone="segformer-b0", schedules=ONE)
 
 
@@ -113,7 +134,8 @@ def test_no_network_of_a_sweep_is_trained_where_one_cannot_be(trained: Trained) 
     told = fs.HeadOptions(features=16)
     made = fs.train(study, "net", head="gp", head_options=told, sweep="scaled=true,false", **init).networks
     held = [
-        json.loads(Path(one.folder, "network.json").read_text())["network"]["head_options"]["scaled"] for one in made.values()
+        json.loads(Path(one.folder, "network.json").read_text())["network"]["head_options"]["scaled"]
+        for one in made.values()
     ]
     assert held == [True, False]
 
@@ -147,7 +169,9 @@ def test_the_folder_of_a_network_that_is_not_whole_is_no_model(trained: Trained)
     (half / "begun.json").write_text("{}")
     gone.mkdir()
     (gone / "network.json").write_text("{}")
-    with refused(ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"):
+    with refused(
+        ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"
+    ):
         fs.predict(study, {"half": str(half)})
     with refused(ModelError, "weights.safetensors is missing"):
         fs.predict(study, {"gone": str(gone)})
@@ -161,7 +185,8 @@ def test_code_that_a_folder_brings_runs_only_where_the_source_names_it(
     (held / "backbone.py").write_text("raise SystemExit('ran')\n")
     with refused(
         ModelError,
-        r"its backbone is Python code, which would run with your permissions; if you trust it, name it as .*/plain/backbone\.py:net",
+        r"its backbone is Python code, which would run with your permissions; if you trust it, name it as"
+        r" .*/plain/backbone\.py:net",
     ):
         fs.predict(study, {"net": str(held)}, engine="local")
     with refused(ModelError, "SystemExit: ran"):
@@ -175,7 +200,8 @@ def test_code_within_a_study_runs_only_where_the_line_names_it(trained: Trained)
     copy.write_text("raise SystemExit('ran')\n" + copy.read_text())
     with refused(
         ModelError,
-        "--init plain: its backbone is Python code, which would run with your permissions; if you trust it, add --backbone .*plain/backbone.py:net",
+        "--init plain: its backbone is Python code, which would run with your permissions; if you trust it,"
+        " add --backbone .*plain/backbone.py:net",
     ):
         fs.train(study, "net", init="plain", schedules=FEW)
     with refused(ModelError, "--init plain: was trained with another version of its backbone"):

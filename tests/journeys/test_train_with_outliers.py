@@ -1,4 +1,6 @@
-"""train --loss on pixels of no class: what each loss learns, how it is scored, and that nothing withheld is learnt."""
+"""train --loss on pixels of no class: what each loss learns, how it is scored, and that nothing withheld is
+learnt.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from made_training import ONE, VOID, Trained, image_of
 from refusals import refused
 
 LONGER = fs.Schedules(steps=80, batch=4, rate=0.02, crop="32x24", scale="1,1", validate_every=0)
-SCORERS = {"void-class": "void", "entropy": "entropy", "outlier-head": "outlier", "dirichlet": "differential-entropy"}
+SCORERS = {
+    "void-class": "void",
+    "entropy": "entropy",
+    "outlier-head": "outlier",
+    "dirichlet": "differential-entropy",
+}
 VIOLET = np.array([150, 40, 190])
 
 
@@ -40,7 +47,13 @@ def shown(trained: Trained) -> Trained:
             path = folder / kind / f"{number}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(path)
-    fs.collect(trained.study, str(folder / "images"), classes=str(trained.folder / "classes.json"), set_="odd", role="train")
+    fs.collect(
+        trained.study,
+        str(folder / "images"),
+        classes=str(trained.folder / "classes.json"),
+        set_="odd",
+        role="train",
+    )
     fs.label.import_(trained.study, str(folder / "masks"))
     return trained
 
@@ -56,7 +69,9 @@ def test_a_network_that_was_shown_pixels_of_no_class_finds_others(shown: Trained
         (output,) = model.predict([photo])
         ranks = rankdata(output.kept[f"doubt-{scorer}"][0][labels != 2])
         violet = odd[labels != 2]
-        area = (ranks[violet].sum() - violet.sum() * (violet.sum() + 1) / 2) / (violet.sum() * (~violet).sum())
+        area = (ranks[violet].sum() - violet.sum() * (violet.sum() + 1) / 2) / (
+            violet.sum() * (~violet).sum()
+        )
         assert area > 0.9
         known = (labels < VOID) & (labels != 2)  # of classes that were learnt
         names = np.array(["sky", "road", "car", "tree", "void"])
@@ -79,8 +94,12 @@ def test_withheld_pixels_are_no_pixels_of_no_class(shown: Trained) -> None:
 
 def test_an_outlier_head_is_for_heads_whose_channels_are_logits(trained: Trained) -> None:
     for head in ("gp", "heteroscedastic"):
-        with refused(OptionError, f"--loss outlier-head is for the heads linear and batch-ensemble, .*; got {head}"):
-            fs.train(trained.study, "net", backbone=trained.own, head=head, loss="outlier-head", schedules=ONE)
+        with refused(
+            OptionError, f"--loss outlier-head is for the heads linear and batch-ensemble, .*; got {head}"
+        ):
+            fs.train(
+                trained.study, "net", backbone=trained.own, head=head, loss="outlier-head", schedules=ONE
+            )
 
 
 def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: Trained) -> None:
@@ -88,8 +107,12 @@ def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: 
     from safetensors.numpy import load_file
 
     none = fs.Schedules(steps=1, batch=4, rate=1e-12, crop="24x16", scale="1,1", validate_every=0)
-    made = fs.train(trained.study, "net", backbone=trained.own, init="plain", loss="dirichlet", schedules=none)
-    before, after = (load_file(Path(trained.study, "models", name, "weights.safetensors")) for name in ("plain", "net"))
+    made = fs.train(
+        trained.study, "net", backbone=trained.own, init="plain", loss="dirichlet", schedules=none
+    )
+    before, after = (
+        load_file(Path(trained.study, "models", name, "weights.safetensors")) for name in ("plain", "net")
+    )
     assert made.new
     for name, value in before.items():
         same = np.allclose(value, after[name], atol=1e-6)
@@ -101,7 +124,10 @@ def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> N
     fs.train(trained.study, "net", backbone="segformer-b0", dropout_at=["middle"], schedules=small)
     about = json.loads(Path(trained.study, "models", "net", "network.json").read_text())["network"]
     assert about["dropout_at"] == ["segformer.stages.2.blocks.0", "segformer.stages.2.blocks.1"]
-    with refused(OptionError, r"--dropout-at middle: known of backbones with a name .* alone; name the layers of net.py:net"):
+    with refused(
+        OptionError,
+        r"--dropout-at middle: known of backbones with a name .* alone; name the layers of net.py:net",
+    ):
         fs.train(trained.study, "own", backbone=trained.own, dropout_at=["middle"], schedules=small)
 
 
@@ -110,7 +136,13 @@ def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trai
     from faultscape.uncertainty.training.presets import preset_named
 
     plan = preset_named("s4-bayesian").plan
-    assert (plan.steps, plan.batch, plan.rate, plan.schedule, plan.crop) == (90_000, 16, 7e-3, "polynomial", (513, 513))
+    assert (plan.steps, plan.batch, plan.rate, plan.schedule, plan.crop) == (
+        90_000,
+        16,
+        7e-3,
+        "polynomial",
+        (513, 513),
+    )
     odd = fs.Schedules(steps=1, batch=2, crop="33x33", validate_every=0)
     made = fs.train(trained.study, "net", backbone="deeplabv3plus-18", preset="s4-bayesian", schedules=odd)
     assert made.new
@@ -126,7 +158,10 @@ def test_flags_pass_to_what_starts_from_a_network_and_to_ensembles(shown: Traine
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("void", "again", "third", "plain")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
     fs.predict(study, {"all": "ensemble:plain,third"}, scorer=["msp"], measure=True, engine="local")
-    flags = {model["name"]: model["flags"] for model in fs.reliability(study, worst=0, resamples=0).document["models"]}
+    flags = {
+        model["name"]: model["flags"]
+        for model in fs.reliability(study, worst=0, resamples=0).document["models"]
+    }
     both = ["retrained", "trained-with-ood"]
     assert flags == {"void": both, "again": both, "third": both, "plain": [], "all": both}
 
@@ -140,6 +175,9 @@ def test_a_temperature_is_no_part_of_the_dirichlet_distribution(shown: Trained) 
     photo, _, _ = odd_image(200)
     (before,), (after,) = model.predict([photo]), divided.predict([photo])
     np.testing.assert_allclose(
-        after.kept["doubt-differential-entropy"][0], before.kept["doubt-differential-entropy"][0], rtol=1e-4, atol=1e-4
+        after.kept["doubt-differential-entropy"][0],
+        before.kept["doubt-differential-entropy"][0],
+        rtol=1e-4,
+        atol=1e-4,
     )
     assert not np.allclose(after.kept["doubt-msp"][0], before.kept["doubt-msp"][0], atol=1e-3)

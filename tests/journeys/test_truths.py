@@ -1,4 +1,6 @@
-"""Which truth counts: the one asked for, else labels, else the only one; else one message lists them, whatever the verb. Answers keep the truth they came under."""
+"""Which truth counts: the one asked for, else labels, else the only one; else one message lists them,
+whatever the verb. Answers keep the truth they came under.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def study_of_maps(tmp_path: Path) -> tuple[str, made.Corpus]:
     return study, corpus
 
 
-def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_label_maps_one_rule_and_one_message_in_every_verb(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, corpus = study_of_maps(tmp_path)
     lines = (
         ["rank", study],
@@ -51,8 +55,12 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(tmp_path: Path, capsy
     capsys.readouterr()
     for words in lines:
         told = refused_line(*words)
-        assert "there are several truths (one, two), and none is called 'labels'; say which with --truth" in told, words
-        assert "there is no truth 'tow'; there are one, two. Did you mean 'two'?" in refused_line(*words, "--truth", "tow"), words
+        assert (
+            "there are several truths (one, two), and none is called 'labels'; say which with --truth" in told
+        ), words
+        assert "there is no truth 'tow'; there are one, two. Did you mean 'two'?" in refused_line(
+            *words, "--truth", "tow"
+        ), words
     assert fs.rank(study, truth="two", resamples=0).provenance["truth"] == "two"
     fs.label.import_(study, str(corpus.truth))
     assert fs.rank(study, resamples=0).provenance["truth"] == "labels"
@@ -64,13 +72,19 @@ def test_what_was_ranked_by_one_truth_is_not_ranked_by_another(tmp_path: Path) -
     for truth in ("labels", "everything"):
         fs.label.import_(study, str(corpus.truth), truth=truth)
     fs.rank(study, truth="everything", resamples=0)
-    others = [image.id for image in read_corpus(Path(study)) if image.id not in selections.read_selection(Path(study))[0].images]
+    others = [
+        image.id
+        for image in read_corpus(Path(study))
+        if image.id not in selections.read_selection(Path(study))[0].images
+    ]
     fs.label.remove(study, others[0], truth="everything")
     line = standings_line(study)
     assert line == f"faultscape rank {study} --truth everything --resamples 0"
     assert main(shlex.split(line)[1:]) == 0
     assert json.loads((Path(study) / "standings.json").read_text())["provenance"]["truth"] == "everything"
-    fs.label.remove(study, *(image.id for image in read_corpus(Path(study)) if image.id not in others), truth="everything")
+    fs.label.remove(
+        study, *(image.id for image in read_corpus(Path(study)) if image.id not in others), truth="everything"
+    )
     assert standings_line(study) == ""  # of its own labels none are of these images
     fs.label.remove(study, all_=True, truth="everything")
     assert standings_line(study) == f"faultscape rank {study} --resamples 0"  # the truth is gone
@@ -91,7 +105,9 @@ def test_run_refuses_a_truth_that_there_is_not_before_it_does_anything(tmp_path:
 
 
 def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
-    """Experts say yes to what the first model says, the crowd says no to it: as one majority vote nothing would be decided."""
+    """Experts say yes to what the first model says, the crowd says no to it: as one majority vote nothing
+    would be decided.
+    """
     it = made_answers.study(tmp_path / "made", images=12, errors=(0.1, 0.5))
     fs.select(it.study, top=3)
     asked = fs.label.export(it.study, str(tmp_path / "q.csv")).questions
@@ -113,7 +129,9 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     best = {group: next(iter(s.rankings.values())).order[0] for group, s in standings.items()}
     assert best == {"experts": "model-0", "crowd": "model-1"}
     assert fs.label.export(it.study, str(tmp_path / "rest.csv"), truth="experts").questions == 0
-    assert fs.label.export(it.study, str(tmp_path / "anew.csv"), truth="labels").questions == asked  # nobody has answered for it
+    assert (
+        fs.label.export(it.study, str(tmp_path / "anew.csv"), truth="labels").questions == asked
+    )  # nobody has answered for it
     for verb in (fs.rank, lambda study: fs.label.export(study, str(tmp_path / "which.csv"))):
         with refused(StudyError, r"several truths \(crowd, experts\)"):
             verb(it.study)
@@ -146,6 +164,9 @@ def test_draws_learn_from_the_only_truth_and_ask_which_of_several(tmp_path: Path
     rows = list(fs.select(it.study, selector="expected-loss", more=2).rows)
     assert len(rows) == 7
     label(rows, "crowd")
-    with refused(StudyError, r"there are several truths \(crowd, experts\), and none is called 'labels'; say which with --truth"):
+    with refused(
+        StudyError,
+        r"there are several truths \(crowd, experts\), and none is called 'labels'; say which with --truth",
+    ):
         fs.select(it.study, selector="expected-loss", more=2)
     assert len(fs.select(it.study, selector="expected-loss", more=2, truth="crowd").rows) == 9

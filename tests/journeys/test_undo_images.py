@@ -1,4 +1,6 @@
-"""Images leave a study and come back with all that was said of them; each line says what becomes stale, and --dry-run says it and changes nothing."""
+"""Images leave a study and come back with all that was said of them; each line says what becomes stale, and
+--dry-run says it and changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return chosen(corpus, tmp_path / "study")
 
 
-def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(study: str, corpus: made.Corpus) -> None:
+def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
+    study: str, corpus: made.Corpus
+) -> None:
     finished(study, corpus)
     gone = selections.read_selection(Path(study))[0].images[0]
     corpus_before, standings = read_corpus(Path(study)), (Path(study) / "standings.json").read_bytes()
@@ -34,7 +38,8 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(st
     keys = [image.key for image in corpus_before]
     said = tried_first(study, fs.collect, remove=[gone])
     assert any(
-        words.startswith("selection of main: images or predictions changed since, images of it left") for words in said.stale
+        words.startswith("selection of main: images or predictions changed since, images of it left")
+        for words in said.stale
     )
     assert any(words.startswith("standings of main") for words in said.stale)
     assert any(words.startswith("measures") for words in said.stale)
@@ -45,9 +50,16 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(st
     assert states(study)["pairs", ""] == "done"
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(study, engine="local")
-    assert {room: bytes_of(study, room) for room in stored} == stored  # nothing was predicted or counted again
+    assert {
+        room: bytes_of(study, room) for room in stored
+    } == stored  # nothing was predicted or counted again
     settings = read_settings(Path(study))
-    assert gone not in accuracies(Path(study), tuple(settings.models), "labels", {"concordance": "miou", "over": "union"})[0]
+    assert (
+        gone
+        not in accuracies(
+            Path(study), tuple(settings.models), "labels", {"concordance": "miou", "over": "union"}
+        )[0]
+    )
     follow(study)
     fs.collect(study, str(corpus.photos))
     assert read_corpus(Path(study)) == corpus_before
@@ -57,10 +69,15 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(st
     follow(study)
     fs.select(study, replace=True, engine="local")
     fs.rank(study, **FEW)
-    assert json.loads((Path(study) / "standings.json").read_text())["rankings"] == json.loads(standings)["rankings"]
+    assert (
+        json.loads((Path(study) / "standings.json").read_text())["rankings"]
+        == json.loads(standings)["rankings"]
+    )
 
 
-def test_a_model_that_came_while_an_image_was_out_has_its_map_when_it_is_back(study: str, corpus: made.Corpus) -> None:
+def test_a_model_that_came_while_an_image_was_out_has_its_map_when_it_is_back(
+    study: str, corpus: made.Corpus
+) -> None:
     gone = read_corpus(Path(study))[0].id
     name, source = list(corpus.models.items())[2]
     tried_first(study, fs.collect, remove=[gone])
@@ -88,7 +105,9 @@ def test_a_shard_that_left_whole_is_not_cut_again(study: str, corpus: made.Corpu
     assert {image.shard for image in read_corpus(Path(study)) if image.set == "extra"} == {3}
 
 
-def test_the_lines_as_a_person_types_them(study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lines_as_a_person_types_them(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
     finished(study, corpus)
     for line in (
         ["collect", study, "--remove", "part0/*", "--remove", "part1/photo 001"],
@@ -108,7 +127,9 @@ def test_the_lines_as_a_person_types_them(study: str, corpus: made.Corpus, capsy
     assert main(["select", study, "--remove", "main"]) == 2
 
 
-def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(study: str, corpus: made.Corpus) -> None:
+def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(
+    study: str, corpus: made.Corpus
+) -> None:
     finished(study, corpus)
     gone = read_corpus(Path(study))[0].id
     fs.collect(study, remove=[gone])

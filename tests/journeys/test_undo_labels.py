@@ -42,9 +42,18 @@ def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made
     done = fs.label.remove(study, gone)
     assert (done.done, done.stale) == (said.done, said.stale)
     assert done.done == "1 label of truth labels taken back"
-    assert {words.split(":")[0] for words in done.stale} == {"labels of main", "standings of main", "measures", "report of main"}
+    assert {words.split(":")[0] for words in done.stale} == {
+        "labels of main",
+        "standings of main",
+        "measures",
+        "report of main",
+    }
     assert "labels of main: 0 of 1 image labelled (truth labels)" in done.stale
-    held = {row.id for n in (0, 1, 2) for row in label_maps.read_stored(label_maps.truth(Path(study), "labels") / "removed", n)}
+    held = {
+        row.id
+        for n in (0, 1, 2)
+        for row in label_maps.read_stored(label_maps.truth(Path(study), "labels") / "removed", n)
+    }
     assert held == {gone}  # nothing is lost
     assert fs.status(study).stages
     with refused(LabellingError, "nothing to take back: none of 1 image has such a label or answer"):
@@ -58,7 +67,9 @@ def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made
     assert Snapshot(Path(study)).truths == []
 
 
-def test_labels_that_others_replace_are_kept(study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_that_others_replace_are_kept(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The maps of a model, imported as labels by mistake."""
     where = label_maps.truth(Path(study), "labels")
     fs.label.import_(study, str(corpus.truth))
@@ -73,13 +84,18 @@ def test_labels_that_others_replace_are_kept(study: str, corpus: made.Corpus, ca
     assert all(row in kept for row in right)
 
 
-def test_what_is_not_tried_out_is_read_off_the_graph(study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_tried_out_is_read_off_the_graph(
+    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     finished(study, corpus)
     before, settings = digest(study), read_settings(Path(study))
     monkeypatch.setattr(
-        "faultscape.stages.label.removal.read_settings", lambda _: settings.model_copy(update={"store": "s3://bucket/study"})
+        "faultscape.stages.label.removal.read_settings",
+        lambda _: settings.model_copy(update={"store": "s3://bucket/study"}),
     )
-    said = fs.label.remove(study, all_=True, dry_run=True)  # labels in a store are never written for a dry run
+    said = fs.label.remove(
+        study, all_=True, dry_run=True
+    )  # labels in a store are never written for a dry run
     assert digest(study) == before
     monkeypatch.undo()
     done = fs.label.remove(study, all_=True)
@@ -94,7 +110,9 @@ def test_answers_are_taken_back_by_rows_behind_them(answers: made_answers.Answer
     people = tmp_path / "people"
     people.mkdir()
     for who, answer in (("ann", "yes"), ("bob", "no")):
-        (people / f"{who}.csv").write_text("\n".join([head, *(re.sub(",,$", f",{who},{answer}", row) for row in rows)]) + "\n")
+        (people / f"{who}.csv").write_text(
+            "\n".join([head, *(re.sub(",,$", f",{who},{answer}", row) for row in rows)]) + "\n"
+        )
     fs.label.import_(study, str(people))
     everything = Answers(Path(study)).answers()
     image = everything[0][0]

@@ -1,4 +1,6 @@
-"""A selection is replaced or removed: what nobody labelled for goes, what is labelled is kept under a dated name; each line says what becomes stale."""
+"""A selection is replaced or removed: what nobody labelled for goes, what is labelled is kept under a dated
+name; each line says what becomes stale.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +41,23 @@ def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study:
     assert selections.names(Path(study)) == ["main"]
 
 
-def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study: str, corpus: made.Corpus) -> None:
+def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(
+    study: str, corpus: made.Corpus
+) -> None:
     finished(study, corpus)
-    before, ranked = selections.read_selection(Path(study))[0], json.loads((Path(study) / "standings.json").read_text())
+    before, ranked = (
+        selections.read_selection(Path(study))[0],
+        json.loads((Path(study) / "standings.json").read_text()),
+    )
     said = tried_first(study, fs.select, replace=True, maps=fs.MapRules(concordance="fwiou"), engine="local")
     assert "standings of main: the selection was extended or made anew" in said.stale
     assert any(words.startswith("report of main") for words in said.stale)
     old = kept(study)[0]
     assert selections.read_selection(Path(study), old)[0].rows == before.rows
     assert selections.read_selection(Path(study))[0].definition["concordance"] == "fwiou"
-    assert ("standings", old) not in states(study)  # they name their selection, and nobody has to rank it again
+    assert ("standings", old) not in states(
+        study
+    )  # they name their selection, and nobody has to rank it again
     assert states(study)["standings", "main"] == "stale"
     assert states(study)["labels", "main"] == "done"  # labels are of images
     assert "label" not in follow(study)
@@ -69,7 +78,10 @@ def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
     fs.select(study, as_="sized", maps=fs.MapRules(scale=scale), engine="local")
     fs.select(study, as_="free", maps=fs.MapRules(constraints="none"), per_class=2, engine="local")
     fs.select(study, goal="order", budget=3, engine="local")
-    before = {name: selections.read_selection(Path(study), name)[0].definition for name in ("sized", "free", "order")}
+    before = {
+        name: selections.read_selection(Path(study), name)[0].definition
+        for name in ("sized", "free", "order")
+    }
     Path(scale).unlink()
     fs.collect(study, remove=[read_corpus(Path(study))[0].id])
     follow_selections(study)
@@ -83,10 +95,19 @@ def test_a_dry_run_chooses_as_the_line_itself_does_so_that_it_refuses_the_same_a
 ) -> None:
     fs.label.import_(study, str(corpus.truth))
     fs.label.remove(
-        study, *(i.id for i in read_corpus(Path(study)) if i.id not in selections.read_selection(Path(study))[0].images)
+        study,
+        *(
+            i.id
+            for i in read_corpus(Path(study))
+            if i.id not in selections.read_selection(Path(study))[0].images
+        ),
     )
     fs.rank(study, **FEW)
-    for wrong in ({"per_class": 0}, {"maps": fs.MapRules(concordance="nope")}, {"maps": fs.MapRules(scale="nowhere.json")}):
+    for wrong in (
+        {"per_class": 0},
+        {"maps": fs.MapRules(concordance="nope")},
+        {"maps": fs.MapRules(scale="nowhere.json")},
+    ):
         for dry_run in (True, False):
             with refused(FaultscapeError):
                 fs.select(study, replace=True, dry_run=dry_run, engine="local", **wrong)
@@ -99,7 +120,9 @@ def test_a_dry_run_chooses_as_the_line_itself_does_so_that_it_refuses_the_same_a
     assert all(words in told for words in other.stale)
 
 
-def test_what_a_dry_run_refuses_and_says_names_the_study_and_never_the_rehearsal(study: str, corpus: made.Corpus) -> None:
+def test_what_a_dry_run_refuses_and_says_names_the_study_and_never_the_rehearsal(
+    study: str, corpus: made.Corpus
+) -> None:
     fs.predict(study, {"late": list(corpus.models.values())[2]}, engine="local")
     line = ["select", study, "--replace", "--engine", "local"]
     said = refused_text(*line, "--dry-run")
@@ -115,17 +138,35 @@ def test_what_was_said_of_duels_of_classifiers_stands_in_the_line_that_makes_the
     study, names = made_answers.study(tmp_path / "made").study, made_answers.NAMES
     far, parents = tmp_path / "far.csv", tmp_path / "parents.csv"
     far.write_text(
-        "\n".join([",".join(["", *names]), *(",".join([a, *("0" if a == b else "7" for b in names)]) for a in names)]) + "\n"
+        "\n".join(
+            [
+                ",".join(["", *names]),
+                *(",".join([a, *("0" if a == b else "7" for b in names)]) for a in names),
+            ]
+        )
+        + "\n"
     )
-    parents.write_text("".join(f"{name},{'low' if k < 2 else 'high'}\n" for k, name in enumerate(names)) + "low,all\nhigh,all\n")
+    parents.write_text(
+        "".join(f"{name},{'low' if k < 2 else 'high'}\n" for k, name in enumerate(names))
+        + "low,all\nhigh,all\n"
+    )
     few = fs.ClassifierRules(confidence=0.2, cap=5, cap_rule="scanned", without=[names[0]])
-    fs.select(study, top=4, classifiers=replace(few, distance=str(far)), sampling=fs.Sampling(spares=1), seed=3)
+    fs.select(
+        study, top=4, classifiers=replace(few, distance=str(far)), sampling=fs.Sampling(spares=1), seed=3
+    )
     fs.select(study, as_="path", top=4, classifiers=replace(few, distance="path", hierarchy=str(parents)))
     fs.select(study, as_="above", top=4, classifiers=fs.ClassifierRules(hierarchy=str(parents)))
     fs.select(
-        study, as_="drawn", budget=5, classifiers=fs.ClassifierRules(distance=str(far)), sampling=fs.Sampling(temperature=0.5)
+        study,
+        as_="drawn",
+        budget=5,
+        classifiers=fs.ClassifierRules(distance=str(far)),
+        sampling=fs.Sampling(temperature=0.5),
     )
-    before = {name: selections.read_selection(Path(study), name)[0].definition for name in selections.names(Path(study))}
+    before = {
+        name: selections.read_selection(Path(study), name)[0].definition
+        for name in selections.names(Path(study))
+    }
     fs.collect(study, remove=[read_corpus(Path(study))[0].id])
     assert before["main"]["distance"] == str(far)
     fs.run(study)
@@ -148,7 +189,9 @@ def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
         fs.select(study, remove="main", per_class=2)
     with refused(OptionError, "--more draws images behind those that there are, and --replace begins anew"):
         fs.select(study, selector="random", as_="random", more=2, replace=True)
-    with refused(SelectionError, r"there is no selection 'mian' to remove; there are main. Did you mean 'main'\?"):
+    with refused(
+        SelectionError, r"there is no selection 'mian' to remove; there are main. Did you mean 'main'\?"
+    ):
         fs.select(study, remove="mian")
 
 
@@ -158,7 +201,9 @@ def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, c
     assert selections.names(Path(study)) == ["main"]
     assert not (Path(study) / "removed").exists()
     finished(study, corpus)
-    files = {name: (Path(study) / name).read_bytes() for name in ("selection.csv", "standings.json", "report.html")}
+    files = {
+        name: (Path(study) / name).read_bytes() for name in ("selection.csv", "standings.json", "report.html")
+    }
     labels = bytes_of(study, "truth")
     tried_first(study, fs.select, remove="main")
     folder = next((Path(study) / "removed").iterdir())
@@ -199,17 +244,24 @@ def test_draws_are_made_anew_as_draws_by_the_line_that_rank_names_and_never_beco
     assert [now.definition.get(key) for key in told] == [before.definition.get(key) for key in told]
     old = next(kept for kept in selections.names(Path(it.study)) if kept.startswith(f"{name}-2"))
     assert refused_text("rank", it.study, "--selection", old).endswith(f"; {name} took its place")
-    assert main(["select", it.study, "--as", name, "--selector", "mad", "--replace"]) == 0  # who wants duels there says so
+    assert (
+        main(["select", it.study, "--as", name, "--selector", "mad", "--replace"]) == 0
+    )  # who wants duels there says so
     assert selections.read_selection(Path(it.study), name)[0].pairs
 
 
-def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It is made: a line that was killed between the old and the new is run again."""
     for dry_run in (True, False):
         capsys.readouterr()
         said = fs.select(study, as_="mian", replace=True, dry_run=dry_run, engine="local")
         told = capsys.readouterr().out + repr(said)
-        assert "there was no selection mian to replace, and it is made; there are main. Did you mean 'main'?" in told
+        assert (
+            "there was no selection mian to replace, and it is made; there are main. Did you mean 'main'?"
+            in told
+        )
     assert selections.names(Path(study)) == ["main", "mian"]
 
 
@@ -219,7 +271,8 @@ def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: mad
     table.unlink()
     with refused(
         SelectionError,
-        r"is damaged: there is no selection\.csv; .*take both away with `faultscape select .* --remove main` and choose again with `faultscape select ",
+        r"is damaged: there is no selection\.csv; .*take both away with `faultscape select .* --remove main`"
+        r" and choose again with `faultscape select ",
     ):
         fs.select(study, replace=True, engine="local")
     table.with_suffix(".json").unlink()
@@ -235,7 +288,9 @@ def test_a_selection_that_holds_a_drawn_image_twice_is_damaged_and_can_be_remove
         table.write_text(f"{head}{first}{third}{third}")
     held = table.read_bytes()
     for line in (["status", study], ["select", study, "--remove", "main"]):
-        assert re.search(r"is damaged: it holds '.*' twice.*--remove drawn` and choose again", refused_line(*line))
+        assert re.search(
+            r"is damaged: it holds '.*' twice.*--remove drawn` and choose again", refused_line(*line)
+        )
     assert main(["select", study, "--remove", "drawn"]) == 0
     assert "--remove other`" in refused_line("status", study)
     assert "labels stay" in fs.select(study, remove="other", dry_run=True).done
@@ -259,7 +314,9 @@ def test_a_model_that_never_came_to_maps_is_taken_out_by_the_line_that_says_so(s
     """Its line was interrupted before its first map."""
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text() + '\n[models.late]\nkind = "folder"\nsource = "gone"\n')
-    with refused(ModelError, f"late: no maps yet; .* or take them out: `faultscape predict {study} --remove late`") as found:
+    with refused(
+        ModelError, f"late: no maps yet; .* or take them out: `faultscape predict {study} --remove late`"
+    ) as found:
         fs.compare(study, engine="local")
     line = str(found.value).split("`")[-2]
     assert main(shlex.split(line)[1:]) == 0

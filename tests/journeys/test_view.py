@@ -1,4 +1,6 @@
-"""What a person finds in a study's pages: every filter against a plain loop, one image, one pair, a list; and what pages of elsewhere do not get."""
+"""What a person finds in a study's pages: every filter against a plain loop, one image, one pair, a list; and
+what pages of elsewhere do not get.
+"""
 
 from __future__ import annotations
 
@@ -68,18 +70,30 @@ def loop(study: made_view.Shown, asked: dict[str, Any]) -> list[str]:
             asked.get("set", study.set(id_)) == study.set(id_),
             asked.get("role", "") in ("", "test" if study.set(id_) == "dusk" else "pool"),
             asked.get("group", study.group(id_)) == study.group(id_),
-            not shows or {"any": any(shows), "all": all(shows), "some": any(shows) and not all(shows)}.get(by, by in MODELS and shows[MODELS.index(by)]),
-            {"": True, "labelled": id_ in study.labelled, "unlabelled": id_ not in study.labelled, "discarded": id_ in study.discarded, "kept": id_ not in study.discarded}[asked.get("label", "")],
+            not shows
+            or {"any": any(shows), "all": all(shows), "some": any(shows) and not all(shows)}.get(
+                by, by in MODELS and shows[MODELS.index(by)]
+            ),
+            {
+                "": True,
+                "labelled": id_ in study.labelled,
+                "unlabelled": id_ not in study.labelled,
+                "discarded": id_ in study.discarded,
+                "kept": id_ not in study.discarded,
+            }[asked.get("label", "")],
             not asked.get("tag") or id_ in study.tagged,
             not asked.get("selection") or id_ in chosen,
             asked.get("low", 0) - tolerance <= mean <= asked.get("high", 1) + tolerance,
-        ]  # fmt: skip
+        ]
         pair = agree[tuple(sorted((asked["a"], asked["b"])))] if asked.get("a") else 1.0
         right.append(asked.get("agree_low", 0) - tolerance <= pair <= asked.get("agree_high", 1) + tolerance)
         if all(right):
-            number = {"-disagreement": -mean, "disagreement": mean, "agreement": pair, "-agreement": -pair}.get(
-                asked.get("sort", ""), 0
-            )
+            number = {
+                "-disagreement": -mean,
+                "disagreement": mean,
+                "agreement": pair,
+                "-agreement": -pair,
+            }.get(asked.get("sort", ""), 0)
             out.append((id_ if asked.get("sort") == "id" else "", round(number, 6), id_))
     return [row[-1] for row in sorted(out, key=lambda row: row[:2])]
 
@@ -101,11 +115,18 @@ OPTIONAL = {
 }
 PAIRS = st.fixed_dictionaries(
     {"a": st.just("model-2"), "b": st.sampled_from(MODELS[:2])},
-    optional={"agree_low": SHARES, "agree_high": SHARES, "sort": st.sampled_from(["agreement", "-agreement"])},
+    optional={
+        "agree_low": SHARES,
+        "agree_high": SHARES,
+        "sort": st.sampled_from(["agreement", "-agreement"]),
+    },
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors])
+@settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
 @given(asked=st.fixed_dictionaries({}, optional=OPTIONAL), pair=st.one_of(st.just({}), PAIRS))
 def test_every_filter_and_order_finds_what_a_plain_loop_finds(
     study: made_view.Shown, pages: Any, asked: dict[str, Any], pair: dict[str, Any]
@@ -117,9 +138,18 @@ def test_every_filter_and_order_finds_what_a_plain_loop_finds(
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_every_filter_leaves_something_out_and_something_in(study: made_view.Shown, name: str) -> None:
     """Else the test above would see nothing."""
-    asked = {"low": [0.5], "high": [0.5], "sort": ["-disagreement"], "by": ["some"], "selection": ["drawn"], "tag": ["rain"]}
+    asked = {
+        "low": [0.5],
+        "high": [0.5],
+        "sort": ["-disagreement"],
+        "by": ["some"],
+        "selection": ["drawn"],
+        "tag": ["rain"],
+    }
     for value in asked.get(name, []) or [
-        {"id": "00", "set": "dusk", "role": "test", "group": "part1", "class": "tree", "label": "labelled"}[name]
+        {"id": "00", "set": "dusk", "role": "test", "group": "part1", "class": "tree", "label": "labelled"}[
+            name
+        ]
     ]:
         more = {"class": "tree"} if name == "by" else {}
         found = loop(study, {name: value, **more})
@@ -127,7 +157,9 @@ def test_every_filter_leaves_something_out_and_something_in(study: made_view.Sho
         assert found != list(study.ids)
 
 
-def test_the_first_page_shows_every_image_with_its_photo_and_its_marks(study: made_view.Shown, pages: Any) -> None:
+def test_the_first_page_shows_every_image_with_its_photo_and_its_marks(
+    study: made_view.Shown, pages: Any
+) -> None:
     text = pages.get("/").text
     tiles = re.findall(r'<li class="tile.*?</li>', text, re.DOTALL)
     assert [re.search(r'<span class="id">(.*?)</span>', tile)[1] for tile in tiles] == list(study.ids)
@@ -137,7 +169,9 @@ def test_the_first_page_shows_every_image_with_its_photo_and_its_marks(study: ma
         answer = pages.get(html.unescape(re.search(r'src="(/photo/[^"]*)"', tile)[1]))
         photo = np.asarray(Image.open(io.BytesIO(answer.content)).convert("RGB"), float)
         stored = fs.study.tables.corpus.read_corpus(study.root)[number]
-        assert np.abs(photo - np.asarray(Image.open(stored.source), float)).mean() < 25  # the picture itself, but for its coding
+        assert (
+            np.abs(photo - np.asarray(Image.open(stored.source), float)).mean() < 25
+        )  # the picture itself, but for its coding
         assert "immutable" in answer.headers["cache-control"]
 
 
@@ -150,13 +184,16 @@ def test_pages_follow_each_other_and_none_lies_behind_the_last(tmp_path: Path) -
     assert "page=3: there are 2 pages of these images" in html.unescape(pages.get("/?per=24&page=3").text)
 
 
-def test_one_image_tells_what_each_model_is_worth_against_its_label(study: made_view.Shown, pages: Any) -> None:
+def test_one_image_tells_what_each_model_is_worth_against_its_label(
+    study: made_view.Shown, pages: Any
+) -> None:
     number = 4
     id_ = study.ids[number]
     text = pages.get(f"/image/{number}").text
     for model in MODELS:
         assert (
-            f'<th scope="row">{model}</th><td>{made_view.plain_miou(study.truths[id_], study.maps[model][id_]):.3f}</td>' in text
+            f'<th scope="row">{model}</th><td>{made_view.plain_miou(study.truths[id_], study.maps[model][id_]):.3f}</td>'
+            in text
         )
     agreement = made_view.plain_miou(study.maps[MODELS[0]][id_], study.maps[MODELS[2]][id_])
     assert f'title="{MODELS[0]} and {MODELS[2]}">{agreement:.2f}</a>' in text
@@ -171,13 +208,23 @@ def test_an_image_on_which_people_chose_between_maps_says_so(tmp_path: Path) -> 
     root = made.collected(corpus, tmp_path / "study", 8)
     fs.predict(str(root), {name: str(path) for name, path in corpus.models.items()}, engine="local")
     image, others, pair = corpus.ids[0], corpus.ids[1:], sorted(corpus.models)
-    said = [(image, "first", "ann", 0, "labels"), (image, "second", "ben", 0, "labels"), (image, "first", "ann", 1, "labels")]
+    said = [
+        (image, "first", "ann", 0, "labels"),
+        (image, "second", "ben", 0, "labels"),
+        (image, "first", "ann", 1, "labels"),
+    ]
     said += [(image, "both bad", "cyd", 0, TRAINING), (others[0], "first", "ann", 0, "labels")]
-    Choices(root).add_all([Choice(id_, *pair, word, who, repeat=n, truth=of) for id_, word, who, n, of in said], "test")
+    Choices(root).add_all(
+        [Choice(id_, *pair, word, who, repeat=n, truth=of) for id_, word, who, n, of in said], "test"
+    )
     Choices(root).take_back([Choice(image, *pair, "second", "ben")], "test")
     pages, ids = made_view.client(root), [one.id for one in read_corpus(root)]
-    assert "2 choices between two models' maps were made on it" in pages.get(f"/image/{ids.index(image)}").text
-    assert "1 choice between two models' maps was made on it" in pages.get(f"/image/{ids.index(others[0])}").text
+    assert (
+        "2 choices between two models' maps were made on it" in pages.get(f"/image/{ids.index(image)}").text
+    )
+    assert (
+        "1 choice between two models' maps was made on it" in pages.get(f"/image/{ids.index(others[0])}").text
+    )
     assert "Nobody has labelled this image yet" in pages.get(f"/image/{ids.index(others[1])}").text
 
 
@@ -187,7 +234,9 @@ def test_images_follow_each_other_among_those_that_were_asked_for(study: made_vi
     seen, number = [], order[0]
     while number is not None:
         seen.append(number)
-        found = re.search(r'rel="next" href="/image/(\d+)\?', pages.get(f"/image/{number}", params=asked).text)
+        found = re.search(
+            r'rel="next" href="/image/(\d+)\?', pages.get(f"/image/{number}", params=asked).text
+        )
         number = int(found[1]) if found else None
     assert seen == order
 
@@ -216,8 +265,19 @@ def test_a_pair_says_where_two_models_part_and_which_is_wrong(study: made_view.S
     assert "/?a=model-1&amp;b=model-2&amp;sort=agreement" in text
 
 
-@pytest.mark.parametrize("asked", [{"show": "model:model-1"}, {"show": "truth:labels", "as": "outline"}, {"show": "model:model-2", "as": "right"}, {"show": "pair", "a": "model-1", "b": "model-2"}], ids=str)  # fmt: skip
-def test_what_lies_over_a_photo_shows_the_maps_of_the_study(study: made_view.Shown, pages: Any, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"show": "model:model-1"},
+        {"show": "truth:labels", "as": "outline"},
+        {"show": "model:model-2", "as": "right"},
+        {"show": "pair", "a": "model-1", "b": "model-2"},
+    ],
+    ids=str,
+)
+def test_what_lies_over_a_photo_shows_the_maps_of_the_study(
+    study: made_view.Shown, pages: Any, asked: dict[str, str]
+) -> None:
     number = 4
     id_ = study.ids[number]
     answer = pages.get(f"/overlay/{number}", params=asked)
@@ -229,7 +289,9 @@ def test_what_lies_over_a_photo_shows_the_maps_of_the_study(study: made_view.Sho
     map_of = {f"model:{m}": study.maps[m][id_] for m in MODELS} | {"truth:labels": study.truths[id_]}
     decided = study.truths[id_] != made_view.VOID
     if asked["show"] == "pair":
-        assert ((found[..., 3] > 0) == (decided & (study.maps["model-1"][id_] != study.maps["model-2"][id_]))).all()
+        assert (
+            (found[..., 3] > 0) == (decided & (study.maps["model-1"][id_] != study.maps["model-2"][id_]))
+        ).all()
     elif asked.get("as") == "right":
         right = decided & (study.maps["model-2"][id_] == study.truths[id_])
         assert len({tuple(row) for row in found[right].tolist()}) == 1
@@ -249,11 +311,14 @@ def test_a_browser_that_has_a_picture_is_sent_none_until_its_map_changes(pages: 
         again = pages.get(address, headers={"If-None-Match": tag})
         assert (again.status_code, again.content) == (304, b"")
     assert (
-        pages.get("/overlay/2?show=model:model-1").headers["etag"] != pages.get("/overlay/2?show=model:model-2").headers["etag"]
+        pages.get("/overlay/2?show=model:model-1").headers["etag"]
+        != pages.get("/overlay/2?show=model:model-2").headers["etag"]
     )
 
 
-def test_a_part_of_a_page_for_htmx_is_what_the_whole_page_holds_and_names_the_plain_address(pages: Any) -> None:
+def test_a_part_of_a_page_for_htmx_is_what_the_whole_page_holds_and_names_the_plain_address(
+    pages: Any,
+) -> None:
     answer = pages.get("/images?class=car&by=some&low=")
     assert answer.headers["hx-push-url"] == "/?class=car&by=some"
     assert answer.text.strip() in pages.get("/?class=car&by=some").text
@@ -304,11 +369,32 @@ def test_a_wrong_address_is_a_page_of_one_sentence(pages: Any, address: str) -> 
     assert "Traceback" not in answer.text
 
 
-@pytest.mark.parametrize("address", [
-    "/image/99", "/image/-1", "/image/1e3", "/image/٣", "/image/" + "9" * 400, "/photo/../../study.toml", "/photo/%2e%2e%2fstudy.toml", "/photo/..%5cstudy.toml",
-    "/photo/part0%2Fphoto%20000.png", "/static/../base.html.jinja", "/static/%2e%2e%2fbase.html.jinja", "/static/base.html.jinja", "/static/", "/study.toml", "/corpus.parquet",
-    "/docs", "/openapi.json", "/redoc", "//etc/passwd", "/photo/0?v=another", "/overlay/3?show=truth:labels",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/image/99",
+        "/image/-1",
+        "/image/1e3",
+        "/image/٣",
+        "/image/" + "9" * 400,
+        "/photo/../../study.toml",
+        "/photo/%2e%2e%2fstudy.toml",
+        "/photo/..%5cstudy.toml",
+        "/photo/part0%2Fphoto%20000.png",
+        "/static/../base.html.jinja",
+        "/static/%2e%2e%2fbase.html.jinja",
+        "/static/base.html.jinja",
+        "/static/",
+        "/study.toml",
+        "/corpus.parquet",
+        "/docs",
+        "/openapi.json",
+        "/redoc",
+        "//etc/passwd",
+        "/photo/0?v=another",
+        "/overlay/3?show=truth:labels",
+    ],
+)
 def test_what_is_no_image_and_no_page_is_not_found_and_no_path_is_opened(
     pages: Any, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,13 +425,23 @@ def test_an_image_that_is_another_by_now_or_a_link_to_elsewhere_is_not_served(tm
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8750", "127.0.0.1.evil.example", "localhost.evil.example", "", "127.0.0.1:8750:1", "[::1"],
+    [
+        "evil.example",
+        "evil.example:8750",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "127.0.0.1:8750:1",
+        "[::1",
+    ],
 )
 def test_a_host_of_elsewhere_is_refused_as_after_dns_rebinding(pages: Any, host: str) -> None:
     assert pages.get("/", headers={"Host": host}).status_code == 421
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9", "localhost:8750", "LOCALHOST", "[::1]:8750", "192.168.1.5:8750"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.1:9", "localhost:8750", "LOCALHOST", "[::1]:8750", "192.168.1.5:8750"]
+)
 def test_a_host_that_is_this_machine_is_answered(pages: Any, host: str) -> None:
     assert pages.get("/", headers={"Host": host}).status_code == 200
 
@@ -365,7 +461,18 @@ def test_pictures_are_not_for_pages_of_other_sites_and_an_address_has_a_bound(pa
 
 
 @pytest.mark.parametrize(
-    "address", ["/", "/images", "/image/1", "/image/99", "/?zebra=1", "/photo/1", "/static/app.js", "/list.txt", "/reload"]
+    "address",
+    [
+        "/",
+        "/images",
+        "/image/1",
+        "/image/99",
+        "/?zebra=1",
+        "/photo/1",
+        "/static/app.js",
+        "/list.txt",
+        "/reload",
+    ],
 )
 def test_every_answer_has_the_headers_that_keep_a_browser_safe(pages: Any, address: str) -> None:
     answer = pages.get(address)
@@ -373,7 +480,9 @@ def test_every_answer_has_the_headers_that_keep_a_browser_safe(pages: Any, addre
     assert policy["default-src"] == "'none'"
     assert policy["frame-ancestors"] == "'none'"
     assert policy["base-uri"] == "'none'"
-    assert {policy[name] for name in ("script-src", "style-src", "img-src", "connect-src", "form-action")} == {"'self'"}
+    assert {
+        policy[name] for name in ("script-src", "style-src", "img-src", "connect-src", "form-action")
+    } == {"'self'"}
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "same-origin"
     assert answer.headers["x-frame-options"] == "DENY"
@@ -400,14 +509,25 @@ def test_names_that_look_like_html_stand_as_they_are(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
     made.write(corpus.photos / f"{name}.png", np.full((9, 9, 3), 7, np.uint8))
     pages = made_view.client(made.collected(corpus, tmp_path / "study", 8))
-    for address in ("/", "/image/0", "/image/1", f"/?{urlencode({'set': name})}", f"/?{urlencode({'id': name})}"):
+    for address in (
+        "/",
+        "/image/0",
+        "/image/1",
+        f"/?{urlencode({'set': name})}",
+        f"/?{urlencode({'id': name})}",
+    ):
         text = pages.get(address).text
         assert "<img src=x" not in text
-        assert html.escape(name).replace("&#x27;", "'") in text.replace("&#34;", "&quot;") or address == "/image/1"
+        assert (
+            html.escape(name).replace("&#x27;", "'") in text.replace("&#34;", "&quot;")
+            or address == "/image/1"
+        )
     assert name in listed(pages)
 
 
-def test_a_study_that_changed_is_said_to_and_is_read_again_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_that_changed_is_said_to_and_is_read_again_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=4, models=1)
     root = made.collected(corpus, tmp_path / "study", 8)
     library = Library(root)
@@ -427,8 +547,12 @@ def test_a_study_that_changed_is_said_to_and_is_read_again_when_asked(tmp_path: 
     assert len(listed(pages)) == 4  # as it was
 
 
-def test_what_people_say_to_a_server_that_still_runs_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server keeps its rows in a log beside the file until it ends; that somebody looks changes nothing."""
+def test_what_people_say_to_a_server_that_still_runs_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server keeps its rows in a log beside the file until it ends; that somebody looks changes
+    nothing.
+    """
     corpus = made.corpus(tmp_path / "corpus", images=4, models=1)
     root = made.collected(corpus, tmp_path / "study", 8)
     monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
@@ -440,7 +564,10 @@ def test_what_people_say_to_a_server_that_still_runs_is_noticed(tmp_path: Path, 
         assert not library.changed()
         before = [(root / "answers.sqlite").stat().st_mtime_ns, (root / "answers.sqlite").stat().st_size]
         Tags(root, served).add(Tag(corpus.ids[2], "missed thing", "ann"), "test", "key-00000001")
-        assert before == [(root / "answers.sqlite").stat().st_mtime_ns, (root / "answers.sqlite").stat().st_size]
+        assert before == [
+            (root / "answers.sqlite").stat().st_mtime_ns,
+            (root / "answers.sqlite").stat().st_size,
+        ]
         assert library.changed()
         library.read_again()
         assert not library.changed()
@@ -483,7 +610,9 @@ def test_pages_of_classifiers_show_what_each_says_and_whether_that_is_right(tmp_
     for number in range(len(known)):
         for word in re.findall(r'class="verdict (\w+)"', pages.get(f"/image/{number}").text):
             told[word] += 1
-    _, correct, _ = fs.stages.evidence.correctness(root, list(fs.study.settings.read_settings(root).models), "labels")
+    _, correct, _ = fs.stages.evidence.correctness(
+        root, list(fs.study.settings.read_settings(root).models), "labels"
+    )
     assert (told["right"], told["wrong"]) == (int((correct == 1).sum()), int((correct == 0).sum()))
     models = list(fs.study.settings.read_settings(root).models)
     differ = listed(pages, a=models[0], b=models[1], agree_high=0.5)
@@ -496,7 +625,8 @@ def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_p
     root = made.collected(made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study", 8)
     ids = [image.id for image in fs.study.tables.corpus.read_corpus(root)]
     Tags(root).add_all(
-        [*(Tag(ids[0], f"t{k:03d}", "ann") for k in range(230)), *(Tag(id_, "zebra", "ann") for id_ in ids)], "test"
+        [*(Tag(ids[0], f"t{k:03d}", "ann") for k in range(230)), *(Tag(id_, "zebra", "ann") for id_ in ids)],
+        "test",
     )
     pages = made_view.client(root)
     assert listed(pages, tag="zebra") == ids
@@ -504,12 +634,17 @@ def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_p
     assert pages.get("/list.txt", params={"tag": "t199"}).status_code == 400
 
 
-@pytest.mark.parametrize(("line", "said"), [
-    (("--port", "70000"), "--port 70000: ports are 0 (any that is free) to 65535"),
-    (("--host", "no such host"), "--host no such host: is no address of this machine"),
-    (("--host", "192.0.2.1"), "--host 192.0.2.1 --port 8750: "),
-])  # fmt: skip
-def test_an_address_that_cannot_be_had_is_refused(study: made_view.Shown, line: tuple[str, ...], said: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("--port", "70000"), "--port 70000: ports are 0 (any that is free) to 65535"),
+        (("--host", "no such host"), "--host no such host: is no address of this machine"),
+        (("--host", "192.0.2.1"), "--host 192.0.2.1 --port 8750: "),
+    ],
+)
+def test_an_address_that_cannot_be_had_is_refused(
+    study: made_view.Shown, line: tuple[str, ...], said: str
+) -> None:
     assert said in refused_line("view", study.root, *line)
 
 
@@ -517,10 +652,14 @@ def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
     study: made_view.Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faultscape.verbs.view.find_spec", lambda name: None if name == "uvicorn" else name)
-    assert "view needs uvicorn, which is not installed: pip install 'faultscape[app]'" in refused_line("view", study.root)
+    assert "view needs uvicorn, which is not installed: pip install 'faultscape[app]'" in refused_line(
+        "view", study.root
+    )
 
 
-def test_a_folder_that_is_no_study_and_one_without_images_are_refused(tmp_path: Path, study: made_view.Shown) -> None:
+def test_a_folder_that_is_no_study_and_one_without_images_are_refused(
+    tmp_path: Path, study: made_view.Shown
+) -> None:
     assert "is no study" in refused_line("view", tmp_path)
     (tmp_path / "study.toml").write_text((study.root / "study.toml").read_text())
     assert "holds no images; run `faultscape collect" in refused_line("view", tmp_path)

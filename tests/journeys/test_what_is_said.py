@@ -1,4 +1,6 @@
-"""What changes under a person's hands is said in a line: class lists, labels that are replaced, Cityscapes' own numbers."""
+"""What changes under a person's hands is said in a line: class lists, labels that are replaced, Cityscapes'
+own numbers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def corpus(tmp_path: Path) -> made.Corpus:
 
 
 def stored(study: Path, truth: str = "labels") -> dict[str, np.ndarray]:
-    return {id_: runs.decode(code) for id_, code in label_maps.read_maps(label_maps.truth(study, truth), 0).items()}
+    return {
+        id_: runs.decode(code)
+        for id_, code in label_maps.read_maps(label_maps.truth(study, truth), 0).items()
+    }
 
 
 def test_collect_says_that_another_class_list_makes_pairs_stale_and_keeps_silent_over_the_same(
@@ -101,5 +106,8 @@ def test_one_of_a_kind_is_said_in_the_singular(tmp_path: Path, capsys: pytest.Ca
     fs.label.import_(study, str(corpus.truth))
     said += [repr(fs.rank(study, resamples=20, engine="local")), repr(fs.report(study)), repr(fs.plan(study))]
     said.append(capsys.readouterr().out)
-    ones = r"(?<![0-9.,-])(?<!of )1 (?:labelled |chosen |distinct )?(?:images|maps|pairs|parts|shards|models|slots|spares|labels|cells|groups)\b"
+    ones = (
+        r"(?<![0-9.,-])(?<!of )1 (?:labelled |chosen |distinct"
+        r" )?(?:images|maps|pairs|parts|shards|models|slots|spares|labels|cells|groups)\b"
+    )
     assert [line for line in "\n".join(said).splitlines() if re.search(ones, line)] == []

@@ -1,4 +1,6 @@
-"""Standings of a part: what `rank --where` says of a tag, a group, a set or a condition, and that it leaves the study's standings as they are."""
+"""Standings of a part: what `rank --where` says of a tag, a group, a set or a condition, and that it leaves
+the study's standings as they are.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,18 @@ SELECTIONS = ("random", "disputed", "pairs", "entropy")
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> made_answers.Answers:
-    """A study of classifiers with four selections, all labelled; every third image has the tag night, every image the tag any."""
+    """A study of classifiers with four selections, all labelled; every third image has the tag night, every
+    image the tag any.
+    """
     answers = made_answers.study(tmp_path_factory.mktemp("where"), images=200)
     fs.select(answers.study, selector="random", budget=90)
     fs.select(answers.study, selector="disputed", budget=60)
     fs.select(answers.study, top=20, as_="pairs")
     fs.select(answers.study, selector="entropy", budget=60)
     made_answers.import_labels(answers)
-    tags = [Tag(image, "any", "ann") for image in answers.images] + [Tag(image, "night", "ann") for image in answers.images[::3]]
+    tags = [Tag(image, "any", "ann") for image in answers.images] + [
+        Tag(image, "night", "ann") for image in answers.images[::3]
+    ]
     tags += [
         Tag(answers.images[1], "background bias", "ann", model="model-0"),
         Tag(answers.images[2], "fog", "ann", region="1,2,3,4"),
@@ -54,7 +60,9 @@ def test_ranking_the_whole_corpus_as_a_part_is_ranking(answers: made_answers.Ans
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_a_part_counts_the_images_that_lie_in_it_and_no_others(answers: made_answers.Answers, selection: str) -> None:
+def test_a_part_counts_the_images_that_lie_in_it_and_no_others(
+    answers: made_answers.Answers, selection: str
+) -> None:
     chosen = fs.study.tables.selections.read_selection(Path(answers.study), selection)[0].images
     inside = sorted(set(chosen) & set(answers.images[::3]))
     found = fs.rank(answers.study, selection=selection, resamples=60, where=["tag=night"])
@@ -65,25 +73,42 @@ def test_a_part_counts_the_images_that_lie_in_it_and_no_others(answers: made_ans
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_labels_of_other_selections_count_as_far_as_they_lie_in_the_part(answers: made_answers.Answers, selection: str) -> None:
+def test_labels_of_other_selections_count_as_far_as_they_lie_in_the_part(
+    answers: made_answers.Answers, selection: str
+) -> None:
     found = fs.rank(answers.study, selection=selection, resamples=0, all_labels=True, where=["tag=night"])
     assert found.labels["used"] == len(answers.images[::3])
 
 
-def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(answers: made_answers.Answers) -> None:
+def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(
+    answers: made_answers.Answers,
+) -> None:
     found = fs.rank(answers.study, selection="random", where=["tag=night"])
     night = np.isin(answers.images, answers.images[::3])
     for model, (low, high) in found.rankings["lure"].score_interval.items():
-        assert found.rankings["lure"].scores[model] == pytest.approx(found.rankings["reuse_mean"].scores[model])  # draws are even
+        assert found.rankings["lure"].scores[model] == pytest.approx(
+            found.rankings["reuse_mean"].scores[model]
+        )  # draws are even
         assert low <= np.mean(answers.labels[model][night] == answers.truth[night]) <= high
     assert "prediction_powered" not in found.rankings
     assert "corpus" not in found.rankings
-    assert any(note.startswith("which images lie in tag=night is known only of those") for note in found.notes)
+    assert any(
+        note.startswith("which images lie in tag=night is known only of those") for note in found.notes
+    )
 
 
 def test_the_first_line_names_the_part(answers: made_answers.Answers) -> None:
     said = told(
-        "rank", answers.study, "--selection", "random", "--where", "tag=night", "--where", "set=main", "--resamples", "50"
+        "rank",
+        answers.study,
+        "--selection",
+        "random",
+        "--where",
+        "tag=night",
+        "--where",
+        "set=main",
+        "--resamples",
+        "50",
     )
     assert said[0] == "Of tag=night and set=main, 67 images of the study:"
 
@@ -113,23 +138,33 @@ def test_two_selections_are_set_beside_each_other_on_the_part_alone(answers: mad
     assert found.against["disputed"].image_overlap == pytest.approx(len(one & other) / len(one | other))
 
 
-@pytest.mark.parametrize(("line", "says"), [
-    (("--where", "night"), "--where night: is no condition; write KEY=VALUE"),
-    (("--where", "tag="), "is no condition; write KEY=VALUE"),
-    (("--where", "tga=night"), "'tga' is not known; use tag, group, set, condition. Did you mean 'tag'?"),
-    (("--where", "tag=nihgt"), "no image has the tag 'nihgt'; there are any, fog, night. Did you mean 'night'?"),
-    (("--where", "tag=background bias"), "says what single models make of images"),
-    (("--where", "group=a"), "no image of the study has a group"),
-    (("--where", "set=mian"), "no image has the set 'mian'; there are main. Did you mean 'main'?"),
-    (("--where", "tag=night", "--where", "tag=fog"), "no image of the study is all of this at once"),
-    (("--where", "tag=night", "--population", "future"), "leave one out"),
-    (("--output", "x.json"), "--output is for --where"),
-])  # fmt: skip
-def test_a_part_that_there_is_not_is_refused_in_one_line(answers: made_answers.Answers, line: tuple[str, ...], says: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (("--where", "night"), "--where night: is no condition; write KEY=VALUE"),
+        (("--where", "tag="), "is no condition; write KEY=VALUE"),
+        (("--where", "tga=night"), "'tga' is not known; use tag, group, set, condition. Did you mean 'tag'?"),
+        (
+            ("--where", "tag=nihgt"),
+            "no image has the tag 'nihgt'; there are any, fog, night. Did you mean 'night'?",
+        ),
+        (("--where", "tag=background bias"), "says what single models make of images"),
+        (("--where", "group=a"), "no image of the study has a group"),
+        (("--where", "set=mian"), "no image has the set 'mian'; there are main. Did you mean 'main'?"),
+        (("--where", "tag=night", "--where", "tag=fog"), "no image of the study is all of this at once"),
+        (("--where", "tag=night", "--population", "future"), "leave one out"),
+        (("--output", "x.json"), "--output is for --where"),
+    ],
+)
+def test_a_part_that_there_is_not_is_refused_in_one_line(
+    answers: made_answers.Answers, line: tuple[str, ...], says: str
+) -> None:
     assert says in refused_line("rank", answers.study, "--selection", "random", *line)
 
 
-def test_standings_of_a_part_never_take_the_place_of_those_of_the_whole(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_standings_of_a_part_never_take_the_place_of_those_of_the_whole(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     root = Path(answers.study)
     for output, says in (
         (root / "standings-random.json", "holds the standings of whole selections"),
@@ -151,7 +186,9 @@ def test_a_selection_without_an_image_in_the_part_says_so(answers: made_answers.
 
 def test_duels_of_label_maps_count_the_slots_whose_images_lie_in_the_group(tmp_path: Path) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=30, models=3), str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}/*"))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}/*")
+    )
     fs.predict(study, dict(corpus.models), engine="local")
     fs.compare(study, engine="local")
     fs.select(study)

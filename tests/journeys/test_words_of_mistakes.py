@@ -1,4 +1,6 @@
-"""What the command line says of files and words that are not what they should be: what was given, what was expected, what to do."""
+"""What the command line says of files and words that are not what they should be: what was given, what was
+expected, what to do.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_tables_parted_by_semicolons_and_tables_without_a_first_line_are_called_
     assert "its first line" not in refused_line("predict", answers.study, f"x={path}")
 
 
-def test_an_array_that_a_file_lacks_is_named_with_those_it_has(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_an_array_that_a_file_lacks_is_named_with_those_it_has(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     np.savez(tmp_path / "p.npz", probabilities=np.ones((8, 5)) / 5)
     said = refused_line("predict", answers.study, f"x={tmp_path / 'p.npz'}:probabilitys")
     assert "has no array 'probabilitys'; it has probabilities (8, 5). Did you mean 'probabilities'?" in said
@@ -53,15 +57,28 @@ def test_an_array_that_a_file_lacks_is_named_with_those_it_has(answers: made_ans
 def test_a_network_needs_pictures_and_a_classifier_that_is_a_function_returns_one_label(
     answers: made_answers.Answers, tmp_path: Path
 ) -> None:
-    (tmp_path / "own.py").write_text("def word(photo):\n    return 'cat'\n\n\ndef right(photo):\n    return 1\n")
+    (tmp_path / "own.py").write_text(
+        "def word(photo):\n    return 'cat'\n\n\ndef right(photo):\n    return 1\n"
+    )
     said = refused_line("predict", answers.study, f"x={tmp_path / 'own.py'}:right")
-    assert "is shown pictures, and the study has none: it was collected from a list of ids; name a table of answers" in said
+    assert (
+        "is shown pictures, and the study has none: it was collected from a list of ids; name a table of"
+        " answers" in said
+    )
     assert not [row for row in read_failures(Path(answers.study)) if row.name == "x"]
     Image.new("RGB", (8, 8)).save(tmp_path / "one.png")
     study = str(tmp_path / "pictures")
-    fs.collect(study, str(tmp_path / "one.png"), task="classification", classes=str(tmp_path / "made" / "classes.txt"))
+    fs.collect(
+        study,
+        str(tmp_path / "one.png"),
+        task="classification",
+        classes=str(tmp_path / "made" / "classes.txt"),
+    )
     said = refused_line("predict", study, f"x={tmp_path / 'own.py'}:word")
-    assert "the function gave 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one a class)" in said
+    assert (
+        "the function gave 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one a"
+        " class)" in said
+    )
 
 
 def test_a_run_of_models_without_a_study_asks_for_images_with_the_options_that_were_given(
@@ -74,8 +91,13 @@ def test_a_run_of_models_without_a_study_asks_for_images_with_the_options_that_w
 
 
 def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown() -> None:
-    assert refused_line("predict") == "faultscape: predict: STUDY is missing; `faultscape predict --help` says what it takes\n"
-    assert "label export: OUT is missing; `faultscape label export --help`" in refused_line("label", "export", "s")
+    assert (
+        refused_line("predict")
+        == "faultscape: predict: STUDY is missing; `faultscape predict --help` says what it takes\n"
+    )
+    assert "label export: OUT is missing; `faultscape label export --help`" in refused_line(
+        "label", "export", "s"
+    )
     assert "label import: SOURCE is missing" in refused_line("label", "import", "s")
     assert "predict: --keep needs a value behind it" in refused_line("predict", "s", "--keep")
     said = refused_line("select", "s", "p2", "p3")
@@ -98,15 +120,22 @@ def test_options_that_take_numbers_say_so_and_round_nothing() -> None:
         (("rank", "s", "--seed", "ten"), "--seed", "ten"),
     ):
         assert refused_line(*line) == f"faultscape: {option} takes a whole number; got '{value}'\n"
-    assert refused_line("select", "s", "--temperature", "hot") == "faultscape: --temperature takes a number; got 'hot'\n"
+    assert (
+        refused_line("select", "s", "--temperature", "hot")
+        == "faultscape: --temperature takes a number; got 'hot'\n"
+    )
     assert "whole" not in refused_line("select", "none", "--temperature", "0.5")
 
 
 def test_flags_that_are_off_unless_given_have_one_form_and_those_that_a_study_remembers_have_two(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "select has no option --no-dry-run. Did you mean '--dry-run'?" in refused_line("select", "none", "--no-dry-run")
-    assert "collect has no option --no-hyponyms" in refused_line("collect", "none", "--no-hyponyms")  # one of a group
+    assert "select has no option --no-dry-run. Did you mean '--dry-run'?" in refused_line(
+        "select", "none", "--no-dry-run"
+    )
+    assert "collect has no option --no-hyponyms" in refused_line(
+        "collect", "none", "--no-hyponyms"
+    )  # one of a group
     main(["predict", "--help"])
     shown = capsys.readouterr().out
     assert "--flip --no-flip" in shown
@@ -115,9 +144,13 @@ def test_flags_that_are_off_unless_given_have_one_form_and_those_that_a_study_re
 
 def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--help"])
-    assert "Choose between segmentation models, or image classifiers" in " ".join(capsys.readouterr().out.split())
+    assert "Choose between segmentation models, or image classifiers" in " ".join(
+        capsys.readouterr().out.split()
+    )
     main(["predict", "--help"])
-    assert "label maps or classes: NAME=SOURCE, a folder of maps, a table of answers" in " ".join(capsys.readouterr().out.split())
+    assert "label maps or classes: NAME=SOURCE, a folder of maps, a table of answers" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_files_that_are_no_class_lists_are_refused_with_what_one_is(tmp_path: Path) -> None:
@@ -132,7 +165,15 @@ def test_files_that_are_no_class_lists_are_refused_with_what_one_is(tmp_path: Pa
         ("noise.txt", b"\xff\xfe\x00cat", "is no text in UTF-8; "),
     ):
         (tmp_path / name).write_bytes(content)
-        line = ("collect", tmp_path / "s", tmp_path / "ids.csv", "--task", "classification", "--classes", tmp_path / name)
+        line = (
+            "collect",
+            tmp_path / "s",
+            tmp_path / "ids.csv",
+            "--task",
+            "classification",
+            "--classes",
+            tmp_path / name,
+        )
         said = refused_line(*line)
         assert why in said
         assert expected in said
@@ -143,13 +184,23 @@ def test_ids_in_parquet_are_sent_to_a_csv_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"image_id": ["a", "b"], "label": ["cat", "dog"]}), tmp_path / "x.parquet")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     said = refused_line(
-        "collect", tmp_path / "s", tmp_path / "x.parquet", "--task", "classification", "--classes", tmp_path / "classes.txt"
+        "collect",
+        tmp_path / "s",
+        tmp_path / "x.parquet",
+        "--task",
+        "classification",
+        "--classes",
+        tmp_path / "classes.txt",
     )
     assert "no column of pictures; it has image_id, label; expected" in said
-    assert "ids without pictures are for classifiers: collect them from a .csv file with a column image" in said
+    assert (
+        "ids without pictures are for classifiers: collect them from a .csv file with a column image" in said
+    )
 
 
-def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     said = refused_line("predict", answers.study, f"d={tmp_path / 'made' / 'classes.txt'}")
     assert said.endswith("or a network; this is a list of files\n")
     assert refused_line("predict", answers.study, f"d={tmp_path}").endswith("this is a folder\n")
@@ -159,19 +210,28 @@ def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(answers: made
     assert "p.npz: is no NPZ file, or was cut short; write it again with numpy.savez" in said
 
 
-def test_a_file_of_distances_without_the_classes_says_what_one_holds(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_file_of_distances_without_the_classes_says_what_one_holds(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     (tmp_path / "truth.csv").write_text("image,label\np1,cat\n")
     said = refused_line("select", answers.study, "--distance", tmp_path / "truth.csv")
-    assert "has no class 'cat'. A file of distances names every class of the study: in its first row and its first column" in said
+    assert (
+        "has no class 'cat'. A file of distances names every class of the study: in its first row and its"
+        " first column" in said
+    )
 
 
-def test_a_hierarchy_that_the_distance_does_not_look_at_is_refused(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_hierarchy_that_the_distance_does_not_look_at_is_refused(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     (tmp_path / "above.csv").write_text("".join(f"{name},thing\n" for name in made_answers.NAMES))
     with (tmp_path / "far.csv").open("w", newline="") as file:
         rows = [[name, *(int(name != other) for other in made_answers.NAMES)] for name in made_answers.NAMES]
         csv.writer(file).writerows([["", *made_answers.NAMES], *rows])
     for distance in ("01", tmp_path / "far.csv"):
-        said = refused_line("select", answers.study, "--distance", distance, "--hierarchy", tmp_path / "above.csv")
+        said = refused_line(
+            "select", answers.study, "--distance", distance, "--hierarchy", tmp_path / "above.csv"
+        )
         assert "does not look at that; leave it out, or give --distance wordnet, path, hops" in said
     line = ["select", answers.study, "--distance", "hops", "--hierarchy", str(tmp_path / "above.csv")]
     assert main(line) == 0
@@ -197,7 +257,17 @@ def test_files_that_are_not_there_are_said_so_without_numbers_of_the_system(
     for line in (
         ("rank", answers.study, "--selection", "random", "--benchmark", none),
         ("select", study, "--scale", none),
-        ("collect", tmp_path / "s", corpus, "--task", "classification", "--classes", "imagenet1k", "--only-classes", none),
+        (
+            "collect",
+            tmp_path / "s",
+            corpus,
+            "--task",
+            "classification",
+            "--classes",
+            "imagenet1k",
+            "--only-classes",
+            none,
+        ),
     ):
         said = refused_line(*line)
         assert f"{none}: " in said
@@ -206,12 +276,16 @@ def test_files_that_are_not_there_are_said_so_without_numbers_of_the_system(
 
 
 @pytest.mark.parametrize(("option", "least"), [("top", 1), ("cap", 1), ("spares", 0)])
-def test_only_the_option_that_was_typed_is_named(answers: made_answers.Answers, option: str, least: int) -> None:
+def test_only_the_option_that_was_typed_is_named(
+    answers: made_answers.Answers, option: str, least: int
+) -> None:
     said = refused_line("select", answers.study, f"--{option}", least - 1)
     assert said == f"faultscape: {option} must be at least {least}; got {least - 1}\n"
 
 
-def test_what_is_no_text_is_said_to_be_none_instead_of_printed(answers: made_answers.Answers, tmp_path: Path) -> None:
+def test_what_is_no_text_is_said_to_be_none_instead_of_printed(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
     noise, start = tmp_path / "noise.csv", tmp_path / "start.csv"
     noise.write_bytes(np.random.default_rng(0).integers(0, 256, 3000, np.uint8).tobytes())
     assert refused_line("predict", answers.study, f"x={noise}").endswith(
@@ -223,11 +297,17 @@ def test_what_is_no_text_is_said_to_be_none_instead_of_printed(answers: made_ans
     )
     maps = made.corpus(tmp_path / "maps", images=2, models=1)
     study = made.collected(maps, tmp_path / "study", 4)
-    assert refused_line("predict", study, f"x={start}").endswith("start.csv: is no text; expected a list of files, one a line\n")
+    assert refused_line("predict", study, f"x={start}").endswith(
+        "start.csv: is no text; expected a list of files, one a line\n"
+    )
 
 
-def test_letters_that_a_terminal_has_not_are_printed_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under LC_ALL=C without UTF-8: what cannot be encoded, and what a terminal obeys, ends no line in a traceback."""
+def test_letters_that_a_terminal_has_not_are_printed_as_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under LC_ALL=C without UTF-8: what cannot be encoded, and what a terminal obeys, ends no line in a
+    traceback.
+    """
     (tmp_path / "x.csv").write_text("id,n\nKöln \N{DOG FACE}\x1b[2J,1\n", encoding="utf-8")
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", terminal)
@@ -257,7 +337,12 @@ def test_a_class_list_of_classifiers_is_not_asked_for_colours(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("line", "named"),
-    [(("show", ""), "file"), (("scale", "", "--classes", "voc"), "masks"), (("demo", ""), "study"), (("status", " "), "study")],
+    [
+        (("show", ""), "file"),
+        (("scale", "", "--classes", "voc"), "masks"),
+        (("demo", ""), "study"),
+        (("status", " "), "study"),
+    ],
 )
 def test_an_empty_name_is_said_to_be_empty(
     line: tuple[str, ...], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -270,7 +355,10 @@ def test_an_empty_name_is_said_to_be_empty(
 def test_a_value_that_begins_with_a_dash_is_told_how_to_be_written() -> None:
     said = refused_text("collect", "new", "photos", "--classes", "voc", "--size", "-5x10")
     assert said.startswith(
-        "collect: --size needs a value behind it, and '-5x10' begins as an option does; if it is the value, write --size=-5x10"
+        "collect: --size needs a value behind it, and '-5x10' begins as an option does; if it is the value,"
+        " write --size=-5x10"
     )
     assert "begins as" not in refused_text("collect", "new", "photos", "--size", "--classes", "voc")
-    assert "size '-5x10' is not understood" in refused_text("collect", "new", ".", "--classes", "voc", "--size=-5x10")
+    assert "size '-5x10' is not understood" in refused_text(
+        "collect", "new", ".", "--classes", "voc", "--size=-5x10"
+    )

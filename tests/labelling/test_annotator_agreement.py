@@ -1,4 +1,6 @@
-"""Alpha is Krippendorff's, by his own example and pair by pair; kappa is Cohen's; masks are compared over the images both labelled."""
+"""Alpha is Krippendorff's, by his own example and pair by pair; kappa is Cohen's; masks are compared over the
+images both labelled.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def example() -> tuple[list[int], list[int], list[int]]:
 
 
 def alpha_by_pairs(item: np.ndarray, label: np.ndarray, scale: str) -> float:
-    """One minus the mean distance of pairs within items over that of all pairs, each item's pairs weighing as one vote less than it has."""
+    """One minus the mean distance of pairs within items over that of all pairs, each item's pairs weighing as
+    one vote less than it has.
+    """
     kept = [i for i in np.unique(item) if (item == i).sum() > 1]
     votes = np.concatenate([label[item == i] for i in kept]) if kept else np.zeros(0, int)
     n = len(votes)
@@ -44,14 +48,24 @@ def alpha_by_pairs(item: np.ndarray, label: np.ndarray, scale: str) -> float:
         if scale == "interval":
             return float(c - k) ** 2
         low, high = min(c, k), max(c, k)
-        return float(((votes >= low) & (votes <= high)).sum() - ((votes == low).sum() + (votes == high).sum()) / 2) ** 2
+        return (
+            float(
+                ((votes >= low) & (votes <= high)).sum() - ((votes == low).sum() + (votes == high).sum()) / 2
+            )
+            ** 2
+        )
 
-    within = sum(sum(apart(c, k) for c in label[item == i] for k in label[item == i]) / ((item == i).sum() - 1) for i in kept)
+    within = sum(
+        sum(apart(c, k) for c in label[item == i] for k in label[item == i]) / ((item == i).sum() - 1)
+        for i in kept
+    )
     among = sum(apart(c, k) for c in votes for k in votes)
     return 1 - within * (n - 1) / among if among else float("nan")
 
 
-@pytest.mark.parametrize(("scale", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+@pytest.mark.parametrize(
+    ("scale", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
 def test_alpha_of_krippendorffs_example_is_what_he_published(scale: Scale, published: float) -> None:
     found = alpha(*example(), scale)
     assert round(found.value, 3) == published
@@ -59,17 +73,26 @@ def test_alpha_of_krippendorffs_example_is_what_he_published(scale: Scale, publi
     assert found.interval[0] < found.value < found.interval[1] <= 1
 
 
-@given(seed=st.integers(0, 10_000), items=st.integers(1, 12), labels=st.integers(1, 5), scale=st.sampled_from(SCALES))
+@given(
+    seed=st.integers(0, 10_000),
+    items=st.integers(1, 12),
+    labels=st.integers(1, 5),
+    scale=st.sampled_from(SCALES),
+)
 @settings(max_examples=80, deadline=None)
 def test_alpha_is_that_of_all_pairs(seed: int, items: int, labels: int, scale: Scale) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.random((items, 4)) < 0.7
     item, who = np.nonzero(cells)
     label = np.where(rng.random(len(item)) < 0.5, item % labels, rng.integers(0, labels, len(item)))
-    assert alpha(item, who, label, scale, resamples=0).value == pytest.approx(alpha_by_pairs(item, label, scale), nan_ok=True)
+    assert alpha(item, who, label, scale, resamples=0).value == pytest.approx(
+        alpha_by_pairs(item, label, scale), nan_ok=True
+    )
 
 
-def test_alpha_is_near_zero_of_votes_by_chance_one_of_full_agreement_and_undefined_of_one_value_alone() -> None:
+def test_alpha_is_near_zero_of_votes_by_chance_one_of_full_agreement_and_undefined_of_one_value_alone() -> (
+    None
+):
     rng = np.random.default_rng(0)
     item, who = np.repeat(np.arange(400), 3), np.tile([0, 1, 2], 400)
     for scale in SCALES:
@@ -89,18 +112,26 @@ def test_alpha_of_an_interval_scale_takes_the_numbers_that_labels_stand_for() ->
     item, who, label = example()
     stretched = alpha(item, who, label, "interval", values=[10, 20, 30, 40, 50], resamples=0).value
     assert stretched == pytest.approx(alpha(item, who, label, "interval", resamples=0).value)
-    assert alpha(item, who, label, "interval", values=[0, 0, 0, 0, 9], resamples=0).value != pytest.approx(stretched)
+    assert alpha(item, who, label, "interval", values=[0, 0, 0, 0, 9], resamples=0).value != pytest.approx(
+        stretched
+    )
 
 
 def test_the_interval_of_alpha_holds_the_alpha_of_all_items_as_often_as_it_says() -> None:
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 3, 40_000)
     votes = np.where(rng.random((40_000, 3)) < 0.75, truth[:, None], rng.integers(0, 3, (40_000, 3)))
-    whole = alpha(np.repeat(np.arange(40_000), 3), np.tile([0, 1, 2], 40_000), votes.ravel(), resamples=0).value
+    whole = alpha(
+        np.repeat(np.arange(40_000), 3), np.tile([0, 1, 2], 40_000), votes.ravel(), resamples=0
+    ).value
     held = 0
     for k in range(200):
         low, high = alpha(
-            np.repeat(np.arange(80), 3), np.tile([0, 1, 2], 80), votes[80 * k : 80 * k + 80].ravel(), resamples=300, seed=k
+            np.repeat(np.arange(80), 3),
+            np.tile([0, 1, 2], 80),
+            votes[80 * k : 80 * k + 80].ravel(),
+            resamples=300,
+            seed=k,
         ).interval
         held += low <= whole <= high
     assert 180 <= held <= 198
@@ -128,8 +159,12 @@ def test_kappa_of_each_two_is_that_of_their_common_items(seed: int, people: int,
             assert said.common[a, b] == both.sum()
             alike = (x == y).mean() if both.any() else float("nan")
             assert said.alike[a, b] == pytest.approx(alike, nan_ok=True)
-            chance = sum((x == c).mean() * (y == c).mean() for c in range(labels)) if both.any() else float("nan")
-            wanted = (alike - chance) / (1 - chance) if both.sum() >= 6 and chance < 1 - 1e-12 else float("nan")
+            chance = (
+                sum((x == c).mean() * (y == c).mean() for c in range(labels)) if both.any() else float("nan")
+            )
+            wanted = (
+                (alike - chance) / (1 - chance) if both.sum() >= 6 and chance < 1 - 1e-12 else float("nan")
+            )
             assert said.kappa[a, b] == pytest.approx(wanted, nan_ok=True)
 
 
@@ -140,7 +175,10 @@ def test_it_is_said_why_two_have_no_kappa() -> None:
     lines = undefined_text(said, ["anna", "ben", "cleo", "dan"])
     assert lines[0] == "anna and ben: 3 items in common; kappa needs 6"
     assert lines[2] == "anna and dan: 0 items in common; kappa needs 6"
-    assert lines[-1] == "cleo and dan: both gave one and the same answer to all 10 common items; kappa is not defined"
+    assert (
+        lines[-1]
+        == "cleo and dan: both gave one and the same answer to all 10 common items; kappa is not defined"
+    )
 
 
 def test_masks_are_compared_over_the_images_both_labelled_and_void_of_either_counts_for_nothing() -> None:
@@ -176,14 +214,18 @@ def test_people_who_classified_the_same_images_agree_beyond_chance(data: Path) -
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line() -> None:
-    with refused(OptionError, "scale 'ordnal' is not known; use nominal, ordinal, interval. Did you mean 'ordinal'"):
+    with refused(
+        OptionError, "scale 'ordnal' is not known; use nominal, ordinal, interval. Did you mean 'ordinal'"
+    ):
         alpha([0], [0], [0], "ordnal")  # pyright: ignore[reportArgumentType]
     with refused(OptionError, "values: expected a finite number for each of 2 labels; got 1"):
         alpha([0, 0], [0, 1], [0, 1], "interval", values=[1.0])
     maps = np.zeros((2, 2, 2), np.uint8)
     with refused(LabellingError, "annotators of image 0: row 1 holds 7; expected whole numbers from 0 to 1"):
         mask_counts([((0, 7), maps)], 2, 2)
-    with refused(LabellingError, r"image 0: expected one map of each of its annotators; got 2 maps of \[1, 1\]"):
+    with refused(
+        LabellingError, r"image 0: expected one map of each of its annotators; got 2 maps of \[1, 1\]"
+    ):
         mask_counts([((1, 1), maps)], 2, 2)
     with refused(LabelMapError, "holds the label 3; allowed are 0 to 2"):
         mask_counts([((0, 1), maps + 3)], 2, 2)

@@ -1,4 +1,6 @@
-"""Files of labels and answers of classifiers: what is good in them is taken, what is not is named, and what nobody decided can be asked again."""
+"""Files of labels and answers of classifiers: what is good in them is taken, what is not is named, and what
+nobody decided can be asked again.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +56,16 @@ def test_one_wrong_answer_costs_its_line_alone(made: made_answers.Answers, tmp_p
     assert why(made.study) == []  # the lines that were mended or struck out are forgotten
 
 
-def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(made: made_answers.Answers, tmp_path: Path) -> None:
-    (tmp_path / "ann.csv").write_text(HEAD + f"{made.images[0]},cat,ann,y\nnowhere,dog,ann,no\n{made.images[0]},dog,ann,n\n")
-    said = r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure \(3 lines in failures.csv\)"
+def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
+    (tmp_path / "ann.csv").write_text(
+        HEAD + f"{made.images[0]},cat,ann,y\nnowhere,dog,ann,no\n{made.images[0]},dog,ann,n\n"
+    )
+    said = (
+        r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure"
+        r" \(3 lines in failures.csv\)"
+    )
     with refused(LabellingError, said):
         fs.label.import_(made.study, str(tmp_path / "ann.csv"))
     assert sorted(text.partition(": ")[0] for text in why(made.study)) == [
@@ -71,7 +80,8 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
     path = tmp_path / "gt.csv"
     path.write_text("id,Truth,taken\n" + "\n".join(f"{image},cat,2020" for image in made.images))
     with refused(
-        LabellingError, r"has no column `label`; say which holds the labels, as .*gt.csv:COLUMN; it has id, truth, taken \("
+        LabellingError,
+        r"has no column `label`; say which holds the labels, as .*gt.csv:COLUMN; it has id, truth, taken \(",
     ):
         fs.label.import_(made.study, str(path))
     with refused(LabellingError, r"has no column 'thruth'; it has id, truth, taken. Did you mean 'truth'\?"):
@@ -106,7 +116,8 @@ def test_labels_name_images_and_columns_as_tables_of_predictions_do(
     path.write_text(f"image,class,reason\n{images[5]}.jpg,cat,blurred\n")
     assert fs.label.import_(made.study, str(path)).discarded == 1
     with refused(
-        LabellingError, rf"names 1 image with and without an ending, or with two \('{images[6]}.jpg' and '{images[6]}'\)"
+        LabellingError,
+        rf"names 1 image with and without an ending, or with two \('{images[6]}.jpg' and '{images[6]}'\)",
     ):
         new(f"image,label\n{images[6]}.jpg,cat\n{images[6]},cat\n")
 
@@ -145,7 +156,9 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
     asked = [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]]
     words = [("yes", "no"), ("unsure", "unsure"), ("no", "no"), ("unsure", "yes")]
     lines = [
-        f"{i},{c},{who},{word}" for (i, c), said in zip(asked, words, strict=False) for who, word in zip("ab", said, strict=True)
+        f"{i},{c},{who},{word}"
+        for (i, c), said in zip(asked, words, strict=False)
+        for who, word in zip("ab", said, strict=True)
     ]
     (tmp_path / "answers.csv").write_text(HEAD + "\n".join(lines))
     fs.label.import_(made.study, str(tmp_path / "answers.csv"))
@@ -155,7 +168,10 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
     capsys.readouterr()
     assert main(["label", "export", made.study, str(path), "--again"]) == 0
     assert "2 questions undecided (a tie, or everybody was unsure): asked again" in capsys.readouterr().out
-    assert [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]] == [*asked[:2], *asked[4:]]
+    assert [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]] == [
+        *asked[:2],
+        *asked[4:],
+    ]
     (tmp_path / "third.csv").write_text(HEAD + "".join(f"{i},{c},c,yes\n" for i, c in asked[:2]))
     fs.label.import_(made.study, str(tmp_path / "third.csv"))
     last = fs.label.export(made.study, str(path), again=True)
@@ -163,7 +179,9 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
     assert "a tie" not in repr(last)
 
 
-def test_a_label_settles_a_question_that_answers_left_open(made: made_answers.Answers, tmp_path: Path) -> None:
+def test_a_label_settles_a_question_that_answers_left_open(
+    made: made_answers.Answers, tmp_path: Path
+) -> None:
     fs.select(made.study, top=1, sampling=fs.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
@@ -189,7 +207,10 @@ def test_what_somebody_filled_in_is_never_written_over(
     if taken and words == ",ann,yes\n":
         fs.label.import_(made.study, str(path))
     said = refused_line("label", "export", made.study, str(path))
-    assert "q.csv: 1 line of it is filled in, and what people wrote is never written over; name another file" in said
+    assert (
+        "q.csv: 1 line of it is filled in, and what people wrote is never written over; name another file"
+        in said
+    )
     assert path.read_bytes() == held
     with refused(OptionError, "--prefill fills maps in"):
         fs.label.export(made.study, str(path), prefill="model-0")
@@ -198,7 +219,9 @@ def test_what_somebody_filled_in_is_never_written_over(
 def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_answers.Answers) -> None:
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     table = made.tables["model-0"]
-    with refused(LabellingError, r"model-0.csv: is there already and no table of questions; name another file"):
+    with refused(
+        LabellingError, r"model-0.csv: is there already and no table of questions; name another file"
+    ):
         fs.label.export(made.study, table)
     assert Path(table).read_text().startswith("image,label\n")
 
@@ -209,7 +232,11 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     path = tmp_path / "my questions.csv"
     said = repr(fs.label.export(made.study, str(path))).splitlines()
-    assert said[-1] == f"fill in annotator and answer (yes, no, unsure), then `faultscape label import {made.study} '{path}'`"
+    assert (
+        said[-1]
+        == f"fill in annotator and answer (yes, no, unsure), then `faultscape label import {made.study}"
+        f" '{path}'`"
+    )
     made_answers.import_labels(made)
     path.unlink()
     done = fs.label.export(made.study, str(path))
@@ -229,7 +256,9 @@ def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answe
 
 
 def test_questions_about_names_that_a_spreadsheet_would_run_come_back(tmp_path: Path) -> None:
-    """Ids and classes that are formulas stand marked in questions.csv, and are known again without their mark."""
+    """Ids and classes that are formulas stand marked in questions.csv, and are known again without their
+    mark.
+    """
     (tmp_path / "ids.csv").write_text("image\n=1+1\n@x\n")
     (tmp_path / "classes.txt").write_text("=cat\n-dog\n")
     for name, labels in (("one", ("=cat", "-dog")), ("two", ("-dog", "=cat"))):
@@ -242,6 +271,10 @@ def test_questions_about_names_that_a_spreadsheet_would_run_come_back(tmp_path: 
     assert asked.questions == 4
     head, *lines = (tmp_path / "questions.csv").read_text().splitlines()
     assert {line[:3] for line in lines} == {"'=1", "'@x"}
-    (tmp_path / "questions.csv").write_text("\n".join([head, *(line.rstrip(",") + ",,ann,yes" for line in lines)]))
+    (tmp_path / "questions.csv").write_text(
+        "\n".join([head, *(line.rstrip(",") + ",,ann,yes" for line in lines)])
+    )
     assert fs.label.import_(study, str(tmp_path / "questions.csv")).answers == 4
-    assert {row[:2] for row in Answers(Path(study)).answers()} == {(i, c) for i in ("=1+1", "@x") for c in ("=cat", "-dog")}
+    assert {row[:2] for row in Answers(Path(study)).answers()} == {
+        (i, c) for i in ("=1+1", "@x") for c in ("=cat", "-dog")
+    }

@@ -33,7 +33,9 @@ def test_the_chance_of_an_order_is_that_of_a_binomial_rate() -> None:
 
 @pytest.mark.parametrize(("rate", "start"), [(0.6, 60), (0.7, 10)])
 def test_the_median_forecast_is_near_the_median_of_campaigns_at_a_known_rate(rate: float, start: int) -> None:
-    """Begun where the answers so far show the rate itself: the forecast is wider, and its median within a block or a factor of two."""
+    """Begun where the answers so far show the rate itself: the forecast is wider, and its median within a
+    block or a factor of two.
+    """
     rng = np.random.default_rng(1)
     wins = round(rate * start) - (rate == 0.6)
     said = forecast_answers(wins, start - wins)
@@ -44,7 +46,9 @@ def test_the_median_forecast_is_near_the_median_of_campaigns_at_a_known_rate(rat
 
 
 def test_the_range_of_eighty_per_cent_holds_what_is_needed_in_four_campaigns_of_five() -> None:
-    """Rates are drawn as the forecast takes them to be before any answer; every campaign has had twelve answers that did not settle it."""
+    """Rates are drawn as the forecast takes them to be before any answer; every campaign has had twelve
+    answers that did not settle it.
+    """
     rng = np.random.default_rng(2)
     held, below, within, number = 0, 0, 0, 0
     while number < 200:
@@ -58,12 +62,16 @@ def test_the_range_of_eighty_per_cent_holds_what_is_needed_in_four_campaigns_of_
         below += needed < said.median
         within += needed <= said.median
         number += 1
-    assert 0.77 <= held / number <= 0.95  # numbers come in blocks of ten, so that a range holds a little more than it says
+    assert (
+        0.77 <= held / number <= 0.95
+    )  # numbers come in blocks of ten, so that a range holds a little more than it says
     assert below / number < 0.55
     assert within / number > 0.45
 
 
-def test_answers_that_choose_neither_make_it_longer_and_close_models_are_not_settled_within_the_limit() -> None:
+def test_answers_that_choose_neither_make_it_longer_and_close_models_are_not_settled_within_the_limit() -> (
+    None
+):
     sure, unsure = forecast_answers(12, 8), forecast_answers(12, 8, undecided=60)
     assert unsure.chance == sure.chance
     assert unsure.median >= 2 * sure.median
@@ -82,7 +90,9 @@ def test_nothing_is_settled_of_fewer_answers_than_asked_for_neither_now_nor_in_a
     assert forecast_answers(6, 0, undecided=19, least=25).settled
 
 
-def test_an_image_on_which_people_differ_is_one_vote_in_parts_and_leaves_more_doubt_than_one_on_which_they_agree() -> None:
+def test_an_image_on_which_people_differ_is_one_vote_in_parts_and_leaves_more_doubt_than_one_on_which_they_agree() -> (
+    None
+):
     assert votes_of([1.0, 0.0, 0.5]) == (1.0, 1.0, 1)
     agree, differ = votes_of([1.0] * 8), votes_of([0.75] * 8)
     assert sum(agree) == sum(differ) == 8

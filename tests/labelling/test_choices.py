@@ -1,4 +1,6 @@
-"""Choices between two models: what they count, who has a voice, who answers alike when the sides are swapped, who prefers a side."""
+"""Choices between two models: what they count, who has a voice, who answers alike when the sides are swapped,
+who prefers a side.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,13 @@ def drawn(seed: int, number: int = 60) -> Columns:
 
 
 def test_a_choice_counts_one_or_nothing_and_one_half_where_neither_was_chosen() -> None:
-    assert share_for(choice_codes(["left", "right", "both good", "both bad", "not sure"])).tolist() == [1, 0, 0.5, 0.5, 0.5]
+    assert share_for(choice_codes(["left", "right", "both good", "both bad", "not sure"])).tolist() == [
+        1,
+        0,
+        0.5,
+        0.5,
+        0.5,
+    ]
     assert np.isnan(share_for([SKIP])).all()
 
 
@@ -70,7 +78,9 @@ def test_shares_are_means_over_people_of_the_means_of_their_answers(seed: int) -
             value = worth[row[4]] if row[1] < row[2] else 1 - worth[row[4]]
             voices.setdefault((row[0], min(row[1:3]), max(row[1:3])), {}).setdefault(row[3], []).append(value)
     said = pair_shares(image, f, g, who, choice)
-    assert list(zip(said.image.tolist(), said.first.tolist(), said.second.tolist(), strict=True)) == sorted(voices)
+    assert list(zip(said.image.tolist(), said.first.tolist(), said.second.tolist(), strict=True)) == sorted(
+        voices
+    )
     for k, key in enumerate(sorted(voices)):
         assert said.share[k] == pytest.approx(np.mean([np.mean(mine) for mine in voices[key].values()]))
         assert said.people[k] == len(voices[key])
@@ -95,13 +105,20 @@ def test_who_chose_each_model_once_counts_as_one_half_and_one_person_has_one_voi
     assert (said.share.tolist(), said.people.tolist(), said.answers.tolist()) == ([0.75], [2], [4])
 
 
-def test_repeats_are_compared_only_in_the_other_order_with_the_answer_before_and_without_what_was_skipped() -> None:
+def test_repeats_are_compared_only_in_the_other_order_with_the_answer_before_and_without_what_was_skipped() -> (
+    None
+):
     rows = [  # image, choice, f on the left
-        (0, FIRST, True), (0, FIRST, False),  # alike
-        (1, FIRST, True), (1, FIRST, True),  # in the same order: not repeated in our sense
-        (2, BOTH_GOOD, True), (2, BOTH_BAD, False),  # neither, twice: alike
-        (3, FIRST, True), (3, SKIP, False), (3, SECOND, False),  # not alike, the skip left out
-    ]  # fmt: skip
+        (0, FIRST, True),
+        (0, FIRST, False),  # alike
+        (1, FIRST, True),
+        (1, FIRST, True),  # in the same order: not repeated in our sense
+        (2, BOTH_GOOD, True),
+        (2, BOTH_BAD, False),  # neither, twice: alike
+        (3, FIRST, True),
+        (3, SKIP, False),
+        (3, SECOND, False),  # not alike, the skip left out
+    ]
     image, choice, left = (np.array(column) for column in zip(*rows, strict=True))
     every, each = consistency(image, [4] * 9, [7] * 9, [1] * 9, choice, left, annotators=3)
     assert (every.count, every.of) == (2, 3)
@@ -145,7 +162,9 @@ def test_an_interval_of_none_and_of_all_ends_at_nothing_and_at_one() -> None:
 
 def test_what_are_no_choices_is_refused_in_one_line() -> None:
     with refused(
-        LabellingError, "choice: row 1 holds 'lefft'; use left, right, both good, both bad, not sure, skip. Did you mean 'left'"
+        LabellingError,
+        "choice: row 1 holds 'lefft'; use left, right, both good, both bad, not sure, skip. Did you mean"
+        " 'left'",
     ):
         choice_codes(["left", "lefft"])
     with refused(LabellingError, "row 1 compares model 2 with itself; give the two models that were shown"):

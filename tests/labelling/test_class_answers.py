@@ -1,4 +1,6 @@
-"""What people answer about classes: majorities, ties, images too difficult, the latest answer, and files that hold something else."""
+"""What people answer about classes: majorities, ties, images too difficult, the latest answer, and files that
+hold something else.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ def test_more_yes_than_no_is_yes_and_as_many_is_a_tie(words: str, verdict: bool 
     assert said.majority(of("x", "cat", words)) == {("x", "cat"): verdict}
 
 
-@given(st.lists(st.tuples(*[st.sampled_from(w) for w in ("xy", "cd", "ab", ("yes", "no", "unsure"))]), max_size=30))
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from(w) for w in ("xy", "cd", "ab", ("yes", "no", "unsure"))]), max_size=30
+    )
+)
 def test_of_one_person_and_question_the_latest_answer_counts(rows: list[said.Answer]) -> None:
     last: dict[tuple[str, str, str], str] = {}
     for image, class_, who, word in rows:
@@ -66,7 +72,9 @@ def test_of_one_person_and_question_the_latest_answer_counts(rows: list[said.Ans
         ("yyyyy", False),
     ],
 )
-def test_more_than_three_and_more_than_three_of_five_unsure_annotators_discard_an_image(words: str, thrown: bool) -> None:
+def test_more_than_three_and_more_than_three_of_five_unsure_annotators_discard_an_image(
+    words: str, thrown: bool
+) -> None:
     assert bool(said.difficult(of("x", "cat", words))) == thrown
 
 
@@ -83,9 +91,12 @@ def test_questions_go_out_as_csv_and_come_back_answered(tmp_path: Path) -> None:
     path.write_text(table, encoding="utf-8")
     assert said.columns(path) == said.QUESTIONS
     assert said.read(path) == ([], [])  # nobody answered yet
-    filled = table.replace('"a feline, small",,', '"a feline, small",ann,YES').replace("dog,,,", "dog,,bob,unsure")
+    filled = table.replace('"a feline, small",,', '"a feline, small",ann,YES').replace(
+        "dog,,,", "dog,,bob,unsure"
+    )
     path.write_text(
-        "\ufeff" + filled.replace("image,class,gloss,annotator,answer", "Image,Class,Gloss,Annotator,Answer"), encoding="utf-8"
+        "\ufeff" + filled.replace("image,class,gloss,annotator,answer", "Image,Class,Gloss,Annotator,Answer"),
+        encoding="utf-8",
     )
     rows, wrong = said.read(path)
     assert wrong == []
@@ -103,8 +114,12 @@ def test_questions_go_out_as_csv_and_come_back_answered(tmp_path: Path) -> None:
         ("x,cat, or dog,ann,yes", "x", "has 5 columns, the first line 4; quote what holds a comma"),
     ],
 )
-def test_a_line_that_is_no_answer_is_named_and_the_others_are_taken(tmp_path: Path, line: str, image: str, why: str) -> None:
-    (tmp_path / "a.csv").write_text(f"image,class,annotator,answer\nw,cat,ann, Yes \n{line}\nz,cat,ann,UNSURE\n")
+def test_a_line_that_is_no_answer_is_named_and_the_others_are_taken(
+    tmp_path: Path, line: str, image: str, why: str
+) -> None:
+    (tmp_path / "a.csv").write_text(
+        f"image,class,annotator,answer\nw,cat,ann, Yes \n{line}\nz,cat,ann,UNSURE\n"
+    )
     good, wrong = said.read(tmp_path / "a.csv")
     assert good == [(2, ("w", "cat", "ann", "yes")), (4, ("z", "cat", "ann", "unsure"))]
     assert wrong == [(3, image, why)]
@@ -141,10 +156,13 @@ def test_answers_are_kept_as_they_came_and_only_what_is_new_counts(tmp_path: Pat
 def test_a_file_of_an_earlier_version_with_discards_alone_still_opens(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "answers.sqlite") as file:
         file.execute(
-            "CREATE TABLE discards (number INTEGER PRIMARY KEY, image TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)"
+            "CREATE TABLE discards (number INTEGER PRIMARY KEY, image TEXT NOT NULL, reason TEXT NOT NULL,"
+            " source TEXT NOT NULL, time FLOAT NOT NULL)"
         )
         file.execute("CREATE INDEX ix_discards_image ON discards (image)")
-        file.execute("INSERT INTO discards (image, reason, source, time) VALUES ('x', 'blurred', 'file', 1.0)")
+        file.execute(
+            "INSERT INTO discards (image, reason, source, time) VALUES ('x', 'blurred', 'file', 1.0)"
+        )
     file.close()
     held = Answers(tmp_path)
     assert (held.answers(), held.discarded()) == ([], {"x": "blurred"})
@@ -157,7 +175,11 @@ def test_answers_of_two_truths_never_meet(tmp_path: Path) -> None:
     held = Answers(tmp_path)
     assert held.answer(of("x", "cat", "y"), "one", "experts") == 1
     assert held.answer(of("x", "cat", "n"), "two", "crowd") == 1  # the same person's name, in another group
-    assert (held.answers("experts"), held.answers("crowd"), held.answers()) == (of("x", "cat", "y"), of("x", "cat", "n"), [])
+    assert (held.answers("experts"), held.answers("crowd"), held.answers()) == (
+        of("x", "cat", "y"),
+        of("x", "cat", "n"),
+        [],
+    )
     assert held.answer(of("x", "cat", "y"), "again", "experts") == 0
 
 

@@ -1,4 +1,6 @@
-"""Label maps go out as COCO's instances and as its panoptic files, and come back; the text of run lengths is the very one of COCO's own tool."""
+"""Label maps go out as COCO's instances and as its panoptic files, and come back; the text of run lengths is
+the very one of COCO's own tool.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ WORLDS: tuple[tuple[Any, dict[str, Any], list[int]], ...] = (
     (3, {}, [0, 1, 2]),
 )
 NAMES = ("photo", "a b/c d", "naïve 图", "x.y", "-flag", "it's 100 %", 'say "x" & <y>')
-# number of characters and sha256 (its first 16 digits) of what pycocotools 2.0.11 gives for the masks of made_masks, of values above 0
+# number of characters and sha256 (its first 16 digits) of what pycocotools 2.0.11 gives for the masks of
+# made_masks, of values above 0
 OF_PYCOCOTOOLS = {
     "a disc": "623bdd5d1e41d804",
     "a checkerboard": "0fa850748d6ccdfd",
@@ -69,7 +72,11 @@ def test_run_lengths_have_the_very_text_of_cocos_own_tool(name: str, mask: np.nd
     assert (coco.mask_of({"size": [*mask.shape], "counts": text}, mask.shape) == (mask > 0)).all()
 
 
-@given(seed=st.integers(0, 10_000), density=st.sampled_from([0, 0.01, 0.5, 0.99, 1]), wide=st.sampled_from([1, 7, 60]))
+@given(
+    seed=st.integers(0, 10_000),
+    density=st.sampled_from([0, 0.01, 0.5, 0.99, 1]),
+    wide=st.sampled_from([1, 7, 60]),
+)
 def test_run_lengths_become_text_as_digit_by_digit_and_back(seed: int, density: float, wide: int) -> None:
     rng = np.random.default_rng(seed)
     mask = (rng.random(rng.integers(1, 9, 2)) < density).repeat(wide, 0).repeat(wide, 1)
@@ -87,7 +94,10 @@ def test_run_lengths_become_text_as_digit_by_digit_and_back(seed: int, density: 
 @given(seed=st.integers(0, 10_000))
 def test_the_crop_of_polygons_is_what_lies_in_their_box(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    polygons = [rng.uniform(-10, 50, 2 * rng.integers(3, 9)).round(rng.integers(4)).tolist() for _ in range(rng.integers(1, 4))]
+    polygons = [
+        rng.uniform(-10, 50, 2 * rng.integers(3, 9)).round(rng.integers(4)).tolist()
+        for _ in range(rng.integers(1, 4))
+    ]
     box, _ = coco.measure(polygons, (30, 40))
     again = np.zeros((30, 40), bool)
     crop = coco.crop_of(polygons, (30, 40), box)
@@ -119,7 +129,10 @@ def put(folder: Path, files: Any, maps: list[np.ndarray]) -> None:
 
 
 def drawn(maps: list[np.ndarray]) -> list[DrawnImage]:
-    return [DrawnImage(n, f"photos/{n}.png", (m.shape[1], m.shape[0]), m) for n, m in zip(NAMES, maps, strict=False)]
+    return [
+        DrawnImage(n, f"photos/{n}.png", (m.shape[1], m.shape[0]), m)
+        for n, m in zip(NAMES, maps, strict=False)
+    ]
 
 
 FORMATS = {"masks": (coco_masks, "instances.json"), "panoptic": (coco_panoptic, "panoptic.json")}
@@ -129,7 +142,9 @@ BOTH = pytest.mark.parametrize("kind", FORMATS)
 @BOTH
 @given(seed=st.integers(0, 10_000), world=st.integers(0, len(WORLDS) - 1))
 @SAME_FOLDER
-def test_what_is_written_is_read_back_and_has_nothing_to_be_said_of(tmp_path: Path, kind: str, seed: int, world: int) -> None:
+def test_what_is_written_is_read_back_and_has_nothing_to_be_said_of(
+    tmp_path: Path, kind: str, seed: int, world: int
+) -> None:
     form, file = FORMATS[kind]
     name, more, values = WORLDS[world]
     classes, rng = fs.classes.resolve(name, **more), np.random.default_rng(seed)
@@ -140,7 +155,10 @@ def test_what_is_written_is_read_back_and_has_nothing_to_be_said_of(tmp_path: Pa
         assert label.read(classes).tolist() == ids.tolist()
         assert (label.image, label.size, label.annotator) == (f"photos/{called}.png", ids.shape[::-1], "")
     assert form.check(tmp_path / file) == []
-    assert [other.recognise(tmp_path / file) for other, _ in FORMATS.values()] == [kind == "masks", kind == "panoptic"]
+    assert [other.recognise(tmp_path / file) for other, _ in FORMATS.values()] == [
+        kind == "masks",
+        kind == "panoptic",
+    ]
 
 
 @BOTH
@@ -175,7 +193,9 @@ def test_what_no_model_filled_in_goes_out_without_masks(tmp_path: Path, kind: st
     form, file = FORMATS[kind]
     put(
         tmp_path,
-        form.write(tmp_path, [DrawnImage("photo", "photos/photo.png", (3, 2), None)], fs.classes.resolve("voc")),
+        form.write(
+            tmp_path, [DrawnImage("photo", "photos/photo.png", (3, 2), None)], fs.classes.resolve("voc")
+        ),
         [np.zeros((2, 3))],
     )
     assert [label.drawn for label in form.read(tmp_path / file)] == ([False] if kind == "masks" else [])
@@ -191,7 +211,9 @@ def instances(path: Path, *annotations: dict[str, Any], **changed: Any) -> Path:
             {"id": 7, "file_name": "a.png", "width": 6, "height": 4},
             {"id": 8, "file_name": "b.png", "width": 6, "height": 4},
         ],
-        "annotations": [{"id": k, "image_id": 7, "iscrowd": 0, **row} for k, row in enumerate(annotations, 1)],
+        "annotations": [
+            {"id": k, "image_id": 7, "iscrowd": 0, **row} for k, row in enumerate(annotations, 1)
+        ],
         "categories": [{"id": 1, "name": "horse"}, {"id": 2, "name": "cow"}, {"id": 90, "name": "zebra"}],
     }
     path.write_text(json.dumps(document | changed))
@@ -232,8 +254,14 @@ def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alik
     [
         ({"category_id": 90, "segmentation": BOX}, "'zebra' is no class"),
         ({"category_id": 77, "segmentation": BOX}, "has the category_id 77, which the file does not define"),
-        ({"category_id": 1, "segmentation": {"size": [6, 4], "counts": [0, 4, 20]}}, r"are of the size \[6, 4\]"),
-        ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": [0, 4, 21]}}, "cover 25 pixels, its image has 24"),
+        (
+            {"category_id": 1, "segmentation": {"size": [6, 4], "counts": [0, 4, 20]}},
+            r"are of the size \[6, 4\]",
+        ),
+        (
+            {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [0, 4, 21]}},
+            "cover 25 pixels, its image has 24",
+        ),
         ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": [-4, 28]}}, "whole numbers from 0 on"),
         ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": "~~"}}, "are damaged"),
         ({"category_id": 1, "segmentation": [[0, 0, 1, 1]]}, "three or more pairs"),
@@ -243,7 +271,9 @@ def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alik
 def test_what_is_wrong_with_one_image_is_told_by_its_annotation_and_hinders_no_other(
     tmp_path: Path, row: dict[str, Any], says: str
 ) -> None:
-    bad, fine = coco_masks.read(instances(tmp_path / "i.json", row, {"image_id": 8, "category_id": 1, "segmentation": RUNS}))
+    bad, fine = coco_masks.read(
+        instances(tmp_path / "i.json", row, {"image_id": 8, "category_id": 1, "segmentation": RUNS})
+    )
     with refused(LabellingError, rf"i\.json, annotations\[0\]: .*{says}"):
         bad.read(VOC)
     assert fine.read(VOC)[:, 0].tolist() == [13] * 4
@@ -262,7 +292,11 @@ def told(form: Any, path: Path) -> list[str]:
             "i.json, categories[0]: has the id 0, which CVAT takes for no label",
         ),
         ({"area": 5}, {}, "i.json, annotations[0]: its area is 5, its mask has 4"),
-        ({"bbox": [0, 0, 2, 4]}, {}, "i.json, annotations[0]: its bbox is [0, 0, 2, 4], its mask has [0, 0, 1, 4]"),
+        (
+            {"bbox": [0, 0, 2, 4]},
+            {},
+            "i.json, annotations[0]: its bbox is [0, 0, 2, 4], its mask has [0, 0, 1, 4]",
+        ),
         (
             {"segmentation": {"size": [4, 6], "counts": [0, 4]}},
             {},
@@ -273,7 +307,11 @@ def told(form: Any, path: Path) -> list[str]:
             {"images": [{"id": 7, "file_name": "none.png", "width": 6, "height": 4}]},
             "i.json: there is no photo 'none.png' beside it",
         ),
-        ({}, {"images": [{"id": 7, "file_name": "../a.png", "width": 6, "height": 4}]}, "leads out of its folder"),
+        (
+            {},
+            {"images": [{"id": 7, "file_name": "../a.png", "width": 6, "height": 4}]},
+            "leads out of its folder",
+        ),
         (
             {"segmentation": BOX},
             {"images": [{"id": 7, "file_name": "a.png", "width": 5, "height": 4}]},
@@ -284,11 +322,21 @@ def told(form: Any, path: Path) -> list[str]:
             {"images": [{"id": k, "file_name": "a.png", "width": 6, "height": 4} for k in (7, 8)]},
             "i.json, images: 2 have the file_name 'a.png'",
         ),
-        ({"category_id": 77}, {}, "i.json, annotations[0]: has the category_id 77, which the file does not define"),
-        ({}, {"categories": [{"id": k, "name": "cow"} for k in (1, 2)]}, "i.json, categories: 2 have the name 'cow'"),
+        (
+            {"category_id": 77},
+            {},
+            "i.json, annotations[0]: has the category_id 77, which the file does not define",
+        ),
+        (
+            {},
+            {"categories": [{"id": k, "name": "cow"} for k in (1, 2)]},
+            "i.json, categories: 2 have the name 'cow'",
+        ),
     ],
 )
-def test_what_would_be_refused_or_shown_wrongly_is_told(tmp_path: Path, row: dict[str, Any], changed: Any, says: str) -> None:
+def test_what_would_be_refused_or_shown_wrongly_is_told(
+    tmp_path: Path, row: dict[str, Any], changed: Any, says: str
+) -> None:
     good = {"category_id": 1, "segmentation": RUNS, "area": 4, "bbox": [0, 0, 1, 4]}
     assert coco_masks.check(instances(tmp_path / "i.json", good)) == []
     sentences = told(coco_masks, instances(tmp_path / "i.json", good | row, **changed))
@@ -297,7 +345,9 @@ def test_what_would_be_refused_or_shown_wrongly_is_told(tmp_path: Path, row: dic
 
 def test_an_id_that_two_annotations_have_is_told(tmp_path: Path) -> None:
     row = {"id": 5, "category_id": 1, "segmentation": RUNS}
-    assert told(coco_masks, instances(tmp_path / "i.json", row, row)) == ["i.json, annotations: 2 have the id '5'"]
+    assert told(coco_masks, instances(tmp_path / "i.json", row, row)) == [
+        "i.json, annotations: 2 have the id '5'"
+    ]
 
 
 @given(seed=st.integers(0, 10_000), density=st.sampled_from([0.02, 0.5, 1]))
@@ -321,8 +371,12 @@ def panoptic(path: Path, pixels: Any, *infos: dict[str, Any], folder: str = "", 
     document = {
         "images": [{"id": 7, "file_name": "a.jpg", "width": 3, "height": 2}],
         "annotations": [{"image_id": 7, "file_name": "a.png", "segments_info": [*infos]}],
-        "categories": [{"id": 1, "name": "horse", "isthing": 1}, {"id": 2, "name": "cow", "isthing": 1}, {"id": 90, "name": "zebra", "isthing": 1}],
-    }  # fmt: skip
+        "categories": [
+            {"id": 1, "name": "horse", "isthing": 1},
+            {"id": 2, "name": "cow", "isthing": 1},
+            {"id": 90, "name": "zebra", "isthing": 1},
+        ],
+    }
     path.write_text(json.dumps(document | changed))
     (path.parent / folder).mkdir(exist_ok=True)
     Image.fromarray(rgb).save(path.parent / folder / "a.png")
@@ -361,16 +415,32 @@ def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
     [
         (INFOS[1:], {}, r"a\.png: holds the segment 70000 in column 0, row 0, which segments_info lacks"),
         ((*INFOS, INFOS[0]), {}, "segment 3: has the id 70000 of an earlier one"),
-        ((INFOS[0] | {"category_id": 3},), {}, "segment 70000 has the category_id 3, which the file does not define"),
+        (
+            (INFOS[0] | {"category_id": 3},),
+            {},
+            "segment 70000 has the category_id 3, which the file does not define",
+        ),
         ((INFOS[0] | {"category_id": 90},), {}, "'zebra' is no class"),
         ((INFOS[0] | {"id": 0},), {}, "needs an id from 1 to 16777215"),
         ((INFOS[0] | {"id": 1 << 24},), {}, "needs an id from 1 to 16777215"),
         ((5,), {}, "needs an id from 1 to 16777215"),
         ((lacking(INFOS[0], "category_id"),), {}, "and a category_id, in whole numbers"),
-        (INFOS, {"images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 2}]}, "is 3 x 2 pixels, in p.json 4 x 2"),
+        (
+            INFOS,
+            {"images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 2}]},
+            "is 3 x 2 pixels, in p.json 4 x 2",
+        ),
         (INFOS, {"images": []}, "width and height must be those of an image"),
-        (INFOS, {"annotations": [{"image_id": 7, "file_name": "../a.png", "segments_info": []}]}, "is no file within the folder"),
-        (INFOS, {"annotations": [{"image_id": 7, "file_name": "/a.png", "segments_info": []}]}, "is no file within the folder"),
+        (
+            INFOS,
+            {"annotations": [{"image_id": 7, "file_name": "../a.png", "segments_info": []}]},
+            "is no file within the folder",
+        ),
+        (
+            INFOS,
+            {"annotations": [{"image_id": 7, "file_name": "/a.png", "segments_info": []}]},
+            "is no file within the folder",
+        ),
         (
             INFOS,
             {"annotations": [{"image_id": 7, "file_name": "b.png", "segments_info": []}]},
@@ -379,7 +449,9 @@ def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
         (INFOS, {"annotations": [{"image_id": 7, "file_name": "a.png"}]}, "has no list `segments_info`"),
     ],
 )
-def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(tmp_path: Path, infos: Any, changed: Any, says: str) -> None:
+def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(
+    tmp_path: Path, infos: Any, changed: Any, says: str
+) -> None:
     (label,) = coco_panoptic.read(panoptic(tmp_path / "p.json", PIXELS, *infos, **changed))
     with refused(LabellingError, says):
         label.read(VOC)
@@ -392,9 +464,21 @@ def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(tmp_path: Path
         (INFOS[1:], {}, "p.json, annotations[0]: its PNG holds the segment 70000, which segments_info lacks"),
         ((*INFOS, INFOS[0] | {"id": 9}), {}, "segments_info has the segment 9, and its PNG no pixel of it"),
         ((INFOS[0] | {"area": 3}, *INFOS[1:]), {}, "segment 70000 has the area 3, in its PNG 2"),
-        ((INFOS[0] | {"bbox": [0, 0, 1, 1]}, *INFOS[1:]), {}, "segment 70000 has the bbox [0, 0, 1, 1], in its PNG [0, 0, 2, 1]"),
-        ((INFOS[0] | {"category_id": 3}, *INFOS[1:]), {}, "segment 70000 has the category_id 3, which the file does not define"),
-        (INFOS, {"images": [{"id": 7, "file_name": "b.jpg", "width": 3, "height": 2}]}, "there is no photo 'b.jpg'"),
+        (
+            (INFOS[0] | {"bbox": [0, 0, 1, 1]}, *INFOS[1:]),
+            {},
+            "segment 70000 has the bbox [0, 0, 1, 1], in its PNG [0, 0, 2, 1]",
+        ),
+        (
+            (INFOS[0] | {"category_id": 3}, *INFOS[1:]),
+            {},
+            "segment 70000 has the category_id 3, which the file does not define",
+        ),
+        (
+            INFOS,
+            {"images": [{"id": 7, "file_name": "b.jpg", "width": 3, "height": 2}]},
+            "there is no photo 'b.jpg'",
+        ),
         (INFOS, {"images": []}, "has the image_id '7', which no image has"),
         (
             INFOS,
@@ -403,7 +487,9 @@ def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(tmp_path: Path
         ),
     ],
 )
-def test_where_a_panoptic_file_and_its_png_disagree_is_told(tmp_path: Path, infos: Any, changed: Any, says: str) -> None:
+def test_where_a_panoptic_file_and_its_png_disagree_is_told(
+    tmp_path: Path, infos: Any, changed: Any, says: str
+) -> None:
     sentences = told(coco_panoptic, panoptic(tmp_path / "p.json", PIXELS, *infos, **changed))
     assert [says in sentence for sentence in sentences] == [True], sentences
 
@@ -421,11 +507,15 @@ def sample(data: Path) -> tuple[Path, list[dict[str, Any]], fs.nouns.Classes]:
     if not path.is_file():
         pytest.skip(f"no {path}")
     document = json.loads(path.read_bytes())
-    entries = [{"name": row["name"], "id": row["id"], "color": row["color"]} for row in document["categories"]]
+    entries = [
+        {"name": row["name"], "id": row["id"], "color": row["color"]} for row in document["categories"]
+    ]
     return path, document["annotations"], fs.classes.class_lists.parse({"classes": entries, "void": 0})
 
 
-def test_the_official_panoptic_sample_is_read_as_cocos_tool_reads_it_and_so_is_its_variant_of_two_channels(data: Path) -> None:
+def test_the_official_panoptic_sample_is_read_as_cocos_tool_reads_it_and_so_is_its_variant_of_two_channels(
+    data: Path,
+) -> None:
     path, annotations, classes = sample(data)
     names = dict(zip(classes.ids, classes.names, strict=True))
     labels = coco_panoptic.read(path)
@@ -449,7 +539,9 @@ def test_the_official_panoptic_sample_is_read_as_cocos_tool_reads_it_and_so_is_i
 
 def test_two_channels_need_categories_that_are_known_and_no_third(tmp_path: Path) -> None:
     Image.fromarray(np.array([[[1, 7, 0], [2, 0, 0], [0, 255, 0]]], np.uint8)).save(tmp_path / "two.png")
-    assert coco_panoptic.two_channel_ids(tmp_path / "two.png", {1: "horse", 2: "cow"}, VOC).tolist() == [[13, 10, 255]]
+    assert coco_panoptic.two_channel_ids(tmp_path / "two.png", {1: "horse", 2: "cow"}, VOC).tolist() == [
+        [13, 10, 255]
+    ]
     with refused(LabellingError, r"two\.png: has the category 2, which is not among the 1 given"):
         coco_panoptic.two_channel_ids(tmp_path / "two.png", {1: "horse"}, VOC)
     Image.fromarray(np.array([[[1, 7, 1]]], np.uint8)).save(tmp_path / "two.png")
@@ -459,7 +551,17 @@ def test_two_channels_need_categories_that_are_known_and_no_third(tmp_path: Path
 
 @BOTH
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", "3", '{"images": []}', "{" * 100_000, '{"images": 1, "annotations": [], "categories": []}', "\x00"]
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "3",
+        '{"images": []}',
+        "{" * 100_000,
+        '{"images": 1, "annotations": [], "categories": []}',
+        "\x00",
+    ],
 )
 def test_a_file_that_is_none_is_refused_in_one_line(tmp_path: Path, kind: str, text: str) -> None:
     form, _ = FORMATS[kind]

@@ -1,4 +1,6 @@
-"""Majority vote and Dawid and Skene's model: the published example, a plain twin, another library's numbers, drawn votes and real ones."""
+"""Majority vote and Dawid and Skene's model: the published example, a plain twin, another library's numbers,
+drawn votes and real ones.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,13 @@ from faultscape.errors import LabellingError, OptionError
 from faultscape.labelling.people.crowd_votes import DawidSkene, dawid_skene, majority_vote, one_coin
 from refusals import refused
 
-# Dawid and Skene 1979, table 1: 45 patients, three ratings of the first anaesthetist and one of each of four others
+# Dawid and Skene 1979, table 1: 45 patients, three ratings of the first anaesthetist and one of each of four
+# others
 RATINGS = (
-    "1111111 3334334 1122122 2223121 2223222 2223322 1222111 3333433 2222223 2322223 4444444 2223343 1111111 2223212 1211111 "
-    "1112111 1111111 1111111 2222221 2221322 2222222 2222221 2223222 2212222 1111111 1111111 2322222 1111111 1111111 1121121 "
-    "1111111 3333233 1111111 2222222 2223232 4334343 2212232 2323233 3333432 1111111 1111111 1212111 2322222 1211111 2222222"
+    "1111111 3334334 1122122 2223121 2223222 2223322 1222111 3333433 2222223 2322223 4444444 2223343 1111111"
+    " 2223212 1211111 1112111 1111111 1111111 2222221 2221322 2222222 2222221 2223222 2212222 1111111 1111111"
+    " 2322222 1111111 1111111 1121121 1111111 3333233 1111111 2222222 2223232 4334343 2212232 2323233 3333432"
+    " 1111111 1111111 1212111 2322222 1211111 2222222"
 )
 
 
@@ -28,7 +32,9 @@ def anaesthetists() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def small_table() -> tuple[list[int], list[int], list[int]]:
-    """108 votes of six people on thirty items of three classes, made by arithmetic; the last people err most."""
+    """108 votes of six people on thirty items of three classes, made by arithmetic; the last people err
+    most.
+    """
     rows = [(i, a) for i in range(30) for a in range(6) if (i * 7 + a * 3) % 5 < 3]
     wrong = [(i * i + 3 * a * a + a * i) % 11 < 1 + a for i, a in rows]
     label = [(i % 3 + 1 + (i + a) % 2) % 3 if err else i % 3 for (i, a), err in zip(rows, wrong, strict=True)]
@@ -38,12 +44,16 @@ def small_table() -> tuple[list[int], list[int], list[int]]:
 def drawn(
     seed: int, items: int, people: int, each: int, classes: int, right: tuple[float, float] = (0.6, 0.95)
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Votes of people with known confusions: item, annotator, label, the truth (I,), the confusions (A, C, C)."""
+    """Votes of people with known confusions: item, annotator, label, the truth (I,), the confusions (A, C,
+    C).
+    """
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, classes, items)
     wrong = rng.dirichlet(np.ones(classes), (people, classes)) * (1 - np.eye(classes))
     accuracy = rng.uniform(*right, (people, classes, 1))
-    confusion = np.where(np.eye(classes, dtype=bool), accuracy, wrong / wrong.sum(2, keepdims=True) * (1 - accuracy))
+    confusion = np.where(
+        np.eye(classes, dtype=bool), accuracy, wrong / wrong.sum(2, keepdims=True) * (1 - accuracy)
+    )
     who = rng.random((items, people)).argsort(1)[:, :each].ravel()
     item = np.repeat(np.arange(items), each)
     draw = rng.random((len(item), 1))
@@ -106,7 +116,10 @@ def test_posteriors_are_those_of_crowd_kit_after_as_many_iterations() -> None:
     full = dawid_skene(*small_table(), 3, pseudo_count=0, iterations=5, tolerance=0)
     assert full.posterior[[4, 13]].round(6).tolist() == [[0.974823, 0.0, 0.025177], [0.0, 0.999998, 1e-06]]
     coin = one_coin(*small_table(), 3, pseudo_count=0, iterations=5, tolerance=0)
-    assert coin.posterior[[4, 13]].round(6).tolist() == [[0.880602, 0.031772, 0.087626], [0.000172, 0.999733, 9.5e-05]]
+    assert coin.posterior[[4, 13]].round(6).tolist() == [
+        [0.880602, 0.031772, 0.087626],
+        [0.000172, 0.999733, 9.5e-05],
+    ]
 
 
 @given(
@@ -130,7 +143,12 @@ def test_it_is_the_model_computed_a_vote_at_a_time(
     assert said.log_likelihood == pytest.approx(likelihood[: said.iterations], abs=1e-9)
 
 
-@given(seed=st.integers(0, 10_000), pseudo=st.sampled_from([0.0, 0.3, 5.0]), classes=st.integers(2, 5), unsure=st.booleans())
+@given(
+    seed=st.integers(0, 10_000),
+    pseudo=st.sampled_from([0.0, 0.3, 5.0]),
+    classes=st.integers(2, 5),
+    unsure=st.booleans(),
+)
 @settings(max_examples=25, deadline=None)
 def test_the_log_likelihood_never_decreases_and_nothing_depends_on_the_order_of_votes_or_of_people(
     seed: int, pseudo: float, classes: int, *, unsure: bool
@@ -173,7 +191,9 @@ def test_known_confusions_and_skills_are_recovered_from_many_votes() -> None:
     assert np.abs(np.asarray(one_coin(item, who, label, 3).skill) - skill).max() < 0.04
 
 
-def test_the_posterior_is_calibrated_where_people_voted_often_and_pseudo_counts_make_it_more_so_where_they_did_not() -> None:
+def test_the_posterior_is_calibrated_where_people_voted_often_and_pseudo_counts_make_it_more_so_where_they_did_not() -> (
+    None
+):
     item, who, label, truth, _ = drawn(3, 6000, 12, 3, 3)
     posterior = dawid_skene(item, who, label, 3).posterior
     sure = posterior.max(1)
@@ -202,7 +222,9 @@ def test_items_that_nobody_voted_on_move_nothing() -> None:
 def test_an_answer_that_names_no_class_has_a_column_of_its_own() -> None:
     item, who, label, truth, _ = drawn(5, 1500, 6, 4, 2)
     rng = np.random.default_rng(6)
-    unsure = rng.random(len(item)) < np.where(truth[item] == 1, 0.4, 0.05)  # to be unsure is a sign of the second class
+    unsure = rng.random(len(item)) < np.where(
+        truth[item] == 1, 0.4, 0.05
+    )  # to be unsure is a sign of the second class
     said = dawid_skene(item, who, np.where(unsure, 2, label), 2, answers=3)
     assert said.confusion is not None
     assert said.confusion[:, :, 2].mean(0) == pytest.approx([0.05, 0.4], abs=0.06)
@@ -211,7 +233,9 @@ def test_an_answer_that_names_no_class_has_a_column_of_its_own() -> None:
 
 
 def test_reassessed_imagenet_is_decided_as_its_authors_decided_it(data: Path) -> None:
-    """Their score is reproduced best where "maybe" is an answer of its own and the classes are two: 98.4 % of the decisions at .5."""
+    """Their score is reproduced best where "maybe" is an answer of its own and the classes are two: 98.4 % of
+    the decisions at .5.
+    """
     votes = np.load(data / "classifiers" / "reassessed-imagenet" / "votes.npz", allow_pickle=False)
     score, items = votes["dawid_skene_score"].astype(float), len(votes["dawid_skene_score"])
     _, who = np.unique(votes["vote_rater"], return_inverse=True)
@@ -220,7 +244,9 @@ def test_reassessed_imagenet_is_decided_as_its_authors_decided_it(data: Path) ->
     def agreement(posterior: np.ndarray) -> tuple[float, float]:
         return float(np.corrcoef(posterior, score)[0, 1]), float(((posterior > 0.5) == (score > 0.5)).mean())
 
-    own = agreement(dawid_skene(item, who, np.array([0, 2, 1])[answer], 2, answers=3, items=items).posterior[:, 1])
+    own = agreement(
+        dawid_skene(item, who, np.array([0, 2, 1])[answer], 2, answers=3, items=items).posterior[:, 1]
+    )
     assert own == (pytest.approx(0.984, abs=0.002), pytest.approx(0.984, abs=0.002))
     others = {
         "no": agreement(dawid_skene(item, who, (answer == 2).astype(int), 2, items=items).posterior[:, 1]),
@@ -233,7 +259,11 @@ def test_reassessed_imagenet_is_decided_as_its_authors_decided_it(data: Path) ->
 
 def test_a_million_votes_take_seconds() -> None:
     rng = np.random.default_rng(0)
-    truth, item, who = rng.integers(0, 6, 200_000), np.repeat(np.arange(200_000), 5), rng.integers(0, 300, 1_000_000)
+    truth, item, who = (
+        rng.integers(0, 6, 200_000),
+        np.repeat(np.arange(200_000), 5),
+        rng.integers(0, 300, 1_000_000),
+    )
     label = np.where(rng.random(len(item)) < 0.8, truth[item], rng.integers(0, 6, len(item)))
     start = time.process_time()
     said = dawid_skene(item, who, label, 6, iterations=10)

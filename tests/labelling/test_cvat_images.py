@@ -1,4 +1,6 @@
-"""CVAT for images: what is written is read back the same, what CVAT exports is read as CVAT draws it, and what CVAT would refuse is told before it is uploaded."""
+"""CVAT for images: what is written is read back the same, what CVAT exports is read as CVAT draws it, and
+what CVAT would refuse is told before it is uploaded.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ from faultscape.nouns import Classes
 from refusals import refused
 
 SAME_FOLDER = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-ODD = Classes(("a b", 'say "x" & <y>', "naïve 图", "one, two", "it's"), (0, 7, 300, 9, 11), ((0, 0, 0),) * 5, void=(65535, 4), background=0)  # fmt: skip
+ODD = Classes(
+    ("a b", 'say "x" & <y>', "naïve 图", "one, two", "it's"),
+    (0, 7, 300, 9, 11),
+    ((0, 0, 0),) * 5,
+    void=(65535, 4),
+    background=0,
+)
 WORLDS = (
     (fs.classes.resolve("voc"), (0, 3, 20, 255)),
     (fs.classes.resolve("camvid"), (0, 4, 10, 11)),
@@ -50,7 +58,9 @@ def written(folder: Path, images: list[DrawnImage], classes: Classes, *, outline
 
 @given(st.integers(0, 10_000), st.sampled_from(WORLDS), st.booleans())
 @SAME_FOLDER
-def test_maps_go_out_and_come_back(tmp_path: Path, seed: int, world: tuple[Classes, tuple[int, ...]], outlines: bool) -> None:
+def test_maps_go_out_and_come_back(
+    tmp_path: Path, seed: int, world: tuple[Classes, tuple[int, ...]], outlines: bool
+) -> None:
     classes, values = world
     images = [drawn(name, made(seed + k, values)) for k, name in enumerate(NAMES)]
     path = written(tmp_path, images, classes, outlines=outlines)
@@ -82,7 +92,10 @@ def test_the_file_has_what_cvat_asks_for(tmp_path: Path) -> None:
     ids = np.array([[0, 7, 7], [7, 0, 0], [0, 0, 65535]])
     root = ET.parse(written(tmp_path, [drawn("d/a", ids)], ODD)).getroot()
     assert root.findtext("version") == "1.1"
-    assert [label.findtext("name") for label in root.iterfind("meta/task/labels/label")] == [*ODD.names, "void"]
+    assert [label.findtext("name") for label in root.iterfind("meta/task/labels/label")] == [
+        *ODD.names,
+        "void",
+    ]
     colours = [label.findtext("color") for label in root.iterfind("meta/task/labels/label")]
     assert colours == [
         "#800000",
@@ -92,12 +105,33 @@ def test_the_file_has_what_cvat_asks_for(tmp_path: Path) -> None:
         "#800080",
         "#e0e0c0",
     ]  # in the order of VOC: the list has black alone
-    assert [image.attrib for image in root.iterfind("image")] == [{"id": "0", "name": "d/a.jpg", "width": "3", "height": "3"}]
+    assert [image.attrib for image in root.iterfind("image")] == [
+        {"id": "0", "name": "d/a.jpg", "width": "3", "height": "3"}
+    ]
     first, last = (mask.attrib for mask in root.iterfind("image/mask"))
     common = {"source": "manual", "occluded": "0", "z_order": "0"}
-    assert first == common | {"label": ODD.names[1], "rle": "1, 3, 2", "left": "0", "top": "0", "width": "3", "height": "2"}
-    assert last == common | {"label": "void", "rle": "0, 1", "left": "2", "top": "2", "width": "1", "height": "1"}
-    assert json.loads((tmp_path / "labels.json").read_bytes())[1] == {"name": ODD.names[1], "color": "#008000", "type": "any", "attributes": []}  # fmt: skip
+    assert first == common | {
+        "label": ODD.names[1],
+        "rle": "1, 3, 2",
+        "left": "0",
+        "top": "0",
+        "width": "3",
+        "height": "2",
+    }
+    assert last == common | {
+        "label": "void",
+        "rle": "0, 1",
+        "left": "2",
+        "top": "2",
+        "width": "1",
+        "height": "1",
+    }
+    assert json.loads((tmp_path / "labels.json").read_bytes())[1] == {
+        "name": ODD.names[1],
+        "color": "#008000",
+        "type": "any",
+        "attributes": [],
+    }
 
 
 def runs_one_by_one(mask: np.ndarray) -> list[int]:
@@ -116,7 +150,10 @@ def test_run_lengths_are_those_of_a_plain_loop(seed: int) -> None:
     runs = runs_one_by_one(mask)
     assert cvat_shapes.runs_of(mask.astype(bool)) == ", ".join(map(str, runs))
     for text in (",".join(map(str, runs)), " ,  ".join(map(str, runs)), ", ".join(map(str, runs))):
-        assert cvat_shapes.inside_of(text, mask.shape[1], mask.shape[0], "a").astype(int).tolist() == mask.tolist()
+        assert (
+            cvat_shapes.inside_of(text, mask.shape[1], mask.shape[0], "a").astype(int).tolist()
+            == mask.tolist()
+        )
 
 
 def area_of(kind: str, size: tuple[int, int], **said: object) -> np.ndarray:
@@ -127,7 +164,11 @@ def area_of(kind: str, size: tuple[int, int], **said: object) -> np.ndarray:
 @given(st.integers(0, 10_000))
 def test_an_ellipse_covers_the_centres_within_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    (x, y), (rx, ry), turn = rng.uniform(-3, 22, 2).round(2), rng.uniform(0.1, 14, 2).round(2), float(rng.integers(-180, 400))
+    (x, y), (rx, ry), turn = (
+        rng.uniform(-3, 22, 2).round(2),
+        rng.uniform(0.1, 14, 2).round(2),
+        float(rng.integers(-180, 400)),
+    )
     found = area_of("ellipse", (19, 16), cx=x, cy=y, rx=rx, ry=ry, rotation=turn)
     cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
     for row in range(16):
@@ -150,14 +191,23 @@ def test_a_box_covers_the_centres_within_it_turned_clockwise(seed: int) -> None:
     for row in range(16):
         for column in range(19):
             dx, dy = column + 0.5 - (left + right) / 2, row + 0.5 - (top + bottom) / 2
-            u, v = abs(dx * cos + dy * sin) - (right - left) / 2, abs(dy * cos - dx * sin) - (bottom - top) / 2
+            u, v = (
+                abs(dx * cos + dy * sin) - (right - left) / 2,
+                abs(dy * cos - dx * sin) - (bottom - top) / 2,
+            )
             assert min(abs(u), abs(v)) < 1e-9 or found[row, column] == (u < 0 and v < 0)
 
 
 def test_a_large_shape_is_found_in_bands(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [area_of("ellipse", (40, 30), cx=20, cy=15, rx=18, ry=12), area_of("polygon", (40, 30), points="1,1;39,2;20,29")]
+    whole = [
+        area_of("ellipse", (40, 30), cx=20, cy=15, rx=18, ry=12),
+        area_of("polygon", (40, 30), points="1,1;39,2;20,29"),
+    ]
     monkeypatch.setattr(cvat_shapes, "_BAND", 100)
-    bands = [area_of("ellipse", (40, 30), cx=20, cy=15, rx=18, ry=12), area_of("polygon", (40, 30), points="1,1;39,2;20,29")]
+    bands = [
+        area_of("ellipse", (40, 30), cx=20, cy=15, rx=18, ry=12),
+        area_of("polygon", (40, 30), points="1,1;39,2;20,29"),
+    ]
     assert [band.tolist() for band in bands] == [one.tolist() for one in whole]
 
 
@@ -220,21 +270,32 @@ def test_an_export_of_a_job_is_read_as_cvat_draws_it(tmp_path: Path) -> None:
         [2, 2, 2, 3, 3, 2],
         [2, 2, 2, 2, 2, 2],
         [2, 2, 2, 2, 2, 2],
-    ]  # fmt: skip
+    ]
     assert second.read(ROAD).tolist() == [[255] * 4]
     assert third.read(ROAD).tolist() == [[255, 3, 3, 255]] * 4
     assert cvat_images.check(tmp_path / "a.xml") == []
 
 
 def image(*shapes: str, size: str = 'width="6" height="5"') -> str:
-    return f'<annotations><version>1.1</version><meta/><image id="0" name="a.jpg" {size}>{"".join(shapes)}</image></annotations>'
+    return (
+        '<annotations><version>1.1</version><meta/><image id="0" name="a.jpg"'
+        f" {size}>{''.join(shapes)}</image></annotations>"
+    )
 
 
 BOX = '<box label="{}" xtl="0" ytl="0" xbr="{}" ybr="5" z_order="{}"/>'
 
 
 def test_shapes_lie_by_z_order_and_then_as_the_file_has_them(tmp_path: Path) -> None:
-    (label,) = read_text(tmp_path, image(BOX.format("car", 2, 5), BOX.format("road", 4, -1), BOX.format("sky", 3, -1), BOX.format("road", 1, 5)))  # fmt: skip
+    (label,) = read_text(
+        tmp_path,
+        image(
+            BOX.format("car", 2, 5),
+            BOX.format("road", 4, -1),
+            BOX.format("sky", 3, -1),
+            BOX.format("road", 1, 5),
+        ),
+    )
     assert label.read(ROAD)[0].tolist() == [2, 3, 1, 2, 255, 255]
 
 
@@ -258,23 +319,46 @@ def test_pixels_under_no_shape_need_a_background_or_void(tmp_path: Path) -> None
 
 def test_of_a_project_each_task_has_its_annotator_and_an_owner_is_none(tmp_path: Path) -> None:
     task = "<task><id>{}</id><owner><username>boss</username></owner><assignee>{}</assignee></task>"
-    tasks = task.format(3, "<username>ann</username>") + task.format(4, "") + task.format(5, "<username>图</username>")
-    images = "".join(f'<image id="0" name="{k}.jpg" subset="default" task_id="{k}" width="1" height="1"/>' for k in (3, 4, 5))
-    labels = read_text(tmp_path, f"<annotations><version>1.1</version><meta><project><id>1</id><owner><username>boss</username></owner><tasks>{tasks}</tasks></project></meta>{images}</annotations>")  # fmt: skip
+    tasks = (
+        task.format(3, "<username>ann</username>")
+        + task.format(4, "")
+        + task.format(5, "<username>图</username>")
+    )
+    images = "".join(
+        f'<image id="0" name="{k}.jpg" subset="default" task_id="{k}" width="1" height="1"/>'
+        for k in (3, 4, 5)
+    )
+    labels = read_text(
+        tmp_path,
+        f"<annotations><version>1.1</version><meta><project><id>1</id><owner><username>boss</username></owner><tasks>{tasks}</tasks></project></meta>{images}</annotations>",
+    )
     assert [label.annotator for label in labels] == ["ann", "", "图"]
-    assert cvat_images.check(tmp_path / "a.xml") == [f"{tmp_path / 'a.xml'}: names no labels in meta; the task must have those of the shapes"]  # fmt: skip
+    assert cvat_images.check(tmp_path / "a.xml") == [
+        f"{tmp_path / 'a.xml'}: names no labels in meta; the task must have those of the shapes"
+    ]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "iso-8859-1"])
 def test_every_encoding_that_xml_declares_is_read(tmp_path: Path, encoding: str) -> None:
-    text = EXPORTED.replace('encoding="utf-8"', f'encoding="{encoding.removesuffix("-sig")}"').replace("a/2.jpg", "naïve.jpg")
+    text = EXPORTED.replace('encoding="utf-8"', f'encoding="{encoding.removesuffix("-sig")}"').replace(
+        "a/2.jpg", "naïve.jpg"
+    )
     (tmp_path / "a.xml").write_bytes(text.encode(encoding))
     assert cvat_images.recognise(tmp_path / "a.xml")
-    assert [label.image for label in cvat_images.read(tmp_path / "a.xml")] == ["a/1.jpg", "naïve.jpg", "a/3.jpg"]
+    assert [label.image for label in cvat_images.read(tmp_path / "a.xml")] == [
+        "a/1.jpg",
+        "naïve.jpg",
+        "a/3.jpg",
+    ]
 
 
 def test_other_files_are_not_taken_for_cvat(tmp_path: Path) -> None:
-    for name, data in {"a": b"", "b": b"\x00\xff", "c": b"<annotation><folder/></annotation>", "d": b'{"a": "<annotations><version>"}'}.items():  # fmt: skip
+    for name, data in {
+        "a": b"",
+        "b": b"\x00\xff",
+        "c": b"<annotation><folder/></annotation>",
+        "d": b'{"a": "<annotations><version>"}',
+    }.items():
         (tmp_path / name).write_bytes(data)
         assert not cvat_images.recognise(tmp_path / name)
     assert not cvat_images.recognise(tmp_path)
@@ -288,21 +372,39 @@ LABELS = "<meta><task><labels><label><name>car</name></label></labels></task></m
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (image(MASK.format("car", "1, 2", 0)), r"shape 0: its run lengths add up to 3 pixels, its box of 2 x 2 has 4"),
+        (
+            image(MASK.format("car", "1, 2", 0)),
+            r"shape 0: its run lengths add up to 3 pixels, its box of 2 x 2 has 4",
+        ),
         (image(MASK.format("car", "1, x", 0)), r"shape 0: its rle is no list of run lengths.*got '1, x'"),
-        (image(MASK.format("car", "0, 4", 5)), r"shape 0: leaves the image: columns 5 to 6 and rows 0 to 1 of 6 x 5 pixels"),
+        (
+            image(MASK.format("car", "0, 4", 5)),
+            r"shape 0: leaves the image: columns 5 to 6 and rows 0 to 1 of 6 x 5 pixels",
+        ),
         (image(MASK.format("car", "4", 0)), r"shape 0: a mask that covers no pixel"),
-        (image(MASK.format("car", "0, 4", 0), MASK.format("road", "0, 4", 1)), r"shapes 0 \('car'\) and 1 \('road'\) overlap and have one z_order, 0"),
-        (image(MASK.format("car", "0, 4", 0), MASK.format("road", "0, 4", 4)).replace("<meta/>", LABELS), r"shape 1: its label 'road' is not among the labels of meta"),
-        (image('<polygon label="car" points="1,1;2,2" z_order="0"/>'), r"shape 0: a polygon needs three or more points"),
+        (
+            image(MASK.format("car", "0, 4", 0), MASK.format("road", "0, 4", 1)),
+            r"shapes 0 \('car'\) and 1 \('road'\) overlap and have one z_order, 0",
+        ),
+        (
+            image(MASK.format("car", "0, 4", 0), MASK.format("road", "0, 4", 4)).replace("<meta/>", LABELS),
+            r"shape 1: its label 'road' is not among the labels of meta",
+        ),
+        (
+            image('<polygon label="car" points="1,1;2,2" z_order="0"/>'),
+            r"shape 0: a polygon needs three or more points",
+        ),
         (image('<box xtl="0" ytl="0" xbr="6" ybr="2"/>'), "shape 0: has no label"),
         (image(size='width="6"'), r"image 'a\.jpg': its width and height must be whole numbers"),
         (EXPORTED.replace("a/2.jpg", "a/1.jpg"), r"image 'a/1\.jpg' is listed twice"),
-        (EXPORTED.replace("a/2.jpg", "a/1.png"), r"image 'a/1\.png' is called as 'a/1\.jpg' but for the ending, and CVAT finds images without it"),
+        (
+            EXPORTED.replace("a/2.jpg", "a/1.png"),
+            r"image 'a/1\.png' is called as 'a/1\.jpg' but for the ending, and CVAT finds images without it",
+        ),
         (EXPORTED.replace('id="1"', 'id="0"'), r"image 'a/2\.jpg' has the id '0' of 'a/1\.jpg'"),
         ("<annotations><track/></annotations>", "is CVAT for video"),
     ],
-)  # fmt: skip
+)
 def test_what_cvat_would_refuse_or_show_wrongly_is_told(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "a.xml").write_text(text, encoding="utf-8")
     (found,) = [line for line in cvat_images.check(tmp_path / "a.xml") if "names no labels" not in line]
@@ -311,15 +413,25 @@ def test_what_cvat_would_refuse_or_show_wrongly_is_told(tmp_path: Path, text: st
 
 
 def test_overlaps_on_layers_of_their_own_and_of_one_label_are_fine(tmp_path: Path) -> None:
-    for shapes in ((BOX.format("car", 4, 0), BOX.format("road", 2, 1)), (BOX.format("car", 4, 0), BOX.format("car", 2, 0))):
-        (tmp_path / "a.xml").write_text(image(*shapes).replace("<meta/>", LABELS.replace("</labels>", "<label><name>road</name></label></labels>")))  # fmt: skip
+    for shapes in (
+        (BOX.format("car", 4, 0), BOX.format("road", 2, 1)),
+        (BOX.format("car", 4, 0), BOX.format("car", 2, 0)),
+    ):
+        (tmp_path / "a.xml").write_text(
+            image(*shapes).replace(
+                "<meta/>", LABELS.replace("</labels>", "<label><name>road</name></label></labels>")
+            )
+        )
         assert cvat_images.check(tmp_path / "a.xml") == []
 
 
 def test_what_does_not_fit_does_not_go_out(tmp_path: Path) -> None:
     ids = np.zeros((4, 5), np.uint16)
     for wrong, says in (
-        (DrawnImage("a", "a.jpg", (4, 5), ids), r"image 'a': expected whole numbers, 5 x 4; got uint16 of shape \(4, 5\)"),
+        (
+            DrawnImage("a", "a.jpg", (4, 5), ids),
+            r"image 'a': expected whole numbers, 5 x 4; got uint16 of shape \(4, 5\)",
+        ),
         (drawn("a", ids + 77), "image 'a': holds the id 77, which is neither a class nor void"),
         (drawn("a\x01", ids), r"image 'a\\x01': its name holds characters that XML cannot"),
         (drawn("a\udcff", ids), r"image 'a\\udcff': its name holds characters that XML cannot"),

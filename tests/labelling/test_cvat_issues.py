@@ -13,30 +13,69 @@ from faultscape.formats.label_tools import cvat_issues
 from faultscape.formats.label_tools.cvat_issues import Issue, Message
 from refusals import refused
 
-ANN = {"url": "http://localhost:8080/api/users/3", "id": 3, "username": "ann", "first_name": "", "last_name": ""}
+ANN = {
+    "url": "http://localhost:8080/api/users/3",
+    "id": 3,
+    "username": "ann",
+    "first_name": "",
+    "last_name": "",
+}
 
 
 def page(*rows: Any, count: int | None = None, following: str | None = None) -> dict[str, Any]:
-    return {"count": len(rows) if count is None else count, "next": following, "previous": None, "results": list(rows)}
+    return {
+        "count": len(rows) if count is None else count,
+        "next": following,
+        "previous": None,
+        "results": list(rows),
+    }
 
 
 def issue(id_: int, frame: int, position: list[float], comments: Any, **more: Any) -> dict[str, Any]:
-    row = {"id": id_, "frame": frame, "job": 7, "owner": ANN, "assignee": None, "position": position, "comments": comments}
-    return row | {"created_date": "2026-01-02T03:04:05.678000Z", "updated_date": None, "resolved": False} | more
+    row = {
+        "id": id_,
+        "frame": frame,
+        "job": 7,
+        "owner": ANN,
+        "assignee": None,
+        "position": position,
+        "comments": comments,
+    }
+    return (
+        row | {"created_date": "2026-01-02T03:04:05.678000Z", "updated_date": None, "resolved": False} | more
+    )
 
 
 def comment(id_: int, of: int, message: str, owner: Any = ANN) -> dict[str, Any]:
-    return {"id": id_, "issue": of, "owner": owner, "message": message, "created_date": f"2026-01-02T03:04:0{id_}Z", "updated_date": None}  # fmt: skip
+    return {
+        "id": id_,
+        "issue": of,
+        "owner": owner,
+        "message": message,
+        "created_date": f"2026-01-02T03:04:0{id_}Z",
+        "updated_date": None,
+    }
 
 
 def summary(count: int) -> dict[str, Any]:
     return {"url": "http://localhost:8080/api/comments?issue_id=1", "count": count}
 
 
-META = {"chunk_size": 36, "size": 2, "image_quality": 70, "start_frame": 4, "stop_frame": 5, "frame_filter": "", "frames": [{"width": 9, "height": 8, "name": "a/1.jpg"}, {"width": 9, "height": 8, "name": "a/2.jpg"}], "deleted_frames": []}  # fmt: skip
+META = {
+    "chunk_size": 36,
+    "size": 2,
+    "image_quality": 70,
+    "start_frame": 4,
+    "stop_frame": 5,
+    "frame_filter": "",
+    "frames": [{"width": 9, "height": 8, "name": "a/1.jpg"}, {"width": 9, "height": 8, "name": "a/2.jpg"}],
+    "deleted_frames": [],
+}
 SAVED = {
     "issues": page(issue(2, 5, [1.5, 2, 3.5, 8], summary(1), resolved=True), issue(1, 4, [7, 5], summary(2))),
-    "comments": page(comment(3, 2, "where is the car?"), comment(2, 1, "no", None), comment(1, 1, "this is road")),
+    "comments": page(
+        comment(3, 2, "where is the car?"), comment(2, 1, "no", None), comment(1, 1, "this is road")
+    ),
     "meta": META,
 }
 
@@ -78,9 +117,14 @@ def test_a_page_of_older_versions_holds_its_comments_and_frames_stay_numbers(tmp
         ({"included_frames": None, "start_frame": 6}, (6, 7)),
     ],
 )
-def test_frames_are_numbered_as_those_of_the_task(tmp_path: Path, more: dict[str, Any], numbers: tuple[int, int]) -> None:
+def test_frames_are_numbered_as_those_of_the_task(
+    tmp_path: Path, more: dict[str, Any], numbers: tuple[int, int]
+) -> None:
     rows = [issue(k, frame, [0, 0], []) for k, frame in enumerate(numbers)]
-    assert [one.image for one in read(tmp_path, {"issues": page(*rows), "meta": META | more})] == ["a/1.jpg", "a/2.jpg"]
+    assert [one.image for one in read(tmp_path, {"issues": page(*rows), "meta": META | more})] == [
+        "a/1.jpg",
+        "a/2.jpg",
+    ]
 
 
 ONE = issue(1, 4, [1, 2], summary(0))
@@ -90,28 +134,52 @@ ONE = issue(1, 4, [1, 2], summary(0))
     ("document", "says"),
     [
         ({"issues": page(ONE, count=3)}, "has 1 issues of 3; save all pages, as a list"),
-        ({"issues": page(ONE, following="http://localhost/api/issues?page=2")}, "has 1 issues of 1; save all pages"),
-        (SAVED | {"comments": page(comment(3, 2, "a"))}, "issue 2: has 1|issue 1: has 2 comments, of which 0 are there"),
-        (SAVED | {"issues": page(issue(2, 5, [1, 2], summary(1)))}, "comment of issue 1, which is not among the issues"),
+        (
+            {"issues": page(ONE, following="http://localhost/api/issues?page=2")},
+            "has 1 issues of 1; save all pages",
+        ),
+        (
+            SAVED | {"comments": page(comment(3, 2, "a"))},
+            "issue 2: has 1|issue 1: has 2 comments, of which 0 are there",
+        ),
+        (
+            SAVED | {"issues": page(issue(2, 5, [1, 2], summary(1)))},
+            "comment of issue 1, which is not among the issues",
+        ),
         (SAVED | {"issues": page(ONE, ONE), "comments": []}, "issue 1: is there twice"),
-        (SAVED | {"meta": META | {"start_frame": 5}}, "issue 1: is of frame 4, and meta has those from 5 to 6"),
-        ({"issues": page(ONE), "meta": META | {"start_frame": 5, "frame_filter": "step=2"}}, "start_frame 5 is no multiple of its step 2"),
-        ({"issues": page(ONE), "meta": META | {"size": 90, "frames": META["frames"][:1]}}, "meta: is of a video"),
+        (
+            SAVED | {"meta": META | {"start_frame": 5}},
+            "issue 1: is of frame 4, and meta has those from 5 to 6",
+        ),
+        (
+            {"issues": page(ONE), "meta": META | {"start_frame": 5, "frame_filter": "step=2"}},
+            "start_frame 5 is no multiple of its step 2",
+        ),
+        (
+            {"issues": page(ONE), "meta": META | {"size": 90, "frames": META["frames"][:1]}},
+            "meta: is of a video",
+        ),
         ({"issues": page(ONE), "meta": META | {"included_frames": [1]}}, "included_frames are not as many"),
         ({"issues": page(ONE), "meta": []}, "meta: has no list of frames with names"),
         ({"issues": page(ONE | {"position": [1, 2, 3]})}, "issue 1: its position is no list of pairs"),
         ({"issues": page(ONE | {"position": [1, "2"]})}, "issue 1: its position is no list of pairs"),
-        ({"issues": page(ONE | {"position": [1, float("nan")]})}, "issue 1: its position is no list of pairs"),
+        (
+            {"issues": page(ONE | {"position": [1, float("nan")]})},
+            "issue 1: its position is no list of pairs",
+        ),
         ({"issues": page(ONE | {"frame": -1})}, "issue 1: its frame is no whole number from 0 on; got -1"),
         ({"issues": page(ONE | {"id": True})}, "issue 0: its id is no whole number"),
         ({"issues": page(ONE | {"resolved": "no"})}, "issue 1: its resolved is neither true nor false"),
         ({"issues": page(ONE | {"comments": [3]})}, "issue 1: its comments are no list of objects"),
-        ({"issues": page(ONE), "comments": page(comment(1, 1, "a") | {"message": 3})}, "comment 0: a comment has a message"),
+        (
+            {"issues": page(ONE), "comments": page(comment(1, 1, "a") | {"message": 3})},
+            "comment 0: a comment has a message",
+        ),
         ({"issues": 3}, "its issues are neither a page with results nor a list"),
         ({"issues": {}}, "its issues have no results"),
         ({"issues": [{"results": 3}]}, "a page of issues has no results"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_or_missing_is_told(tmp_path: Path, document: Any, says: str) -> None:
     with refused(LabellingError, rf"issues\.json: .*({says})"):
         read(tmp_path, document)

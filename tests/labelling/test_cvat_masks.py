@@ -1,4 +1,6 @@
-"""CVAT's Segmentation mask: what is written is read back the same, the labelmap of the zip holds, and what CVAT would refuse or lose is told before it is uploaded."""
+"""CVAT's Segmentation mask: what is written is read back the same, the labelmap of the zip holds, and what
+CVAT would refuse or lose is told before it is uploaded.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,16 @@ from faultscape.nouns import Classes
 from refusals import refused
 
 SAME_FOLDER = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-ODD = Classes(("a b", 'say "x"', "naïve 图", "one, two", "it's"), (0, 7, 300, 9, 11), ((0, 0, 0),) * 5, void=(65535, 4), background=0)  # fmt: skip
-TAKEN = Classes(("background", "car"), (1, 2), ((0, 0, 0), (0, 0, 0)), void=(9,))  # a class that is called so, and is none
+ODD = Classes(
+    ("a b", 'say "x"', "naïve 图", "one, two", "it's"),
+    (0, 7, 300, 9, 11),
+    ((0, 0, 0),) * 5,
+    void=(65535, 4),
+    background=0,
+)
+TAKEN = Classes(
+    ("background", "car"), (1, 2), ((0, 0, 0), (0, 0, 0)), void=(9,)
+)  # a class that is called so, and is none
 WORLDS = (
     (fs.classes.resolve("voc"), (0, 3, 20, 255)),
     (fs.classes.resolve("camvid"), (0, 4, 10, 11)),
@@ -43,7 +53,9 @@ def made(seed: int, values: tuple[int, ...]) -> np.ndarray:
 
 
 def drawn(name: str, ids: np.ndarray | None) -> DrawnImage:
-    return DrawnImage(name, f"images/{name}.jpg", (5, 4) if ids is None else (ids.shape[1], ids.shape[0]), ids)
+    return DrawnImage(
+        name, f"images/{name}.jpg", (5, 4) if ids is None else (ids.shape[1], ids.shape[0]), ids
+    )
 
 
 def written(folder: Path, images: list[DrawnImage], classes: Classes) -> Path:
@@ -85,7 +97,9 @@ def test_maps_go_out_and_come_back_from_the_zip_and_from_its_folder(
     for source in (path, tmp_path / f"{seed} {len(classes)}" / "labelmap.txt"):
         assert cvat_masks.recognise(source)
         labels = cvat_masks.read(source)
-        assert [(label.image, label.annotator, label.drawn) for label in labels] == [(name, "", True) for name in NAMES]
+        assert [(label.image, label.annotator, label.drawn) for label in labels] == [
+            (name, "", True) for name in NAMES
+        ]
         for image, label in zip(images, labels, strict=True):
             assert image.ids is not None
             assert label.size == image.size
@@ -106,7 +120,9 @@ def test_what_nobody_drew_on_is_listed_and_has_no_mask(tmp_path: Path) -> None:
     path = written(tmp_path, [drawn("a", None), drawn("b", np.zeros((1, 2), int))], ODD)
     first, second = cvat_masks.read(path)
     assert (first.drawn, first.size, second.drawn) == (False, (0, 0), True)
-    with refused(LabellingError, r"cvat-masks\.zip: SegmentationClass/a\.png: is not there: nobody drew on this image"):
+    with refused(
+        LabellingError, r"cvat-masks\.zip: SegmentationClass/a\.png: is not there: nobody drew on this image"
+    ):
         first.read(ODD)
     assert cvat_masks.check(path) == [f"{path}: 'a' is listed and has no SegmentationClass/a.png"]
 
@@ -114,17 +130,33 @@ def test_what_nobody_drew_on_is_listed_and_has_no_mask(tmp_path: Path) -> None:
 def test_the_zip_has_what_cvat_asks_for(tmp_path: Path) -> None:
     path = written(tmp_path, [drawn("d/a", np.array([[0, 9, 65535], [7, 7, 0]]))], ODD)
     files = unpacked(path)
-    assert list(files) == ["labelmap.txt", "SegmentationClass/d/a.png", "SegmentationObject/d/a.png", "ImageSets/Segmentation/default.txt"]  # fmt: skip
+    assert list(files) == [
+        "labelmap.txt",
+        "SegmentationClass/d/a.png",
+        "SegmentationObject/d/a.png",
+        "ImageSets/Segmentation/default.txt",
+    ]
     assert files["labelmap.txt"].decode().splitlines() == [
-        "# label:color_rgb:parts:actions", "background:0,0,0::", "a b:128,0,0::", 'say "x":0,128,0::', "naïve 图:128,128,0::",
-        "one, two:0,0,128::", "it's:128,0,128::", "void:224,224,192::",
-    ]  # fmt: skip
+        "# label:color_rgb:parts:actions",
+        "background:0,0,0::",
+        "a b:128,0,0::",
+        'say "x":0,128,0::',
+        "naïve 图:128,128,0::",
+        "one, two:0,0,128::",
+        "it's:128,0,128::",
+        "void:224,224,192::",
+    ]
     assert files["ImageSets/Segmentation/default.txt"] == b"d/a\n"
-    classes, objects = (Image.open(io.BytesIO(files[f"Segmentation{kind}/d/a.png"])) for kind in ("Class", "Object"))
+    classes, objects = (
+        Image.open(io.BytesIO(files[f"Segmentation{kind}/d/a.png"])) for kind in ("Class", "Object")
+    )
     assert classes.mode == objects.mode == "RGB"  # grey would be read as places in the labelmap
     black, one, two, void = [0, 0, 0], [0, 0, 128], [0, 128, 0], [224, 224, 192]
     assert np.asarray(classes).tolist() == [[black, one, void], [two, two, black]]
-    assert np.asarray(objects).tolist() == [[black, [0, 128, 0], [128, 128, 0]], [[128, 0, 0], [128, 0, 0], black]]
+    assert np.asarray(objects).tolist() == [
+        [black, [0, 128, 0], [128, 128, 0]],
+        [[128, 0, 0], [128, 0, 0], black],
+    ]
     again = written(tmp_path, [drawn("d/a", np.array([[0, 9, 65535], [7, 7, 0]]))], ODD)
     assert unpacked(again) == files
     assert again.read_bytes() == path.read_bytes()
@@ -132,7 +164,11 @@ def test_the_zip_has_what_cvat_asks_for(tmp_path: Path) -> None:
 
 def test_a_class_called_background_that_is_none_keeps_a_colour_and_black_is_void(tmp_path: Path) -> None:
     path = written(tmp_path, [drawn("a", np.array([[1, 2, 9]]))], TAKEN)
-    assert unpacked(path)["labelmap.txt"].decode().splitlines()[1:] == ["void:0,0,0::", "background:128,0,0::", "car:0,128,0::"]
+    assert unpacked(path)["labelmap.txt"].decode().splitlines()[1:] == [
+        "void:0,0,0::",
+        "background:128,0,0::",
+        "car:0,128,0::",
+    ]
     assert cvat_masks.check(path) == []
 
 
@@ -153,12 +189,17 @@ def test_colours_are_distinct_not_black_and_kept_where_they_are(seed: int) -> No
 
 def test_more_classes_than_cvat_has_colours_of_instances_go_without(tmp_path: Path) -> None:
     classes = fs.classes.resolve(400, void=65535)
-    path = written(tmp_path, [drawn("few", np.arange(255)[None]), drawn("many", np.arange(256)[None])], classes)
+    path = written(
+        tmp_path, [drawn("few", np.arange(255)[None]), drawn("many", np.arange(256)[None])], classes
+    )
     assert {name for name in unpacked(path) if "Object" in name} == {"SegmentationObject/few.png"}
     for label, count in zip(cvat_masks.read(path), (255, 256), strict=True):
         assert label.read(classes).tolist() == [list(range(count))]
     assert cvat_masks.check(path) == [
-        f"{path}: SegmentationClass/many.png: has no SegmentationObject/, so that CVAT makes a mask of each colour, of background too"
+        (
+            f"{path}: SegmentationClass/many.png: has no SegmentationObject/, so that CVAT makes a mask of each"
+            " colour, of background too"
+        )
     ]
 
 
@@ -198,23 +239,35 @@ def test_a_palette_is_read_by_its_colours_and_grey_by_places(tmp_path: Path) -> 
     files = EXPORTED | {"SegmentationClass/a/1.png": png([[0, 1, 1], [2, 2, 1]])}
     assert read_files(tmp_path, files)[0].read(ROAD).tolist() == IDS
     files = EXPORTED | {"SegmentationClass/a/1.png": png([[0, 1, 1], [2, 255, 1]])}
-    with refused(LabellingError, r"SegmentationClass/a/1\.png: the grey value 255 at column 1, row 1 is not in labelmap\.txt"):
+    with refused(
+        LabellingError,
+        r"SegmentationClass/a/1\.png: the grey value 255 at column 1, row 1 is not in labelmap\.txt",
+    ):
         read_files(tmp_path, files)[0].read(ROAD)
 
 
 def test_a_labelmap_without_colours_has_those_of_pascal_voc(tmp_path: Path) -> None:
-    files = EXPORTED | {"labelmap.txt": "background:::\nroad:::\ncar:::\n", "SegmentationClass/a/1.png": png([[B, ONE, ONE], [TWO, TWO, ONE]])}  # fmt: skip
+    files = EXPORTED | {
+        "labelmap.txt": "background:::\nroad:::\ncar:::\n",
+        "SegmentationClass/a/1.png": png([[B, ONE, ONE], [TWO, TWO, ONE]]),
+    }
     assert read_files(tmp_path, files)[0].read(ROAD).tolist() == IDS
 
 
 def test_background_is_what_nobody_drew_on_and_needs_a_meaning(tmp_path: Path) -> None:
-    (label, _) = read_files(tmp_path, EXPORTED)
-    ground = Classes((*ROAD.names, "ground"), (1, 2, 3, 8), (*ROAD.colours, (4, 4, 4)), void=(255,), background=8)
+    label, _ = read_files(tmp_path, EXPORTED)
+    ground = Classes(
+        (*ROAD.names, "ground"), (1, 2, 3, 8), (*ROAD.colours, (4, 4, 4)), void=(255,), background=8
+    )
     assert label.read(ground).tolist() == [[8, 2, 2], [3, 3, 2]]
-    with refused(LabellingError, r"a/1\.png: has pixels of 'background', which need a background class or a void id"):
+    with refused(
+        LabellingError, r"a/1\.png: has pixels of 'background', which need a background class or a void id"
+    ):
         label.read(Classes(ROAD.names, ROAD.ids, ROAD.colours))
     covered = EXPORTED | {"SegmentationClass/a/1.png": png([[R, R, C]])}
-    assert read_files(tmp_path, covered)[0].read(Classes(ROAD.names, ROAD.ids, ROAD.colours)).tolist() == [[2, 2, 3]]
+    assert read_files(tmp_path, covered)[0].read(Classes(ROAD.names, ROAD.ids, ROAD.colours)).tolist() == [
+        [2, 2, 3]
+    ]
 
 
 def test_what_is_wrong_with_one_image_does_not_hinder_the_others(tmp_path: Path) -> None:
@@ -229,9 +282,21 @@ def test_what_is_wrong_with_one_image_does_not_hinder_the_others(tmp_path: Path)
     assert good.read(ROAD).tolist() == IDS  # a label that is no class may be in the labelmap, and on no image
     assert whole.read(ROAD).tolist() == [[2, 3]]
     for label, says in (
-        (colour, r"a\.zip: SegmentationClass/b\.png: the colour \(1, 2, 3\) at column 1, row 0 is not in labelmap\.txt"),
+        (
+            colour,
+            (
+                r"a\.zip: SegmentationClass/b\.png: the colour \(1, 2, 3\) at column 1, row 0 is not in"
+                r" labelmap\.txt"
+            ),
+        ),
         (broken, r"a\.zip: SegmentationClass/c\.png: it is no picture that can be read"),
-        (zebra, r"SegmentationClass/e\.png, label of labelmap\.txt: 'zebra' is no class; known are sky, road, car"),
+        (
+            zebra,
+            (
+                r"SegmentationClass/e\.png, label of labelmap\.txt: 'zebra' is no class; known are sky,"
+                r" road, car"
+            ),
+        ),
     ):
         with refused(LabellingError, says):
             label.read(ROAD)
@@ -243,25 +308,69 @@ HOLE = [[ONE, ONE, ONE], [ONE, B, ONE], [ONE, ONE, ONE]]
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"SegmentationClass/a/1.png": png([[B, R, R], [C, [5, 6, 7], R]])}, r"Class/a/1\.png: the colour \(5, 6, 7\) at column 1, row 1 is not in labelmap"),
-        ({"SegmentationObject/a/1.png": png([[B, ONE, ONE], [[23, 190, 207], TWO, ONE]])}, r"Object/a/1\.png: the colour \(23, 190, 207\) at column 0, row 1 is not in the 256 of PASCAL VOC"),
-        ({"SegmentationObject/a/1.png": png([[B, ONE, ONE], [ONE, ONE, ONE]])}, r"the instance of the colour \(128, 0, 0\) covers 'road' and 'car'"),
-        ({"SegmentationObject/a/1.png": png([[B, ONE, ONE], [B, B, ONE]])}, r"Object/a/1\.png: is black at column 0, row 1, where 'car' is drawn; CVAT imports nothing"),
-        ({"SegmentationObject/a/1.png": png([[B, ONE, ONE]])}, r"Object/a/1\.png: is 3 x 1 pixels, SegmentationClass/a/1\.png 3 x 2"),
+        (
+            {"SegmentationClass/a/1.png": png([[B, R, R], [C, [5, 6, 7], R]])},
+            r"Class/a/1\.png: the colour \(5, 6, 7\) at column 1, row 1 is not in labelmap",
+        ),
+        (
+            {"SegmentationObject/a/1.png": png([[B, ONE, ONE], [[23, 190, 207], TWO, ONE]])},
+            (
+                r"Object/a/1\.png: the colour \(23, 190, 207\) at column 0, row 1 is not in the 256 of"
+                r" PASCAL VOC"
+            ),
+        ),
+        (
+            {"SegmentationObject/a/1.png": png([[B, ONE, ONE], [ONE, ONE, ONE]])},
+            r"the instance of the colour \(128, 0, 0\) covers 'road' and 'car'",
+        ),
+        (
+            {"SegmentationObject/a/1.png": png([[B, ONE, ONE], [B, B, ONE]])},
+            r"Object/a/1\.png: is black at column 0, row 1, where 'car' is drawn; CVAT imports nothing",
+        ),
+        (
+            {"SegmentationObject/a/1.png": png([[B, ONE, ONE]])},
+            r"Object/a/1\.png: is 3 x 1 pixels, SegmentationClass/a/1\.png 3 x 2",
+        ),
         ({"JPEGImages/a/1.jpg": png([[0, 0]])}, r"Class/a/1\.png: is 3 x 2 pixels, its photo 2 x 1"),
-        ({"SegmentationClass/a/1.png": png([[R] * 3, [R, B, R], [R] * 3]), "SegmentationObject/a/1.png": png(HOLE)}, r"Object/a/1\.png: 'road' has a hole near column \d, row \d"),
-        ({"ImageSets/Segmentation/default.txt": "a/1\nb\n"}, r"'b' is listed and has no SegmentationClass/b\.png"),
+        (
+            {
+                "SegmentationClass/a/1.png": png([[R] * 3, [R, B, R], [R] * 3]),
+                "SegmentationObject/a/1.png": png(HOLE),
+            },
+            r"Object/a/1\.png: 'road' has a hole near column \d, row \d",
+        ),
+        (
+            {"ImageSets/Segmentation/default.txt": "a/1\nb\n"},
+            r"'b' is listed and has no SegmentationClass/b\.png",
+        ),
         ({"ImageSets/Segmentation/default.txt": "a/1\na/1\n"}, "'a/1' is listed twice"),
-        ({"ImageSets/Segmentation/default.txt": "#a/1\n"}, r"SegmentationClass/a/1\.png is in no list of ImageSets/Segmentation/, and CVAT passes over it"),
-        ({"SegmentationObject/b.png": png([[B]])}, r"SegmentationObject/b\.png has no SegmentationClass/b\.png"),
-        ({"labelmap.txt": LABELMAP + "lane:0,0,142::\n"}, r"labelmap\.txt gives 'car' and 'lane' one colour, \(0, 0, 142\)"),
-        ({"labelmap.txt": LABELMAP + "a:b:1,2,3::\n"}, r"labelmap\.txt, line 5: has 5 fields with colons between them; expected NAME:RED,GREEN,BLUE::"),
+        (
+            {"ImageSets/Segmentation/default.txt": "#a/1\n"},
+            r"SegmentationClass/a/1\.png is in no list of ImageSets/Segmentation/, and CVAT passes over it",
+        ),
+        (
+            {"SegmentationObject/b.png": png([[B]])},
+            r"SegmentationObject/b\.png has no SegmentationClass/b\.png",
+        ),
+        (
+            {"labelmap.txt": LABELMAP + "lane:0,0,142::\n"},
+            r"labelmap\.txt gives 'car' and 'lane' one colour, \(0, 0, 142\)",
+        ),
+        (
+            {"labelmap.txt": LABELMAP + "a:b:1,2,3::\n"},
+            r"labelmap\.txt, line 5: has 5 fields with colons between them; expected NAME:RED,GREEN,BLUE::",
+        ),
         ({"labelmap.txt": LABELMAP + "car:1,2,3::\n"}, r"labelmap\.txt, line 5: names 'car' a second time"),
-        ({"labelmap.txt": LABELMAP + "van:1,2,256::\n"}, r"labelmap\.txt, line 5: expected a colour of three numbers 0-255.*got '1,2,256'"),
+        (
+            {"labelmap.txt": LABELMAP + "van:1,2,256::\n"},
+            r"labelmap\.txt, line 5: expected a colour of three numbers 0-255.*got '1,2,256'",
+        ),
         ({"labelmap.txt": "# nothing\n"}, r"labelmap\.txt names no label"),
     ],
-)  # fmt: skip
-def test_what_cvat_would_refuse_or_lose_is_told(tmp_path: Path, files: dict[str, bytes | str], says: str) -> None:
+)
+def test_what_cvat_would_refuse_or_lose_is_told(
+    tmp_path: Path, files: dict[str, bytes | str], says: str
+) -> None:
     whole = EXPORTED | {"ImageSets/Segmentation/default.txt": "a/1\n"}
     assert cvat_masks.check(packed(tmp_path, whole)) == []
     (found,) = cvat_masks.check(packed(tmp_path, whole | files))
@@ -269,12 +378,18 @@ def test_what_cvat_would_refuse_or_lose_is_told(tmp_path: Path, files: dict[str,
     assert found.isprintable()
 
 
-def test_two_labels_of_one_colour_are_read_as_the_first_only_where_both_mean_one_class(tmp_path: Path) -> None:
+def test_two_labels_of_one_colour_are_read_as_the_first_only_where_both_mean_one_class(
+    tmp_path: Path,
+) -> None:
     twice = EXPORTED | {"labelmap.txt": LABELMAP + "lane:0,0,142::\n"}
-    with refused(LabellingError, r"a/1\.png: the colour \(0, 0, 142\) is that of 'car' and 'lane' in labelmap\.txt"):
+    with refused(
+        LabellingError, r"a/1\.png: the colour \(0, 0, 142\) is that of 'car' and 'lane' in labelmap\.txt"
+    ):
         read_files(tmp_path, twice)[0].read(ROAD)
     unused = EXPORTED | {"labelmap.txt": LABELMAP + "lane:9,9,9::\nvan:9,9,9::\n"}
-    alike = EXPORTED | {"labelmap.txt": "void:0,0,0::\nbackground:0,0,0::\nroad:128,64,128::\ncar:0,0,142::\n"}
+    alike = EXPORTED | {
+        "labelmap.txt": "void:0,0,0::\nbackground:0,0,0::\nroad:128,64,128::\ncar:0,0,142::\n"
+    }
     assert read_files(tmp_path, alike)[0].read(ROAD).tolist() == IDS
     assert read_files(tmp_path, unused)[0].read(ROAD).tolist() == IDS
 
@@ -285,7 +400,9 @@ def test_names_that_cvat_would_read_otherwise_do_not_go_out(tmp_path: Path) -> N
         with refused(LabellingError, "its name cannot stand in a list of CVAT"):
             written(tmp_path, [drawn(name, ids)], ODD)
     for name in ("a:b", "# a", " a", "a "):
-        with refused(LabellingError, f"the class {re.escape(repr(name))}: its name cannot stand in a list of CVAT"):
+        with refused(
+            LabellingError, f"the class {re.escape(repr(name))}: its name cannot stand in a list of CVAT"
+        ):
             written(tmp_path, [], Classes((name,), (0,), ((1, 2, 3),)))
     with refused(LabellingError, "image 'a': is there twice"):
         written(tmp_path, [drawn("a", ids), drawn("a", ids)], ODD)

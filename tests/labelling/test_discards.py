@@ -18,17 +18,32 @@ def slots(*images: str) -> Slots:
 
 def test_spares_that_move_up_are_counted_where_they_are_new_images() -> None:
     assert discards_text(slots("ab", "cd"), slots("ab", "cd"), {"z"}) == ""
-    assert discards_text(slots("ab", "cd"), slots("b", "cd"), {"a"}) == "1 chosen image is discarded, and 1 spare image moves up"
-    assert discards_text(slots("ab", "ac"), slots("b", "c"), {"a"}) == "1 chosen image is discarded, and 2 spare images move up"
+    assert (
+        discards_text(slots("ab", "cd"), slots("b", "cd"), {"a"})
+        == "1 chosen image is discarded, and 1 spare image moves up"
+    )
+    assert (
+        discards_text(slots("ab", "ac"), slots("b", "c"), {"a"})
+        == "1 chosen image is discarded, and 2 spare images move up"
+    )
 
 
 def test_spares_that_are_chosen_elsewhere_already_are_no_new_images() -> None:
-    said = "1 chosen image is discarded, and its place goes to an image that is chosen already: no new image is to be labelled"
+    said = (
+        "1 chosen image is discarded, and its place goes to an image that is chosen already: no new image is"
+        " to be labelled"
+    )
     assert discards_text(slots("ac", "cd"), slots("c", "cd"), {"a"}) == said
-    both = "2 chosen images are discarded, and 2 places go to images that are chosen already: no new image is to be labelled"
+    both = (
+        "2 chosen images are discarded, and 2 places go to images that are chosen already: no new image is to"
+        " be labelled"
+    )
     assert discards_text(slots("ac", "bc", "c"), slots("c", "c", "c"), {"a", "b"}) == both
 
 
 def test_slots_without_a_spare_are_counted() -> None:
     said = "1 chosen image is discarded, and no spare image moves up; 1 slot has no spare left"
-    assert discards_text(slots("a", "cd"), Slots(("x", "y"), {"per_class": 1}, slots("a", "cd").rows[1:]), {"a"}) == said
+    assert (
+        discards_text(slots("a", "cd"), Slots(("x", "y"), {"per_class": 1}, slots("a", "cd").rows[1:]), {"a"})
+        == said
+    )

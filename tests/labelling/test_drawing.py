@@ -1,4 +1,6 @@
-"""Shapes are painted on one map, each in its own box, as if each had a canvas of its own; and what a file asks for is measured before anything is made of it."""
+"""Shapes are painted on one map, each in its own box, as if each had a canvas of its own; and what a file
+asks for is measured before anything is made of it.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def mask_of(inside: np.ndarray) -> str:
     return base64.b64encode(out.getvalue()).decode()
 
 
-coordinates = st.one_of(st.integers(-12, 60), st.floats(-40, 90, width=32), st.sampled_from([-0.5, 0.5, 35.5, 48.0, 3000.25]))
+coordinates = st.one_of(
+    st.integers(-12, 60), st.floats(-40, 90, width=32), st.sampled_from([-0.5, 0.5, 35.5, 48.0, 3000.25])
+)
 points = st.tuples(coordinates, coordinates).map(list)
 
 
@@ -81,13 +85,17 @@ def test_every_pixel_is_that_of_a_canvas_a_shape(tmp_path: Path, number: str, da
     classes = CLASSES[number]
     drawn = data.draw(st.lists(shapes((classes.names[0], classes.names[1], classes.names[-1])), max_size=4))
     size = data.draw(st.sampled_from([(48, 36), (1, 1), (3, 70)]))
-    (tmp_path / "m.json").write_text(json.dumps({"shapes": drawn, "imageWidth": size[0], "imageHeight": size[1]}))
+    (tmp_path / "m.json").write_text(
+        json.dumps({"shapes": drawn, "imageWidth": size[0], "imageHeight": size[1]})
+    )
     ids, _ = labelme.read(tmp_path / "m.json", classes)
     assert (ids == plain(drawn, size, classes)).all()
     assert ids.dtype == (np.uint16 if ids.max() > 255 else np.uint8)
 
 
-def test_a_file_has_one_canvas_however_many_shapes_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_one_canvas_however_many_shapes_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made, new = [], Image.new
     monkeypatch.setattr(Image, "new", lambda *given: made.append(given) or new(*given))
     written(tmp_path, [polygon([[k, 0], [k + 1, 5], [k, 9]]) for k in range(30)])
@@ -100,7 +108,9 @@ def polygon(corners: list[Any]) -> dict[str, Any]:
 
 
 def written(folder: Path, shapes: Any, size: tuple[Any, Any] = (48, 36)) -> Path:
-    (folder / "m.json").write_text(json.dumps({"shapes": shapes, "imageWidth": size[0], "imageHeight": size[1]}))
+    (folder / "m.json").write_text(
+        json.dumps({"shapes": shapes, "imageWidth": size[0], "imageHeight": size[1]})
+    )
     return folder / "m.json"
 
 
@@ -110,7 +120,10 @@ HOSTILE = [  # shapes, and what is said of them
         [{"label": "horse", "shape_type": "circle", "points": [[24, 18], [9e6, 18]]}],
         "a circle of radius 8,999,976 is larger than",
     ),
-    ([{"label": "horse", "shape_type": ["polygon"], "points": [[0, 0], [1, 1]]}], r"a \['polygon'\] has no area"),
+    (
+        [{"label": "horse", "shape_type": ["polygon"], "points": [[0, 0], [1, 1]]}],
+        r"a \['polygon'\] has no area",
+    ),
     ([{"label": "horse", "shape_type": {"a": 1}, "points": [[0, 0], [1, 1]]}], r"a \{'a': 1\} has no area"),
     ([polygon([[10**400, 0], [1, 1], [2, 0]])], "finite numbers"),
     ([polygon([[0, -(10**400)], [1, 1], [2, 0]])], "finite numbers"),
@@ -118,7 +131,14 @@ HOSTILE = [  # shapes, and what is said of them
     ([polygon(ZIGZAG)] * 2, "drawing its 2 shapes would take some [0-9]+ s"),
     ([polygon([[-9e6, 0], [9e6, 1]])] * 200, "drawing its 200 shapes would take"),
     (
-        [{"label": "horse", "shape_type": "mask", "points": [[0, 0], [7, 5]], "mask": mask_of(np.ones((90, 80), bool))}],
+        [
+            {
+                "label": "horse",
+                "shape_type": "mask",
+                "points": [[0, 0], [7, 5]],
+                "mask": mask_of(np.ones((90, 80), bool)),
+            }
+        ],
         "its mask is 80 x 90 pixels, its box 8 x 6",
     ),
 ]
@@ -152,7 +172,9 @@ def test_a_size_of_many_digits_is_no_long_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_a_file_is_read_in_every_encoding_of_unicode_with_or_without_a_mark(tmp_path: Path, encoding: str) -> None:
+def test_a_file_is_read_in_every_encoding_of_unicode_with_or_without_a_mark(
+    tmp_path: Path, encoding: str
+) -> None:
     path = written(tmp_path, [polygon([[0, 0], [5, 0], [5, 5]]) | {"description": "größer"}])
     text = path.read_text()
     path.write_bytes(text.encode(encoding))
@@ -173,7 +195,9 @@ def test_a_file_is_read_in_every_encoding_of_unicode_with_or_without_a_mark(tmp_
         ("[" * 100_000, "drawn"),
     ],
 )
-def test_files_without_shapes_and_files_of_others_are_told_apart(tmp_path: Path, text: str, state: str) -> None:
+def test_files_without_shapes_and_files_of_others_are_told_apart(
+    tmp_path: Path, text: str, state: str
+) -> None:
     (tmp_path / "m.json").write_text(text, encoding="utf-8")
     assert labelme.state(tmp_path / "m.json") == state
 

@@ -1,4 +1,6 @@
-"""How likely people are right is estimated from how they agree, near what it is, and only where that is told."""
+"""How likely people are right is estimated from how they agree, near what it is, and only where that is
+told.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import pytest
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 
 
-def votes(rng: np.random.Generator, skill: list[float], items: int, overlap: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def votes(
+    rng: np.random.Generator, skill: list[float], items: int, overlap: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Items that so many people answer, who err independently."""
     who = np.concatenate([rng.permutation(len(skill))[:overlap] for _ in range(items)])
     item, truth = np.repeat(range(items), overlap), rng.integers(0, 2, items)
@@ -38,7 +42,9 @@ def test_people_who_meet_each_other_through_one_alone_tell_nothing_of_anybody() 
 def test_which_of_two_models_comes_first_by_name_means_nothing() -> None:
     item, who, label = votes(np.random.default_rng(2), [0.9, 0.8, 0.65], 60, 3)
     turned = np.random.default_rng(3).integers(0, 2, 60)[item]
-    one, other = (estimated_accuracy(item, who, said, symmetric=True).value for said in (label, label ^ turned))
+    one, other = (
+        estimated_accuracy(item, who, said, symmetric=True).value for said in (label, label ^ turned)
+    )
     assert one == pytest.approx(other, abs=1e-6)
 
 

@@ -28,7 +28,10 @@ def made(seed: int, values: list[int]) -> np.ndarray:
 @given(st.integers(0, 10_000))
 @SAME_FOLDER
 def test_png_goes_out_and_comes_back(tmp_path: Path, seed: int) -> None:
-    for classes, values in ((fs.classes.resolve("voc"), [0, 3, 20, 255]), (fs.classes.resolve(400, void=65535), [0, 399, 65535])):
+    for classes, values in (
+        (fs.classes.resolve("voc"), [0, 3, 20, 255]),
+        (fs.classes.resolve(400, void=65535), [0, 399, 65535]),
+    ):
         label_map = made(seed, values)
         (tmp_path / "m.png").write_bytes(png.encode(label_map, classes))
         assert (png.read(tmp_path / "m.png", classes) == label_map).all()
@@ -68,12 +71,23 @@ SQUARE = [[1, 1], [3, 3]]
         ({"points": SQUARE}, "has no label"),
         ("text", "has no label"),
         ({"label": "horse", "points": SQUARE, "shape_type": "point"}, "has no area"),
-        ({"label": "horse", "points": [[1, float("nan")], [2, 2]], "shape_type": "rectangle"}, "finite numbers"),
+        (
+            {"label": "horse", "points": [[1, float("nan")], [2, 2]], "shape_type": "rectangle"},
+            "finite numbers",
+        ),
         ({"label": "horse", "points": [[1, 1e12], [2, 2]], "shape_type": "rectangle"}, "finite numbers"),
         ({"label": "horse", "points": [[1]], "shape_type": "polygon"}, "finite numbers"),
         ({"label": "horse", "points": None, "shape_type": "polygon"}, "2 or more points"),
         ({"label": "horse", "points": SQUARE, "shape_type": "mask", "mask": "%%%"}, "no PNG in base64"),
-        ({"label": "horse", "points": SQUARE, "shape_type": "mask", "mask": base64.b64encode(b"x").decode()}, "no PNG in base64"),
+        (
+            {
+                "label": "horse",
+                "points": SQUARE,
+                "shape_type": "mask",
+                "mask": base64.b64encode(b"x").decode(),
+            },
+            "no PNG in base64",
+        ),
         ({"label": "horse", "points": SQUARE, "shape_type": "mask"}, "no PNG in base64"),
     ],
 )
@@ -142,17 +156,17 @@ def test_ids_that_are_no_labels_are_refused() -> None:
 
 def test_ids_of_a_format_of_ones_own_fit_a_map(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "import dataclasses\nimport pathlib\nimport numpy as np\nfrom faultscape.labelling.catalogue import FORMATS\n"
-        "def read(path, classes, size):\n    return np.array([[int(pathlib.Path(path).read_text())] * 3])\n"
-        "GRID = dataclasses.replace(FORMATS[0], name='grid', read=read)\n"
+        "import dataclasses\nimport pathlib\nimport numpy as np\nfrom faultscape.labelling.catalogue import"
+        " FORMATS\ndef read(path, classes, size):\n    return np.array([[int(pathlib.Path(path).read_text())]"
+        " * 3])\nGRID = dataclasses.replace(FORMATS[0], name='grid', read=read)\n"
     )
     form = catalogue.find_format(f"{tmp_path / 'mine.py'}:GRID", "segmentation")
     for value, fits in ((0, True), (65535, True), (-1, False), (65536, False)):
         (tmp_path / "a.txt").write_text(str(value))
         if fits:
-            assert format_calls.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)).tolist() == [
-                [value] * 3
-            ]
+            assert format_calls.read_label(
+                form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)
+            ).tolist() == [[value] * 3]
         else:
             with refused(LabellingError, f"format grid: ids are 0-65535; got {value} to {value}"):
                 format_calls.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1))

@@ -51,12 +51,17 @@ def test_a_kill_between_a_part_and_its_manifest_loses_no_label(
     fs.label.import_(study, str(masks(corpus, tmp_path / "first", 0, 1, 2)))
     more = masks(corpus, tmp_path / "more", 3, 4)
     with monkeypatch.context() as patch:
-        patch.setattr("faultscape.stages.label.masks.write_manifest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            "faultscape.stages.label.masks.write_manifest",
+            lambda *_: (_ for _ in ()).throw(KeyboardInterrupt),
+        )
         with pytest.raises(KeyboardInterrupt):
             fs.label.import_(study, str(more))
     assert labelled(study) == set(corpus.ids[:3])
     assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 2
-    fs.label.import_(study, str(masks(corpus, tmp_path / "third", 0)))  # whatever is written next sweeps what the kill left
+    fs.label.import_(
+        study, str(masks(corpus, tmp_path / "third", 0))
+    )  # whatever is written next sweeps what the kill left
     assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 1
     assert fs.label.import_(study, str(more)).new == 2
     assert labelled(study) == set(corpus.ids[:5])
@@ -97,10 +102,16 @@ def test_labelme_files_without_a_shape_are_not_labels_yet(
     assert label_maps.read_maps(label_maps.truth(Path(study), "labels"), 0) == before
 
 
-def test_masks_and_labelme_files_in_one_folder_are_both_taken(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_masks_and_labelme_files_in_one_folder_are_both_taken(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     both = masks(corpus, tmp_path / "both", 0, 1)
     fs.label.export(study, str(tmp_path / "lm"), format="labelme", prefill="model-0")
-    third = next(file for file in sorted((tmp_path / "lm").rglob("*.json")) if file.stem not in corpus.ids[0] + corpus.ids[1])
+    third = next(
+        file
+        for file in sorted((tmp_path / "lm").rglob("*.json"))
+        if file.stem not in corpus.ids[0] + corpus.ids[1]
+    )
     target = both / third.relative_to(tmp_path / "lm")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(third, target)
@@ -146,14 +157,25 @@ def test_image_names_with_any_line_end_come_back_from_every_table(tmp_path: Path
             made.write(tmp_path / model / f"{name}.png", rng.integers(0, 2, (20, 24), np.uint8))
     made.write(tmp_path / "a" / "a\rb.png", np.full((20, 24), 9, np.uint8))
     study = str(tmp_path / "study")
-    fs.run(study, str(tmp_path / "photos"), f"a={tmp_path / 'a'}", f"b={tmp_path / 'b'}", classes=2, engine="local")
+    fs.run(
+        study,
+        str(tmp_path / "photos"),
+        f"a={tmp_path / 'a'}",
+        f"b={tmp_path / 'b'}",
+        classes=2,
+        engine="local",
+    )
     assert {row.image for row in read_selection(Path(study))[0].rows} == names - {"a\rb"}
     assert [f.image for f in read_failures(Path(study))] == ["a\rb"]
 
 
-def test_an_export_that_cannot_be_written_is_one_sentence_and_leaves_no_torn_picture(study: str, tmp_path: Path) -> None:
+def test_an_export_that_cannot_be_written_is_one_sentence_and_leaves_no_torn_picture(
+    study: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
-    assert refused_line("label", "export", study, str(tmp_path / "file" / "out")).startswith("faultscape: cannot write")
+    assert refused_line("label", "export", study, str(tmp_path / "file" / "out")).startswith(
+        "faultscape: cannot write"
+    )
     fs.label.export(study, str(tmp_path / "out"))
     assert (tmp_path / "out" / "labels").is_dir()
     for picture in (tmp_path / "out" / "images").rglob("*.png"):
@@ -191,21 +213,27 @@ def test_photos_among_labelme_files_are_not_masks(
     assert f"{len(corpus.ids) - 1} files are taken as not labelled yet" in capsys.readouterr().out
 
 
-def test_a_stray_file_of_the_other_kind_stops_nothing(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_a_stray_file_of_the_other_kind_stops_nothing(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     folder = masks(corpus, tmp_path / "some", 0)
     (folder / "template.json").write_text('{"shapes": [], "imageWidth": 4, "imageHeight": 4}')
     (folder / "torn.json").write_text('{"sha')
     assert fs.label.import_(study, str(folder)).new == 1
 
 
-def test_two_masks_of_one_image_are_an_error_that_names_both(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_two_masks_of_one_image_are_an_error_that_names_both(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     folder = masks(corpus, tmp_path / "some", 0)
     np.save(folder / f"{corpus.ids[0]}.npy", corpus.truths[0])
     with refused(fs.errors.CorpusError, "two files have the id 'part0/photo 000'"):
         fs.label.import_(study, str(folder))
 
 
-def test_images_that_left_the_corpus_are_as_discarded(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
+def test_images_that_left_the_corpus_are_as_discarded(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
     chosen = fs.select(study).images
     gone = tmp_path / "gone" / f"{chosen[0]}.png"
     gone.parent.mkdir(parents=True)
@@ -213,13 +241,20 @@ def test_images_that_left_the_corpus_are_as_discarded(corpus: made.Corpus, study
     fs.collect(study, str(corpus.photos), not_in=[str(tmp_path / "gone")])
     fs.label.import_(study, str(corpus.truth))
     words = next(words for stage, _, words in fs.status(study).stages if stage == "label")
-    exported = fs.label.export(study, str(tmp_path / "out"), anyway=True)  # images changed since the selection was made
+    exported = fs.label.export(
+        study, str(tmp_path / "out"), anyway=True
+    )  # images changed since the selection was made
     assert f"{exported.labelled} of {exported.labelled} images labelled" in words
     assert not (tmp_path / "out" / "images" / f"{chosen[0]}.png").exists()
 
 
-def test_what_is_no_place_for_masks_is_said_before_anything_is_written(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
-    with refused(OptionError, r"photos and masks \(--format png or labelme\) go to a folder, for example .*/masks; a table"):
+def test_what_is_no_place_for_masks_is_said_before_anything_is_written(
+    corpus: made.Corpus, study: str, tmp_path: Path
+) -> None:
+    with refused(
+        OptionError,
+        r"photos and masks \(--format png or labelme\) go to a folder, for example .*/masks; a table",
+    ):
         fs.label.export(study, str(tmp_path / "masks.csv"))
     assert not (tmp_path / "masks.csv").exists()
     with refused(OptionError, "--again is for questions about classes"):
@@ -227,7 +262,9 @@ def test_what_is_no_place_for_masks_is_said_before_anything_is_written(corpus: m
     with refused(LabellingError, "is a study, and no labels; name a folder of masks or of LabelMe files"):
         fs.label.import_(study, study)
     (tmp_path / "labels.csv").write_text(f"image,label\n{corpus.ids[0]},tree\n")
-    with refused(LabellingError, r"labels.csv: is a table, and the labels of this study are label maps; name a folder"):
+    with refused(
+        LabellingError, r"labels.csv: is a table, and the labels of this study are label maps; name a folder"
+    ):
         fs.label.import_(study, str(tmp_path / "labels.csv"))
 
 

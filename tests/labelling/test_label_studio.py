@@ -1,4 +1,6 @@
-"""Label Studio's masks are written as its own tools write them, and read as it shows them; what it would refuse is said beforehand."""
+"""Label Studio's masks are written as its own tools write them, and read as it shows them; what it would
+refuse is said beforehand.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def plain_encode(alpha: list[int]) -> bytes:
         left, long = end - at, end - at > 65536
         while left:
             piece = min(left, 65536)
-            kind, width = (3, 16) if long else next((k, w) for k, w in enumerate((3, 4, 8, 16)) if piece <= 2**w)
+            kind, width = (
+                (3, 16) if long else next((k, w) for k, w in enumerate((3, 4, 8, 16)) if piece <= 2**w)
+            )
             bits += f"1{kind:02b}{piece - 1:0{width}b}{values[at]:08b}"
             left -= piece
         at = end
@@ -97,7 +101,9 @@ def packed_anyhow(alpha: list[int], rng: np.random.Generator) -> bytes:
         single = bool(rng.integers(2))
         count = int(rng.integers(1, min(len(values) - at if single else run, 2**width) + 1))
         bits += f"{'0' if single else '1'}{kind:02b}{count - 1:0{width}b}"
-        bits += "".join(f"{value:08b}" for value in (values[at : at + count] if single else values[at : at + 1]))
+        bits += "".join(
+            f"{value:08b}" for value in (values[at : at + count] if single else values[at : at + 1])
+        )
         at += count
     bits += "0" * (-len(bits) % 8)
     return bytes(int(bits[k : k + 8], 2) for k in range(0, len(bits), 8))
@@ -110,7 +116,11 @@ def test_runs_of_the_brush_are_the_very_bytes_of_label_studios_own_tool(name: st
     assert (brush.decode(list(rle), mask.size) == mask.reshape(-1)).all()
 
 
-@given(seed=st.integers(0, 10_000), most=st.sampled_from([1, 2, 3, 9, 60, 300, 40_000]), kinds=st.sampled_from([2, 3, 256]))
+@given(
+    seed=st.integers(0, 10_000),
+    most=st.sampled_from([1, 2, 3, 9, 60, 300, 40_000]),
+    kinds=st.sampled_from([2, 3, 256]),
+)
 def test_runs_are_packed_and_unpacked_as_bit_by_bit(seed: int, most: int, kinds: int) -> None:
     rng = np.random.default_rng(seed)
     alpha = rng.integers(0, kinds, rng.integers(1, 12)).repeat(rng.integers(1, most + 1)).astype(np.uint8)
@@ -170,11 +180,16 @@ def test_damaged_runs_are_refused(rle: Any, pixels: int, says: str) -> None:
 def maps_of(world: int, seed: int, count: int = 2) -> tuple[fs.nouns.Classes, list[np.ndarray]]:
     name, more, values = WORLDS[world]
     rng = np.random.default_rng(seed)
-    return fs.classes.resolve(name, **more), [rng.choice(values, rng.integers(1, 12, 2)).astype(np.uint16) for _ in range(count)]
+    return fs.classes.resolve(name, **more), [
+        rng.choice(values, rng.integers(1, 12, 2)).astype(np.uint16) for _ in range(count)
+    ]
 
 
 def drawn(maps: list[np.ndarray], names: tuple[str, ...] = NAMES) -> list[DrawnImage]:
-    return [DrawnImage(n, f"photos/{n}.png", (m.shape[1], m.shape[0]), m) for n, m in zip(names, maps, strict=False)]
+    return [
+        DrawnImage(n, f"photos/{n}.png", (m.shape[1], m.shape[0]), m)
+        for n, m in zip(names, maps, strict=False)
+    ]
 
 
 def put(files: Any) -> None:
@@ -189,7 +204,9 @@ WRITE = {"brush": label_studio.write_brush, "bitmask": label_studio.write_bitmas
 @pytest.mark.parametrize("kind", WRITE)
 @given(seed=st.integers(0, 10_000), world=st.integers(0, len(WORLDS) - 1), annotated=st.booleans())
 @SAME_FOLDER
-def test_what_is_written_is_read_back(tmp_path: Path, kind: str, seed: int, world: int, annotated: bool) -> None:
+def test_what_is_written_is_read_back(
+    tmp_path: Path, kind: str, seed: int, world: int, annotated: bool
+) -> None:
     classes, maps = maps_of(world, seed, len(NAMES))
     put(WRITE[kind](tmp_path, drawn(maps), classes, annotated=annotated))
     assert label_studio.recognise(tmp_path / "tasks.json")
@@ -221,7 +238,10 @@ def test_names_of_classes_may_hold_anything_and_other_void_ids_become_the_first(
     assert label_studio.check(tmp_path / "tasks.json") == []
     (label,) = label_studio.read(tmp_path / "tasks.json", predictions=True)
     assert label.read(classes).tolist() == [[0, 1, 2, 3], [4, 5, 200, 200]]
-    assert tasks.read_config(tmp_path / "label_config.xml").controls["label"] == ("brushlabels", {*names, "void"})
+    assert tasks.read_config(tmp_path / "label_config.xml").controls["label"] == (
+        "brushlabels",
+        {*names, "void"},
+    )
 
 
 def test_one_result_a_class_and_ids_of_their_own(tmp_path: Path) -> None:
@@ -238,7 +258,11 @@ def test_one_result_a_class_and_ids_of_their_own(tmp_path: Path) -> None:
 
 
 def test_what_no_model_filled_in_is_a_task_that_nobody_drew(tmp_path: Path) -> None:
-    put(label_studio.write_bitmask(tmp_path, [DrawnImage("a", "a.jpg", (4, 3), None)], fs.classes.resolve("voc")))
+    put(
+        label_studio.write_bitmask(
+            tmp_path, [DrawnImage("a", "a.jpg", (4, 3), None)], fs.classes.resolve("voc")
+        )
+    )
     (label,) = label_studio.read(tmp_path / "tasks.json")
     assert (label.image, label.annotator, label.size, label.drawn) == ("a", "", (4, 3), False)
     assert label_studio.recognise(tmp_path / "tasks.json")
@@ -248,14 +272,24 @@ def test_what_no_model_filled_in_is_a_task_that_nobody_drew(tmp_path: Path) -> N
 def test_many_tasks_are_parted_into_files_that_one_upload_takes(tmp_path: Path) -> None:
     rows = [{"id": k, "data": {"image": "x" * 90}} for k in range(10)]
     files = list(tasks.dumped(rows, tmp_path, "tasks", 300))
-    assert [path.name for path, _ in files] == ["tasks.json", "tasks-2.json", "tasks-3.json", "tasks-4.json", "tasks-5.json"]
+    assert [path.name for path, _ in files] == [
+        "tasks.json",
+        "tasks-2.json",
+        "tasks-3.json",
+        "tasks-4.json",
+        "tasks-5.json",
+    ]
     assert [row for _, data in files for row in json.loads(data)] == rows
     assert json.loads(next(tasks.dumped([], tmp_path, "tasks"))[1]) == []
 
 
 def test_values_of_no_class_and_maps_of_another_size_are_not_written(tmp_path: Path) -> None:
     classes = fs.classes.resolve("voc")
-    for ids, says in ((np.array([[0, 99]]), "holds the id 99"), (np.zeros((2, 2), int), "1 x 2"), (np.zeros((1, 2)), "float64")):
+    for ids, says in (
+        (np.array([[0, 99]]), "holds the id 99"),
+        (np.zeros((2, 2), int), "1 x 2"),
+        (np.zeros((1, 2)), "float64"),
+    ):
         with refused(LabellingError, f"a: .*{says}"):
             list(label_studio.write_brush(tmp_path, [DrawnImage("a", "a.jpg", (2, 1), ids)], classes))
 
@@ -265,23 +299,64 @@ def test_values_of_no_class_and_maps_of_another_size_are_not_written(tmp_path: P
 
 def result(kind: str, value: dict[str, Any], label: str = "horse", **more: Any) -> dict[str, Any]:
     return {
-        "original_width": 20, "original_height": 10, "image_rotation": 0, "value": {**value, kind: [label]}, "id": "Dx_aB91ISN", "from_name": "label", "to_name": "image", "type": kind, "origin": "manual", **more,
-    }  # fmt: skip
+        "original_width": 20,
+        "original_height": 10,
+        "image_rotation": 0,
+        "value": {**value, kind: [label]},
+        "id": "Dx_aB91ISN",
+        "from_name": "label",
+        "to_name": "image",
+        "type": kind,
+        "origin": "manual",
+        **more,
+    }
 
 
 def annotation(*results: Any, by: Any = 7, id_: int = 41, **more: Any) -> dict[str, Any]:
     return {
-        "id": id_, "completed_by": by, "result": [*results], "was_cancelled": False, "ground_truth": False, "created_at": "2026-03-09T22:16:08.728353Z", "updated_at": "2026-03-09T22:16:08.728378Z",
-        "draft_created_at": None, "lead_time": 4.288, "prediction": {}, "result_count": 1, "unique_id": "c6f7", "import_id": None, "last_action": None, "task": 3, "project": 1, "updated_by": 1, "parent_prediction": None, "parent_annotation": None, "last_created_by": None,
-    } | more  # fmt: skip
+        "id": id_,
+        "completed_by": by,
+        "result": [*results],
+        "was_cancelled": False,
+        "ground_truth": False,
+        "created_at": "2026-03-09T22:16:08.728353Z",
+        "updated_at": "2026-03-09T22:16:08.728378Z",
+        "draft_created_at": None,
+        "lead_time": 4.288,
+        "prediction": {},
+        "result_count": 1,
+        "unique_id": "c6f7",
+        "import_id": None,
+        "last_action": None,
+        "task": 3,
+        "project": 1,
+        "updated_by": 1,
+        "parent_prediction": None,
+        "parent_annotation": None,
+        "last_created_by": None,
+    } | more
 
 
 def exported(path: Path, *annotations: Any, data: Any = None, predictions: Any = ()) -> Path:
     data = {"image": "/data/upload/1/0a1b2c3d-street%201.png"} if data is None else data
     task = {
-        "id": 3, "annotations": [*annotations], "file_upload": "0a1b2c3d-street 1.png", "drafts": [], "predictions": [*predictions], "data": data, "meta": {}, "created_at": "2026-03-09T21:52:49.513742Z",
-        "updated_at": "2026-03-09T22:16:08.746926Z", "inner_id": 1, "total_annotations": 1, "cancelled_annotations": 0, "total_predictions": 0, "comment_count": 0, "project": 1, "updated_by": 1,
-    }  # fmt: skip
+        "id": 3,
+        "annotations": [*annotations],
+        "file_upload": "0a1b2c3d-street 1.png",
+        "drafts": [],
+        "predictions": [*predictions],
+        "data": data,
+        "meta": {},
+        "created_at": "2026-03-09T21:52:49.513742Z",
+        "updated_at": "2026-03-09T22:16:08.746926Z",
+        "inner_id": 1,
+        "total_annotations": 1,
+        "cancelled_annotations": 0,
+        "total_predictions": 0,
+        "comment_count": 0,
+        "project": 1,
+        "updated_by": 1,
+    }
     path.write_text(json.dumps([task]))
     return path
 
@@ -336,12 +411,25 @@ def test_of_one_person_the_latest_counts_that_was_not_skipped(tmp_path: Path) ->
         annotation(box("bird"), id_=5, by=9, was_cancelled=True),
         predictions=[{"id": 1, "model_version": "net", "result": [box("bus")]}],
     )
-    assert [(label.annotator, label.read(VOC).max()) for label in label_studio.read(path)] == [("7", 10), ("8", 17)]
-    assert [(label.annotator, label.read(VOC).max()) for label in label_studio.read(path, predictions=True)] == [("net", 6)]
+    assert [(label.annotator, label.read(VOC).max()) for label in label_studio.read(path)] == [
+        ("7", 10),
+        ("8", 17),
+    ]
+    assert [
+        (label.annotator, label.read(VOC).max()) for label in label_studio.read(path, predictions=True)
+    ] == [("net", 6)]
 
 
-def test_results_are_painted_in_order_and_what_says_something_of_the_whole_is_passed_over(tmp_path: Path) -> None:
-    whole = {"value": {"choices": ["good"]}, "id": "q", "from_name": "quality", "to_name": "image", "type": "choices"}
+def test_results_are_painted_in_order_and_what_says_something_of_the_whole_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    whole = {
+        "value": {"choices": ["good"]},
+        "id": "q",
+        "from_name": "quality",
+        "to_name": "image",
+        "type": "choices",
+    }
     low = result("rectanglelabels", {"x": 0, "y": 0, "width": 100, "height": 100}, "cow")
     high = result("rectanglelabels", {"x": 50, "y": 0, "width": 50, "height": 100}, "dog")
     relation = {"from_id": "a", "to_id": "b", "type": "relation", "direction": "right"}
@@ -357,13 +445,20 @@ def test_labels_may_stand_beside_a_shape(tmp_path: Path) -> None:
 
 
 @given(
-    x=st.floats(-20, 110), y=st.floats(-20, 110), w=st.floats(0, 120), h=st.floats(0, 120), turn=st.sampled_from([0, 0, 30, 90, 201.5, -45])
-)  # fmt: skip
+    x=st.floats(-20, 110),
+    y=st.floats(-20, 110),
+    w=st.floats(0, 120),
+    h=st.floats(0, 120),
+    turn=st.sampled_from([0, 0, 30, 90, 201.5, -45]),
+)
 @SAME_FOLDER
 def test_a_rectangle_holds_the_pixels_whose_centres_lie_in_it(
     tmp_path: Path, x: float, y: float, w: float, h: float, turn: float
 ) -> None:
-    ids = read_one(tmp_path / "e.json", result("rectanglelabels", {"x": x, "y": y, "width": w, "height": h, "rotation": turn}))
+    ids = read_one(
+        tmp_path / "e.json",
+        result("rectanglelabels", {"x": x, "y": y, "width": w, "height": h, "rotation": turn}),
+    )
     cosine, sine = (math.cos(math.radians(turn)), math.sin(math.radians(turn))) if turn else (1, 0)
     dx, dy = X - x * 0.2, Y - y * 0.1
     across, down = dx * cosine + dy * sine, dy * cosine - dx * sine
@@ -384,7 +479,10 @@ def test_a_rectangle_holds_the_pixels_whose_centres_lie_in_it(
 def test_an_ellipse_holds_the_pixels_whose_centres_lie_in_it(
     tmp_path: Path, x: float, y: float, a: float, b: float, turn: float
 ) -> None:
-    ids = read_one(tmp_path / "e.json", result("ellipselabels", {"x": x, "y": y, "radiusX": a, "radiusY": b, "rotation": turn}))
+    ids = read_one(
+        tmp_path / "e.json",
+        result("ellipselabels", {"x": x, "y": y, "radiusX": a, "radiusY": b, "rotation": turn}),
+    )
     cosine, sine = math.cos(math.radians(turn)), math.sin(math.radians(turn))
     dx, dy = X - x * 0.2, Y - y * 0.1
     far = ((dx * cosine + dy * sine) / (a * 0.2)) ** 2 + ((dy * cosine - dx * sine) / (b * 0.1)) ** 2
@@ -421,7 +519,9 @@ def test_a_bitmask_is_where_its_alpha_is_above_0_as_the_editor_draws_it(tmp_path
 def test_a_mask_of_the_brush_is_where_its_alpha_is_above_0(tmp_path: Path) -> None:
     alpha = np.zeros((10, 20), np.uint8)
     alpha[2, 3], alpha[4, 5] = 255, 1
-    ids = read_one(tmp_path / "e.json", result("brushlabels", {"format": "rle", "rle": list(brush.encode(alpha))}))
+    ids = read_one(
+        tmp_path / "e.json", result("brushlabels", {"format": "rle", "rle": list(brush.encode(alpha))})
+    )
     assert np.argwhere(ids == HORSE).tolist() == [[2, 3], [4, 5]]
 
 
@@ -431,7 +531,10 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (result("keypointlabels", {"x": 1, "y": 1, "width": 1}), "a keypointlabels has no area; use brush, bitmask, polygon"),
+        (
+            result("keypointlabels", {"x": 1, "y": 1, "width": 1}),
+            "a keypointlabels has no area; use brush, bitmask, polygon",
+        ),
         (result("vectorlabels", {"vertices": []}), "a vectorlabels has no area"),
         (result("rectanglelabels", BOX, "horze"), "'horze' is no class; .*Did you mean 'horse'"),
         (result("rectanglelabels", BOX) | {"value": BOX}, "has no label"),
@@ -443,15 +546,27 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
         (result("rectanglelabels", BOX | {"width": "9"}), "width must be a finite number; got 9"),
         (result("rectanglelabels", BOX | {"height": 10**400}), "height must be a finite number"),
         (result("rectanglelabels", {"x": 0, "y": 0, "width": 9}), "height must be a finite number; got None"),
-        (result("ellipselabels", {"x": 0, "y": 0, "radiusX": True, "radiusY": 1}), "radiusX must be a finite number"),
+        (
+            result("ellipselabels", {"x": 0, "y": 0, "radiusX": True, "radiusY": 1}),
+            "radiusX must be a finite number",
+        ),
         (result("polygonlabels", {"points": [[1, 1], [2, 2]]}), "three or more points"),
         (result("polygonlabels", {"points": [[1, 1], [2, 2], [1, 1e9]]}), "three or more points"),
-        (result("rectanglelabels", BOX, original_width=21), "is of an image of 21 x 10 pixels, others of 20 x 10"),
+        (
+            result("rectanglelabels", BOX, original_width=21),
+            "is of an image of 21 x 10 pixels, others of 20 x 10",
+        ),
         (result("rectanglelabels", BOX, image_rotation=90), "was turned by 90 degrees"),
         (result("brushlabels", {"format": "rle", "rle": "AAA"}), "no list `rle`"),
-        (result("brushlabels", {"format": "rle", "rle": list(GOOD)}), "are of 48 values; an image of 200 pixels has 800"),
+        (
+            result("brushlabels", {"format": "rle", "rle": list(GOOD)}),
+            "are of 48 values; an image of 200 pixels has 800",
+        ),
         (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,%%%"}), "no PNG in base64"),
-        (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,AAAA"}), "no picture that can be read"),
+        (
+            result("bitmasklabels", {"imageDataURL": "data:image/png;base64,AAAA"}),
+            "no picture that can be read",
+        ),
         (result("bitmasklabels", {"imageDataURL": 5}), "no text imageDataURL"),
         (
             result("bitmasklabels", {"imageDataURL": png(np.zeros((10, 20), np.uint8))}),
@@ -465,7 +580,9 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
         ({"type": "rectanglelabels"}, "has no value"),
     ],
 )
-def test_what_is_wrong_with_one_image_is_told_by_its_result_and_hinders_no_other(tmp_path: Path, wrong: Any, says: str) -> None:
+def test_what_is_wrong_with_one_image_is_told_by_its_result_and_hinders_no_other(
+    tmp_path: Path, wrong: Any, says: str
+) -> None:
     good = result("rectanglelabels", {"x": 0, "y": 0, "width": 100, "height": 100})
     path = exported(tmp_path / "e.json", annotation(good, wrong), annotation(good, by=8, id_=42))
     bad, fine = label_studio.read(path)
@@ -478,7 +595,9 @@ def test_pixels_under_no_mask_need_a_meaning_unless_there_are_none(tmp_path: Pat
     three = fs.classes.resolve(3)
     half = result("rectanglelabels", {"x": 0, "y": 0, "width": 50, "height": 100}, "class-0")
     whole = result("rectanglelabels", {"x": 0, "y": 0, "width": 100, "height": 100}, "class-1")
-    part, full = label_studio.read(exported(tmp_path / "e.json", annotation(half), annotation(whole, half, by=8)))
+    part, full = label_studio.read(
+        exported(tmp_path / "e.json", annotation(half), annotation(whole, half, by=8))
+    )
     assert full.read(three)[0].tolist() == [0] * 10 + [1] * 10
     with refused(LabellingError, "need a background class or a void id, .*column 10, row 0"):
         part.read(three)
@@ -504,8 +623,12 @@ def test_images_are_called_by_our_id_or_by_the_path_in_their_address(data: dict[
     assert tasks.image_of(data) == name
 
 
-@pytest.mark.parametrize("text", ["", "{", "3", "{}", "[3]", '[{"a": 1}]', "[" * 100_000, "[" + "9" * 5000 + "]", "\x00"])
-def test_a_file_that_is_no_export_is_refused_in_one_line_and_not_recognised(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{", "3", "{}", "[3]", '[{"a": 1}]', "[" * 100_000, "[" + "9" * 5000 + "]", "\x00"]
+)
+def test_a_file_that_is_no_export_is_refused_in_one_line_and_not_recognised(
+    tmp_path: Path, text: str
+) -> None:
     (tmp_path / "e.json").write_text(text)
     with refused(LabellingError, r"e\.json: "):
         label_studio.read(tmp_path / "e.json")
@@ -558,10 +681,19 @@ def test_a_file_that_label_studio_takes_has_nothing_to_be_said_of(tmp_path: Path
             [result("polygonlabels", {"points": []})],
             "is of type 'polygonlabels', and 'label' in label_config.xml is of type 'brushlabels'",
         ),
-        ([result("brushlabels", MASK), result("brushlabels", MASK)], "result 1: has the id 'Dx_aB91ISN' of result 0"),
-        ([result("brushlabels", MASK, original_width=21)], "are of 800 values; an image of 210 pixels has 840"),
+        (
+            [result("brushlabels", MASK), result("brushlabels", MASK)],
+            "result 1: has the id 'Dx_aB91ISN' of result 0",
+        ),
+        (
+            [result("brushlabels", MASK, original_width=21)],
+            "are of 800 values; an image of 210 pixels has 840",
+        ),
         ([result("brushlabels", MASK, original_width=None)], "has no original_width and original_height"),
-        ([result("brushlabels", MASK | {"rle": MASK["rle"][:-2]})], "result 0: its runs end before the last pixel"),
+        (
+            [result("brushlabels", MASK | {"rle": MASK["rle"][:-2]})],
+            "result 0: its runs end before the last pixel",
+        ),
         ([result("brushlabels", MASK, id=f"r{k}") for k in range(101)], "task 3: has 101 masks of the brush"),
         ([5], "result 0: has no value"),
     ],
@@ -576,13 +708,16 @@ def test_ids_of_tasks_and_annotations_that_are_there_twice_are_told(tmp_path: Pa
     (row,) = json.loads(path.read_bytes())
     path.write_text(json.dumps([row, row | {"annotations": []}]))
     assert [sentence.partition(": ")[2] for sentence in label_studio.check(path)] == [
-        "has the annotation id 41 of an earlier annotation; import the two apart", "has the task id 3 of an earlier task; import the two apart",
-    ]  # fmt: skip
+        "has the annotation id 41 of an earlier annotation; import the two apart",
+        "has the task id 3 of an earlier task; import the two apart",
+    ]
 
 
 def test_an_opaque_bitmask_and_a_damaged_configuration_are_told(tmp_path: Path) -> None:
     config = '<View><BitmaskLabels name="label" toName="image"><Label value="horse"/></BitmaskLabels></View>'
-    (told,) = said_of(tmp_path, result("bitmasklabels", {"imageDataURL": png(np.zeros((10, 20), np.uint8))}), config=config)
+    (told,) = said_of(
+        tmp_path, result("bitmasklabels", {"imageDataURL": png(np.zeros((10, 20), np.uint8))}), config=config
+    )
     assert "has no transparency" in told
     (told,) = said_of(tmp_path, config="<View>")
     assert "label_config.xml: is no XML" in told
@@ -595,6 +730,10 @@ def test_an_opaque_bitmask_and_a_damaged_configuration_are_told(tmp_path: Path) 
 
 def test_aliases_of_labels_count_in_their_place(tmp_path: Path) -> None:
     (tmp_path / "c.xml").write_text(
-        '<View><Labels name="a" toName="i"><Label value="x" alias="y"/><Label value="z"/></Labels><Choices name="c" toName="i"><View><Choice value="k"/></View></Choices></View>'
+        '<View><Labels name="a" toName="i"><Label value="x" alias="y"/><Label value="z"/></Labels><Choices'
+        ' name="c" toName="i"><View><Choice value="k"/></View></Choices></View>'
     )
-    assert tasks.read_config(tmp_path / "c.xml").controls == {"a": ("labels", {"y", "z"}), "c": ("choices", {"k"})}
+    assert tasks.read_config(tmp_path / "c.xml").controls == {
+        "a": ("labels", {"y", "z"}),
+        "c": ("choices", {"k"}),
+    }

@@ -1,4 +1,6 @@
-"""Questions and pairs go out to Label Studio, and what people chose comes back: of a pair with the models where they were shown."""
+"""Questions and pairs go out to Label Studio, and what people chose comes back: of a pair with the models
+where they were shown.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,13 @@ def listed(*words: str) -> dict[str, Any]:
 
 
 def clicked(side: str) -> dict[str, Any]:
-    return {"id": "p", "type": "pairwise", "from_name": "better", "to_name": "better", "value": {"selected": side}}
+    return {
+        "id": "p",
+        "type": "pairwise",
+        "from_name": "better",
+        "to_name": "better",
+        "value": {"selected": side},
+    }
 
 
 def annotation(*results: Any, by: Any = "ann", **more: Any) -> dict[str, Any]:
@@ -62,7 +70,9 @@ def annotation(*results: Any, by: Any = "ann", **more: Any) -> dict[str, Any]:
 
 
 def answered(path: Path, rows: list[dict[str, Any]], *annotations: list[Any]) -> Path:
-    path.write_text(json.dumps([row | {"annotations": said} for row, said in zip(rows, annotations, strict=True)]))
+    path.write_text(
+        json.dumps([row | {"annotations": said} for row, said in zip(rows, annotations, strict=True)])
+    )
     return path
 
 
@@ -71,10 +81,14 @@ def answered(path: Path, rows: list[dict[str, Any]], *annotations: list[Any]) ->
 def test_answers_are_read_back_to_the_questions_that_were_written(tmp_path: Path, words: list[str]) -> None:
     rows = put(label_studio_choices.write_questions(tmp_path, ASKING, {"dog": "a beast"}))
     assert [row["data"]["question"] for row in rows] == [
-        "Does this picture contain a dog? (a beast)", "Does this picture contain an owl, wild?", "Does this picture contain an it's?",
-    ]  # fmt: skip
+        "Does this picture contain a dog? (a beast)",
+        "Does this picture contain an owl, wild?",
+        "Does this picture contain an it's?",
+    ]
     assert rows[0]["data"]["image"] == "/data/local-files/?d=photos/a%20b/c.jpg"
-    path = answered(tmp_path / "e.json", rows, *([annotation(listed(word))] if word else [] for word in words))
+    path = answered(
+        tmp_path / "e.json", rows, *([annotation(listed(word))] if word else [] for word in words)
+    )
     answers, wrong = label_studio_choices.read_questions(path)
     assert wrong == []
     assert [(row.image, row.class_, row.annotator, row.answer) for row in answers] == [
@@ -87,19 +101,25 @@ def test_answers_are_read_back_to_the_questions_that_were_written(tmp_path: Path
 def test_choices_come_back_with_the_models_where_they_were_shown(tmp_path: Path, words: list[str]) -> None:
     rows = put(label_studio_choices.write_pairs(tmp_path, PAIRS))
     assert [(row["data"]["left"][21:], row["data"]["right"][21:], row["data"]["id"]) for row in rows] == [
-        ("unet/a%20b.png", "deep/a%20b.png", "p1"), ("deep/a%20b.png", "unet/a%20b.png", "p2"), ("unet/c.png", "n/c.png", "p3"),
-    ]  # fmt: skip
+        ("unet/a%20b.png", "deep/a%20b.png", "p1"),
+        ("deep/a%20b.png", "unet/a%20b.png", "p2"),
+        ("unet/c.png", "n/c.png", "p3"),
+    ]
     path = answered(tmp_path / "e.json", rows, *([annotation(listed(word))] for word in words))
     answers, wrong = label_studio_choices.read_pairs(path)
     assert wrong == []
     assert [(row.image, row.left, row.right, row.annotator, row.choice, row.seconds) for row in answers] == [
-        ("a b", "unet", "deep lab", "ann", words[0], 2.5), ("a b", "deep lab", "unet", "ann", words[1], 2.5), ("c", "unet", "naïve", "ann", words[2], 2.5),
-    ]  # fmt: skip
+        ("a b", "unet", "deep lab", "ann", words[0], 2.5),
+        ("a b", "deep lab", "unet", "ann", words[1], 2.5),
+        ("c", "unet", "naïve", "ann", words[2], 2.5),
+    ]
 
 
 def choice_of(tmp_path: Path, *results: Any, **more: Any) -> tuple[list[str], list[str]]:
     rows = put(label_studio_choices.write_pairs(tmp_path, PAIRS[:1]))
-    answers, wrong = label_studio_choices.read_pairs(answered(tmp_path / "e.json", rows, [annotation(*results, **more)]))
+    answers, wrong = label_studio_choices.read_pairs(
+        answered(tmp_path / "e.json", rows, [annotation(*results, **more)])
+    )
     return [row.choice for row in answers], [sentence.partition(": ")[2] for sentence in wrong]
 
 
@@ -114,7 +134,9 @@ def choice_of(tmp_path: Path, *results: Any, **more: Any) -> tuple[list[str], li
         ([], []),
     ],
 )
-def test_a_click_and_a_list_make_one_choice_and_the_list_counts(tmp_path: Path, results: list[Any], choice: list[str]) -> None:
+def test_a_click_and_a_list_make_one_choice_and_the_list_counts(
+    tmp_path: Path, results: list[Any], choice: list[str]
+) -> None:
     assert choice_of(tmp_path, *results) == (choice, [])
 
 
@@ -128,7 +150,9 @@ def test_a_click_and_a_list_make_one_choice_and_the_list_counts(tmp_path: Path, 
         ([{**listed(), "value": {"choices": [{"a": 1}]}}], "is none of"),
     ],
 )
-def test_choices_that_cannot_be_are_told_by_their_place(tmp_path: Path, results: list[Any], says: str) -> None:
+def test_choices_that_cannot_be_are_told_by_their_place(
+    tmp_path: Path, results: list[Any], says: str
+) -> None:
     choices, (told,) = choice_of(tmp_path, *results)
     assert choices == []
     assert says in told
@@ -141,7 +165,9 @@ def test_a_task_that_was_skipped_is_an_answer_of_a_pair_and_none_of_a_question(t
     assert label_studio_choices.read_questions(path) == ([], [])
 
 
-def test_of_one_persons_answers_the_latest_counts_and_one_that_was_not_skipped_before_one_that_was(tmp_path: Path) -> None:
+def test_of_one_persons_answers_the_latest_counts_and_one_that_was_not_skipped_before_one_that_was(
+    tmp_path: Path,
+) -> None:
     rows = put(label_studio_choices.write_pairs(tmp_path, PAIRS[:1]))
     said = [
         annotation(listed("left"), updated_at="2026-01-02"),
@@ -167,7 +193,9 @@ def test_of_one_persons_answers_the_latest_counts_and_one_that_was_not_skipped_b
         ([], "has no text `image`"),
     ],
 )
-def test_a_pair_that_no_longer_says_what_it_asked_is_told_and_hinders_no_other(tmp_path: Path, meta: Any, says: str) -> None:
+def test_a_pair_that_no_longer_says_what_it_asked_is_told_and_hinders_no_other(
+    tmp_path: Path, meta: Any, says: str
+) -> None:
     rows = put(label_studio_choices.write_pairs(tmp_path, PAIRS[:2]))
     rows[0]["data"]["meta"] = meta
     said = [annotation(listed("left"))]
@@ -178,7 +206,9 @@ def test_a_pair_that_no_longer_says_what_it_asked_is_told_and_hinders_no_other(t
 
 def test_configurations_know_what_can_be_chosen(tmp_path: Path) -> None:
     put(label_studio_choices.write_questions(tmp_path, ASKING))
-    assert tasks.read_config(tmp_path / "label_config.xml").controls == {"answer": ("choices", frozenset(ANSWERS))}
+    assert tasks.read_config(tmp_path / "label_config.xml").controls == {
+        "answer": ("choices", frozenset(ANSWERS))
+    }
     put(label_studio_choices.write_pairs(tmp_path, PAIRS))
     known = tasks.read_config(tmp_path / "label_config.xml").controls
     assert known == {"better": ("pairwise", frozenset()), "answer": ("choices", frozenset(CHOICES))}
@@ -203,8 +233,12 @@ def test_what_label_studio_would_show_wrongly_is_told(tmp_path: Path) -> None:
     rows[1]["id"] = 1
     rows[2]["data"] |= {"left": None, "meta": rows[0]["data"]["meta"]}
     (tmp_path / "pairs.json").write_text(json.dumps([*rows, {"id": 9, "data": {"left": "a"}}]))
-    (tmp_path / "label_config.xml").write_text('<View><Choices name="a" toName="left"><Choice value="left"/></Choices></View>')
-    assert [sentence.partition(": ")[2] for sentence in label_studio_choices.check(tmp_path / "pairs.json")] == [
+    (tmp_path / "label_config.xml").write_text(
+        '<View><Choices name="a" toName="left"><Choice value="left"/></Choices></View>'
+    )
+    assert [
+        sentence.partition(": ")[2] for sentence in label_studio_choices.check(tmp_path / "pairs.json")
+    ] == [
         "its Choices lack right, both good, both bad, not sure, skip",
         "has no control Pairwise",
         "has the id of an earlier task",

@@ -29,7 +29,12 @@ def test_what_faultscape_writes_labelme_takes(good: Path) -> None:
 
 
 def shape(**more: Any) -> dict[str, Any]:
-    return {"label": "cat", "points": [[0, 0], [2, 0], [2, 2]], "shape_type": "polygon", "group_id": None} | more
+    return {
+        "label": "cat",
+        "points": [[0, 0], [2, 0], [2, 2]],
+        "shape_type": "polygon",
+        "group_id": None,
+    } | more
 
 
 @pytest.mark.parametrize(
@@ -42,11 +47,17 @@ def shape(**more: Any) -> dict[str, Any]:
         ({"imageWidth": 7}, "is of 7 x 4 pixels, its photo 6 x 4; LabelMe refuses it"),
         ({"shapes": [3]}, "shape 0: has no label"),
         ({"shapes": [shape(shape_type="star")]}, "shape 0: the shape_type 'star' is not known"),
-        ({"shapes": [shape(points=[[0, 0], [1, 1]])]}, "shape 0: a polygon has 3 or more points of two finite numbers"),
+        (
+            {"shapes": [shape(points=[[0, 0], [1, 1]])]},
+            "shape 0: a polygon has 3 or more points of two finite numbers",
+        ),
         ({"shapes": [shape(points=[[0, 0], [1, 1], [1, True]])]}, "shape 0: a polygon has 3 or more points"),
         ({"shapes": [shape(shape_type="circle")]}, "shape 0: a circle has 2 points"),
         ({"shapes": [shape(group_id=True)]}, "shape 0: its group_id is 'True'"),
-        ({"shapes": [shape(shape_type="mask", points=[[0, 0], [1, 1]], mask="x")]}, "shape 0: its mask is no PNG in base64"),
+        (
+            {"shapes": [shape(shape_type="mask", points=[[0, 0], [1, 1]], mask="x")]},
+            "shape 0: its mask is no PNG in base64",
+        ),
         ({"shapes": 3}, "is no LabelMe file: it has no list `shapes`"),
     ],
 )

@@ -1,4 +1,6 @@
-"""The consensus of annotators' maps equals a vote a pixel at a time, and finds the truth that each of them missed."""
+"""The consensus of annotators' maps equals a vote a pixel at a time, and finds the truth that each of them
+missed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from faultscape.labelling.people.mask_consensus import Tie, consensus, dispute, 
 from refusals import refused
 
 
-def a_pixel_at_a_time(maps: np.ndarray, classes: int, tie: str, weights: list[float], skill: list[float]) -> np.ndarray:
+def a_pixel_at_a_time(
+    maps: np.ndarray, classes: int, tie: str, weights: list[float], skill: list[float]
+) -> np.ndarray:
     out = np.zeros_like(maps[0])
     order = sorted(range(len(maps)), key=lambda a: -skill[a])
     for at in np.ndindex(out.shape):
@@ -26,7 +30,11 @@ def a_pixel_at_a_time(maps: np.ndarray, classes: int, tie: str, weights: list[fl
         if most > sum(weights) / 2 + 1e-9:
             out[at] = votes.argmax()
         else:
-            out[at] = classes if tie == "void" else next(maps[(a, *at)] for a in order if votes[maps[(a, *at)]] > most - 1e-9)
+            out[at] = (
+                classes
+                if tie == "void"
+                else next(maps[(a, *at)] for a in order if votes[maps[(a, *at)]] > most - 1e-9)
+            )
     return out
 
 
@@ -38,7 +46,9 @@ def a_pixel_at_a_time(maps: np.ndarray, classes: int, tie: str, weights: list[fl
     weighted=st.booleans(),
 )
 @settings(max_examples=80, deadline=None)
-def test_it_is_a_vote_a_pixel_at_a_time(seed: int, people: int, classes: int, tie: Tie, *, weighted: bool) -> None:
+def test_it_is_a_vote_a_pixel_at_a_time(
+    seed: int, people: int, classes: int, tie: Tie, *, weighted: bool
+) -> None:
     rng = np.random.default_rng(seed)
     maps = rng.integers(0, classes + 1, (people, 6, 7)).astype(np.uint8)
     weights = rng.choice([0.1, 0.2, 0.3, 1.0], people).tolist() if weighted else [1.0] * people
@@ -54,7 +64,11 @@ def test_neither_the_order_of_annotators_nor_the_numbers_of_classes_matter_and_o
     seed: int, people: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    maps, names, order = rng.integers(0, 4, (people, 5, 5)).astype(np.uint8), rng.permutation(3), rng.permutation(people)
+    maps, names, order = (
+        rng.integers(0, 4, (people, 5, 5)).astype(np.uint8),
+        rng.permutation(3),
+        rng.permutation(people),
+    )
     moved = np.append(names, 3).astype(np.uint8)
     assert np.array_equal(consensus(moved[maps][order], 3), moved[consensus(maps, 3)])
     assert np.array_equal(consensus(maps[:1], 3), maps[0])
@@ -84,7 +98,10 @@ def test_images_to_discuss_are_those_on_which_annotators_disagree_worst_first() 
     rng = np.random.default_rng(1)
     truths = [made.blobs(rng, (40, 50)) for _ in range(6)]
     errors = (0, 1, 12, 0, 5, 0)
-    found = [dispute(np.stack([made.disturbed(rng, t, e) for _ in range(3)]), 5) for t, e in zip(truths, errors, strict=True)]
+    found = [
+        dispute(np.stack([made.disturbed(rng, t, e) for _ in range(3)]), 5)
+        for t, e in zip(truths, errors, strict=True)
+    ]
     assert [one for one in found if one.disputed == 0] == [found[0], found[3], found[5]]
     assert found[0].miou == 1
     listed = images_to_discuss(found)

@@ -1,4 +1,6 @@
-"""Images shared among people: each by as many as asked, everybody about as many, decided by the seed alone."""
+"""Images shared among people: each by as many as asked, everybody about as many, decided by the seed
+alone.
+"""
 
 from __future__ import annotations
 
@@ -40,20 +42,29 @@ def test_the_seed_decides_and_images_come_in_one_order_for_all() -> None:
     images = [f"image {k}" for k in range(40)]
     one, other = (share_images(images, ["ann", "ben", "eve"], overlap=2, seed=seed) for seed in (0, 1))
     assert one != other
-    order = {image: k for k, image in enumerate(share_images(images, ["all"], overlap=1, session=40)["all"][0])}
+    order = {
+        image: k for k, image in enumerate(share_images(images, ["all"], overlap=1, session=40)["all"][0])
+    }
     for sessions in one.values():
         places = [order[image] for session in sessions for image in session]
         assert all(a < b for a, b in pairwise(places))
-    together = Counter(tuple(sorted(who for who, held in one.items() if any(image in s for s in held))) for image in images)
+    together = Counter(
+        tuple(sorted(who for who, held in one.items() if any(image in s for s in held))) for image in images
+    )
     assert len(together) == 3  # everybody meets everybody
     assert min(together.values()) > 5
 
 
 @pytest.mark.parametrize(
     ("people", "more", "says"),
-    [([], {}, "one annotator or more, each named once; got none"), (["a", "a"], {}, "each named once; got a, a"), (["a"], {"overlap": 2}, "--overlap 2: .* 1 to 1, since 1 annotator is named"),
-     (["a", "b"], {"overlap": 0}, "--overlap 0"), (["a", "b"], {"session": 0}, "--session 0")],
-)  # fmt: skip
+    [
+        ([], {}, "one annotator or more, each named once; got none"),
+        (["a", "a"], {}, "each named once; got a, a"),
+        (["a"], {"overlap": 2}, "--overlap 2: .* 1 to 1, since 1 annotator is named"),
+        (["a", "b"], {"overlap": 0}, "--overlap 0"),
+        (["a", "b"], {"session": 0}, "--session 0"),
+    ],
+)
 def test_what_cannot_be_shared_is_refused(people: list[str], more: dict[str, int], says: str) -> None:
     with refused(OptionError, says):
         share_images(["x"], people, **more)

@@ -85,11 +85,15 @@ def test_what_lies_in_a_hole_is_painted_later_and_so_is_a_hole_of_nothing() -> N
 
 def test_a_tolerance_saves_corners_and_costs_some_pixels() -> None:
     ids = cv2.circle(np.zeros((80, 80), np.uint8), (40, 40), 31, 1, -1).astype(int)
-    ((_, every),), ((_, exact),), ((_, coarse),) = (outlines(ids, 0, tolerance=t) for t in (0.0, module.EXACT, 1.0))
+    ((_, every),), ((_, exact),), ((_, coarse),) = (
+        outlines(ids, 0, tolerance=t) for t in (0.0, module.EXACT, 1.0)
+    )
     assert len(every) > len(exact) > 2 * len(coarse)
     assert 0 < differing(ids, by_centres([(1, coarse)], ids.shape, 0)) < 100
     line = np.pad(np.ones((1, 30), int), 3)
-    assert by_centres(outlines(line, 0, tolerance=5), line.shape, 0).tolist() == line.tolist()  # too thin to lose a corner
+    assert (
+        by_centres(outlines(line, 0, tolerance=5), line.shape, 0).tolist() == line.tolist()
+    )  # too thin to lose a corner
 
 
 def test_more_patches_than_anybody_draws_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +110,10 @@ def test_pixels_that_differ_are_counted() -> None:
         differing(np.zeros((1, 3)), np.zeros((3, 1)))
 
 
-@given(maps(), st.sampled_from([("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("ade20k", (0, 1, 150, 7))]))
+@given(
+    maps(),
+    st.sampled_from([("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("ade20k", (0, 1, 150, 7))]),
+)
 @IN_ONE_FOLDER
 def test_labelme_with_polygons_goes_out_and_comes_back(
     tmp_path: Path, ids: np.ndarray, world: tuple[str, tuple[int, ...]]
@@ -127,7 +134,9 @@ def test_labelme_without_background_and_void_is_read_where_all_is_covered(tmp_pa
     document = json.loads((tmp_path / "m.json").read_bytes())
     (tmp_path / "m.json").write_text(json.dumps(document | {"shapes": document["shapes"][:2]}))
     with refused(
-        LabellingError, r"need a background class or a void id.*the first is at column 1, row 0|column 0, row 1|column 0, row 0"
+        LabellingError,
+        r"need a background class or a void id.*the first is at column 1, row 0|column 0, row 1|column 0,"
+        r" row 0",
     ):
         labelme.read(tmp_path / "m.json", classes)
 

@@ -1,4 +1,6 @@
-"""Pairs to ask about next: those in doubt, by a posterior that is the ranking's own, with fewer answers for the same order."""
+"""Pairs to ask about next: those in doubt, by a posterior that is the ranking's own, with fewer answers for
+the same order.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,14 @@ def test_scores_are_bradley_and_terrys_with_the_pseudo_counts_and_the_covariance
     step, curve = 1e-4, np.empty((models, models))
     for a, b in np.ndindex(curve.shape):
         each = [
-            s * np.eye(models)[a] + t * np.eye(models)[b] for s, t in ((step, step), (step, -step), (-step, step), (-step, -step))
+            s * np.eye(models)[a] + t * np.eye(models)[b]
+            for s, t in ((step, step), (step, -step), (-step, step), (-step, -step))
         ]
         values = [log_posterior(found.scores + one) for one in each]
         curve[a, b] = -(values[0] - values[1] - values[2] + values[3]) / (4 * step**2)
-    assert found.covariance == pytest.approx(np.linalg.pinv(curve, rcond=1e-6), abs=2e-4 * np.abs(found.covariance).max() + 1e-6)
+    assert found.covariance == pytest.approx(
+        np.linalg.pinv(curve, rcond=1e-6), abs=2e-4 * np.abs(found.covariance).max() + 1e-6
+    )
 
 
 def test_doubt_is_as_large_as_scores_really_scatter() -> None:
@@ -79,7 +84,10 @@ def test_it_needs_fewer_answers_than_pairs_in_turn_for_the_same_rank_correlation
     curves = np.zeros((2, blocks))
     for adaptive in (0, 1):
         for campaign in range(campaigns):
-            rng, true = np.random.default_rng(campaign), np.random.default_rng(1000 + campaign).normal(0, 1, models)
+            rng, true = (
+                np.random.default_rng(campaign),
+                np.random.default_rng(1000 + campaign).normal(0, 1, models),
+            )
             wins, queue = np.zeros((models, models)), []
             for k in range(blocks):
                 if adaptive and k:

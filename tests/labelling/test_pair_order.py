@@ -1,4 +1,6 @@
-"""Which pairs of models a campaign asks about first: those in doubt, and so fewer answers for the same order."""
+"""Which pairs of models a campaign asks about first: those in doubt, and so fewer answers for the same
+order.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ from faultscape.stages.serve.assignment import Assignment
 
 MODELS = [f"m{k}" for k in range(8)]
 ITEMS = {f"{a}-{b}-{k}": (a, b) for a, b in combinations(MODELS, 2) for k in range(3)}
-STEPS = st.lists(st.tuples(st.sampled_from(["ann", "ben"]), st.sampled_from(sorted(ITEMS)[::5]), st.integers(0, 1), st.sampled_from([1.0, 0.5, 0.0, float("nan"), None, "hold", "release"])))  # fmt: skip
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["ann", "ben"]),
+        st.sampled_from(sorted(ITEMS)[::5]),
+        st.integers(0, 1),
+        st.sampled_from([1.0, 0.5, 0.0, float("nan"), None, "hold", "release"]),
+    )
+)
 
 
 def plain(said: dict[tuple[str, str, int], float]) -> np.ndarray:
@@ -60,7 +69,9 @@ def test_of_no_items_there_are_no_priorities() -> None:
 
 
 def what_is_missing(adaptive: bool, seed: int, people: int = 3) -> float:
-    """How far the rank correlation with the true order is from 1, in the mean over 100 to 200 answers of people who see the better model with Bradley and Terry's chance."""
+    """How far the rank correlation with the true order is from 1, in the mean over 100 to 200 answers of
+    people who see the better model with Bradley and Terry's chance.
+    """
     rng = np.random.default_rng(seed)
     strength = rng.permutation(np.linspace(-1.6, 1.6, len(MODELS)))
     items = {f"{a}-{b}-{k}": (a, b) for a, b in combinations(MODELS, 2) for k in range(12)}

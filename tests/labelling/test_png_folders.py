@@ -37,10 +37,14 @@ def test_plain_numbers_are_the_values_of_the_pixels(tmp_path: Path, seed: int, m
 
 @given(
     seed=st.integers(0, 10_000),
-    world=st.sampled_from([("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("cityscapes", (0, 18, 255))]),
+    world=st.sampled_from(
+        [("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("cityscapes", (0, 18, 255))]
+    ),
 )
 @SAME_FOLDER
-def test_class_colours_are_read_back_as_ids_void_too(tmp_path: Path, seed: int, world: tuple[str, tuple[int, ...]]) -> None:
+def test_class_colours_are_read_back_as_ids_void_too(
+    tmp_path: Path, seed: int, world: tuple[str, tuple[int, ...]]
+) -> None:
     rng, classes = np.random.default_rng(seed), fs.classes.resolve(world[0])
     ids = rng.choice(world[1], rng.integers(1, 9, 2))
     (tmp_path / "m.png").write_bytes(png.encode_colours(ids, classes))

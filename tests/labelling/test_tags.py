@@ -1,4 +1,6 @@
-"""Kinds of failure: keys that are each one's own, proposals that follow from what can be measured, counts and differences as a plain loop makes them."""
+"""Kinds of failure: keys that are each one's own, proposals that follow from what can be measured, counts and
+differences as a plain loop makes them.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,20 @@ def test_a_list_of_ones_own_takes_the_place_of_the_default_one() -> None:
     assert found[1].says  # what is known of a kind stays
 
 
-@pytest.mark.parametrize(("own", "says"), [
-    ({"wet": "ww"}, "the key of 'wet' is 'ww'; expected one character, such as 'a'"),
-    ({"wet": ""}, "expected one character"), ({"wet": " "}, "expected one character"), ({"wet": "\n"}, "expected one character"),
-    ({"a": "x", "b": "x"}, "'a' and 'b' have the key 'x'"), ({" wet": "w"}, "is no name of a kind"), ({"": "w"}, "is no name of a kind"), ({"a\nb": "w"}, "is no name of a kind"),
-    ({str(k): chr(0x4E00 + k) for k in range(201)}, "200 are the most"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        ({"wet": "ww"}, "the key of 'wet' is 'ww'; expected one character, such as 'a'"),
+        ({"wet": ""}, "expected one character"),
+        ({"wet": " "}, "expected one character"),
+        ({"wet": "\n"}, "expected one character"),
+        ({"a": "x", "b": "x"}, "'a' and 'b' have the key 'x'"),
+        ({" wet": "w"}, "is no name of a kind"),
+        ({"": "w"}, "is no name of a kind"),
+        ({"a\nb": "w"}, "is no name of a kind"),
+        ({str(k): chr(0x4E00 + k) for k in range(201)}, "200 are the most"),
+    ],
+)
 def test_a_key_or_name_that_cannot_be_used_is_refused(own: dict[str, str], says: str) -> None:
     with refused(LabellingError, says):
         kinds_of(own)
@@ -71,7 +81,11 @@ def test_light_and_sharpness_are_those_of_a_plain_loop(pixels: np.ndarray) -> No
         for y in range(1, 6)
         for x in range(1, 8)
     ]
-    assert math.isnan(found.sharpness) if luma.var() < 1e-6 else found.sharpness == pytest.approx(np.var(laplace) / luma.var())
+    assert (
+        math.isnan(found.sharpness)
+        if luma.var() < 1e-6
+        else found.sharpness == pytest.approx(np.var(laplace) / luma.var())
+    )
 
 
 def test_large_photos_are_measured_at_one_size() -> None:
@@ -100,7 +114,9 @@ def test_a_share_of_the_pool_that_is_none_is_refused() -> None:
     assert proposals.thresholds([Light(0.5, 1.0)], dark=0, bright=0, blurred=0) == Thresholds(0.5, 0.5, 1.0)
 
 
-@pytest.mark.parametrize(("pixels", "proposed"), [(9, True), (10, False), (30, False), (31, True), (0, False)])
+@pytest.mark.parametrize(
+    ("pixels", "proposed"), [(9, True), (10, False), (30, False), (31, True), (0, False)]
+)
 def test_extreme_is_outside_of_the_quartiles(pixels: int, proposed: bool) -> None:
     label_map = (np.arange(100) < pixels).astype(np.uint8).reshape(10, 10)
     scale = Scale(("sky", "car", "person"), (9, 9, 0), (0.9, 0.1, math.nan), (0.95, 0.3, math.nan))
@@ -127,10 +143,14 @@ def test_an_object_is_cut_where_the_border_runs_along_it() -> None:
 def test_a_class_that_is_cut_on_half_of_the_images_that_hold_it_is_said_to_be_cut_often() -> None:
     whole = np.pad(np.ones((6, 6), np.uint8), 3)
     cut = np.where(np.arange(12)[:, None] < 6, np.ones((12, 12), np.uint8), 0)
-    assert proposals.often_cut([whole, whole, whole, cut, cut], CLASSES) == {"sky"}  # which is there on all of them
+    assert proposals.often_cut([whole, whole, whole, cut, cut], CLASSES) == {
+        "sky"
+    }  # which is there on all of them
     assert proposals.often_cut([whole, whole, cut, cut], CLASSES) == set()  # too few to tell
     assert proposals.often_cut([whole, whole, whole, cut, cut, cut], CLASSES) == {"sky", "car"}
-    assert proposals.often_cut([*[np.full((12, 12), 2)] * 4, np.full((12, 12), 9)], CLASSES) == set()  # void holds none
+    assert (
+        proposals.often_cut([*[np.full((12, 12), 2)] * 4, np.full((12, 12), 9)], CLASSES) == set()
+    )  # void holds none
 
 
 def plain(mine: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
@@ -186,19 +206,37 @@ def test_intervals_of_shares_hold_the_difference_as_often_as_they_say() -> None:
 
 
 def test_groups_are_the_unit_where_images_belong_together() -> None:
-    rng, held, alone, repeats, losses, low, high = np.random.default_rng(5), 0, 0, 500, np.zeros(120), 0.0, 0.0
+    rng, held, alone, repeats, losses, low, high = (
+        np.random.default_rng(5),
+        0,
+        0,
+        500,
+        np.zeros(120),
+        0.0,
+        0.0,
+    )
     groups = [f"g{k // 6}" for k in range(120)]
     mine = np.arange(120) % 120 < 60  # ten groups each
     for _ in range(repeats):
         losses = np.repeat(rng.normal(size=20), 6) + 0.3 * rng.normal(size=120)
         both = Tagged(("night",), mine[None, None], mine[None])
-        (low, high), (near, far) = explain(both, losses[None], groups).interval[0, 0], explain(both, losses[None]).interval[0, 0]
+        (low, high), (near, far) = (
+            explain(both, losses[None], groups).interval[0, 0],
+            explain(both, losses[None]).interval[0, 0],
+        )
         held, alone = held + (low <= 0 <= high), alone + (near <= 0 <= far)
     assert held / repeats > 0.91
-    gaps = [(losses[k * 6 : k * 6 + 6] - losses[(k // 10) * 60 : (k // 10) * 60 + 60].mean()).sum() / 60 for k in range(20)]
-    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 19) * math.sqrt(20 / 19 * sum(gap**2 for gap in gaps)))
+    gaps = [
+        (losses[k * 6 : k * 6 + 6] - losses[(k // 10) * 60 : (k // 10) * 60 + 60].mean()).sum() / 60
+        for k in range(20)
+    ]
+    assert (high - low) / 2 == pytest.approx(
+        stats.t.ppf(0.975, 19) * math.sqrt(20 / 19 * sum(gap**2 for gap in gaps))
+    )
     assert alone / repeats < 0.75  # images alone are too sure
-    few = explain(Tagged(("night",), mine[None, None], mine[None]), rng.random((1, 120)), ["a"] * 60 + ["b"] * 60)
+    few = explain(
+        Tagged(("night",), mine[None, None], mine[None]), rng.random((1, 120)), ["a"] * 60 + ["b"] * 60
+    )
     assert not np.isnan(few.difference).any()
     assert np.isnan(few.interval).all()
 

@@ -1,7 +1,9 @@
-"""A driver for the law of kills of changes, run as a program: a line is killed in place of each file that it puts or removes, then run again.
+"""A driver for the law of kills of changes, run as a program: a line is killed in place of each file that it
+puts or removes, then run again.
 
-Run as ``dying.py STUDY FOLDER CHANGE``; prints a JSON object: what the study holds after the change ``whole``, and for each death what was ``held`` right after it,
-what ``status`` said, and what is there once the line was run ``again``. Each line is a child of this process, which dies as a killed one does.
+Run as ``dying.py STUDY FOLDER CHANGE``; prints a JSON object: what the study holds after the change
+``whole``, and for each death what was ``held`` right after it, what ``status`` said, and what is there once
+the line was run ``again``. Each line is a child of this process, which dies as a killed one does.
 """
 
 from __future__ import annotations
@@ -32,14 +34,20 @@ def held(study: str) -> dict[str, str]:
     """The files that count, and their digests; of answers the rows."""
     root, out = Path(study), {}
     for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.name.startswith(".") and path.suffix not in (".sqlite", ".jsonl", ".log"):
+        if (
+            path.is_file()
+            and not path.name.startswith(".")
+            and path.suffix not in (".sqlite", ".jsonl", ".log")
+        ):
             out[str(path.relative_to(root))] = hashlib.sha256(path.read_bytes()).hexdigest()
     out["answers"] = repr(sorted(map(str, Answers(root).answers("labels"))))
     return out
 
 
 def child(do: Callable[[], Any], deaths: int | None = None) -> tuple[int, Any]:
-    """Do something in a process of its own that dies in place of a file behind so many; returns its exit status, and what it found."""
+    """Do something in a process of its own that dies in place of a file behind so many; returns its exit
+    status, and what it found.
+    """
     reads, writes = os.pipe()
     if not (process := os.fork()):
         code = 3

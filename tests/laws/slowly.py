@@ -1,7 +1,9 @@
-"""A driver for the laws of engines, run as a program: one study's line, in which each call takes long enough to be interrupted.
+"""A driver for the laws of engines, run as a program: one study's line, in which each call takes long enough
+to be interrupted.
 
-Run as ``slowly.py STUDY PHOTOS TRUTH CLASSES ENGINE SECONDS VERBS NAME=MAPS...``; the engine's log goes to standard error. With FATAL, a folder, the worker of
-every twelfth call of a verb, from call 6 on, kills itself once.
+Run as ``slowly.py STUDY PHOTOS TRUTH CLASSES ENGINE SECONDS VERBS NAME=MAPS...``; the engine's log goes to
+standard error. With FATAL, a folder, the worker of every twelfth call of a verb, from call 6 on, kills itself
+once.
 """
 
 from __future__ import annotations
@@ -19,17 +21,29 @@ from faultscape import engine
 
 
 def call(
-    task: str, given: dict[str, Any], place: int, seconds: float, fatal: str, tick: Callable[[int], None], attempt: int
+    task: str,
+    given: dict[str, Any],
+    place: int,
+    seconds: float,
+    fatal: str,
+    tick: Callable[[int], None],
+    attempt: int,
 ) -> Any:
     """Do one call of a verb, later."""
     time.sleep(seconds)
-    if fatal and place % 12 == 6 and not (mark := Path(fatal, f"{task.split(':', maxsplit=1)[0]}-{place}")).exists():
+    if (
+        fatal
+        and place % 12 == 6
+        and not (mark := Path(fatal, f"{task.split(':', maxsplit=1)[0]}-{place}")).exists()
+    ):
         mark.write_text("killed")
         os.kill(os.getpid(), signal.SIGKILL)
     return engine.perform(task, given, attempt, tick)
 
 
-def main(study: str, photos: str, truth: str, classes: str, where: str, seconds: str, verbs: str, *models: str) -> None:
+def main(
+    study: str, photos: str, truth: str, classes: str, where: str, seconds: str, verbs: str, *models: str
+) -> None:
     import faultscape as fs
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -38,7 +52,9 @@ def main(study: str, photos: str, truth: str, classes: str, where: str, seconds:
     def slow(task: str, calls: list[dict[str, Any]], **options: Any) -> Iterator[tuple[int, Any]]:
         more = {"seconds": float(seconds), "fatal": os.environ.get("FATAL", "")}
         told = [{"task": task, "given": c, "place": k, **more} for k, c in enumerate(calls)]
-        return run("slowly:call", told, **options | {"begin_here": False})  # calls die here, and workers are what is tried
+        return run(
+            "slowly:call", told, **options | {"begin_here": False}
+        )  # calls die here, and workers are what is tried
 
     if not Path(study, "truth").exists():
         fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=1))

@@ -1,4 +1,6 @@
-"""The law of engines for array jobs: three shares at the same time are one run, and nobody's entry is lost."""
+"""The law of engines for array jobs: three shares at the same time are one run, and nobody's entry is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from faultscape.study.lock import changing, writing
 from faultscape.study.settings import read_settings
 from refusals import refused
 
-COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
+COVERED = (
+    "predictions",
+    "pairs",
+    "selection*.csv",
+    "selection*.json",
+    "failures.csv",
+    "measures/statistics",
+    "measures/*.json",
+)
 SCRIPT = """
 import sys
 import faultscape as fs
@@ -47,14 +57,18 @@ def together(*jobs: list[str], script: str = SCRIPT) -> list[str]:
         process.stdin.write("go\n")
         process.stdin.flush()
     ended = [process.communicate(timeout=180) for process in running]
-    assert [process.returncode for process in running] == [0] * len(running), "".join(error for _, error in ended)
+    assert [process.returncode for process in running] == [0] * len(running), "".join(
+        error for _, error in ended
+    )
     return [said for said, _ in ended]
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     corpus = made.corpus(tmp_path_factory.mktemp("corpus"), models=3)
-    next((corpus.root / "maps" / "model-1").rglob("*003.png")).write_bytes(b"no picture")  # a failure in the second shard
+    next((corpus.root / "maps" / "model-1").rglob("*003.png")).write_bytes(
+        b"no picture"
+    )  # a failure in the second shard
     return corpus
 
 
@@ -91,14 +105,20 @@ def test_three_jobs_at_the_same_time_write_the_bytes_of_one(
     assert not (study / "measures" / "measure.json").exists()
     statistics = {p: p.stat().st_mtime_ns for p in study.glob("measures/statistics/*/*/*.parquet")}
     assert ended(study) == expected
-    assert {p: p.stat().st_mtime_ns for p in statistics} == statistics  # the line without --shard only gathers
+    assert {
+        p: p.stat().st_mtime_ns for p in statistics
+    } == statistics  # the line without --shard only gathers
     stages = [json.loads(text)["verb"] for text in (study / "log.jsonl").read_text().splitlines()]
     assert (stages.count("predict"), stages.count("compare"), stages.count("measure")) == (3, 3, 4)
 
 
-def test_arrays_of_different_models_at_the_same_time_lose_nobodys_entry(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_arrays_of_different_models_at_the_same_time_lose_nobodys_entry(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     study = begun(tmp_path / "study", corpus)
-    together(*([str(study), f"{k}/2", f"{name}={path}"] for name, path in corpus.models.items() for k in (1, 2)))
+    together(
+        *([str(study), f"{k}/2", f"{name}={path}"] for name, path in corpus.models.items() for k in (1, 2))
+    )
     assert set(read_settings(study).models) == set(corpus.models)
     for name in corpus.models:
         assert len(json.loads((study / "predictions" / name / "manifest.json").read_text())) == 8
@@ -110,7 +130,11 @@ def test_arrays_of_different_models_at_the_same_time_lose_nobodys_entry(corpus: 
 def test_a_share_does_its_shards_and_no_other(corpus: made.Corpus, tmp_path: Path) -> None:
     study = begun(tmp_path / "study", corpus)
     fs.predict(str(study), {"model-0": corpus.models["model-0"]}, engine="local", shard="2/3")
-    assert sorted(json.loads((study / "predictions/model-0/manifest.json").read_text())) == ["00001", "00004", "00007"]
+    assert sorted(json.loads((study / "predictions/model-0/manifest.json").read_text())) == [
+        "00001",
+        "00004",
+        "00007",
+    ]
     idle = fs.predict(str(study), {"model-0": corpus.models["model-0"]}, engine="local", shard="20/20")
     assert idle.models["model-0"][0] == 9  # no error: others do what there is
 
@@ -125,15 +149,24 @@ def test_what_is_no_share_is_refused(verb: str, shard: str, corpus: made.Corpus,
     source = str(corpus.truth) if verb == "measure" else str(study)
     no_share = "is no share; write PART/PARTS with PART from 1 to PARTS, for example 2/3"
     with refused(OptionError, no_share if shard else "--shard is empty; give a value, or leave it out"):
-        getattr(fs, verb)(source, *words, shard=shard, **({"classes": str(corpus.classes)} if verb == "measure" else {}))
+        getattr(fs, verb)(
+            source, *words, shard=shard, **({"classes": str(corpus.classes)} if verb == "measure" else {})
+        )
 
 
 @contextmanager
 def held(study: Path, array: str) -> Iterator[None]:
     """Another process that holds a study."""
-    code = "import sys, pathlib\nfrom faultscape.study.lock import writing\nwith writing(pathlib.Path(sys.argv[1]), array=sys.argv[2]):\n    print('held', flush=True)\n    sys.stdin.read()"
+    code = (
+        "import sys, pathlib\nfrom faultscape.study.lock import writing\nwith"
+        " writing(pathlib.Path(sys.argv[1]), array=sys.argv[2]):\n    print('held', flush=True)\n   "
+        " sys.stdin.read()"
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(study), array], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(study), array],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as other:
         assert other.stdout.readline() == "held\n"
         yield
@@ -146,7 +179,11 @@ def held(study: Path, array: str) -> Iterator[None]:
         ("", "", "another faultscape is writing to .*; wait until it has finished"),
         ("", "predict", "another faultscape is writing to .*; wait until it has finished"),
         ("predict", "", r"jobs of an array \(--shard\) are at work in .*; wait until all of them have ended"),
-        ("predict", "compare", "jobs of `predict --shard` are at work in .*; start those of compare when they have ended"),
+        (
+            "predict",
+            "compare",
+            "jobs of `predict --shard` are at work in .*; start those of compare when they have ended",
+        ),
     ],
 )
 def test_who_cannot_write_together_is_told(theirs: str, mine: str, said: str, tmp_path: Path) -> None:
@@ -157,7 +194,10 @@ def test_who_cannot_write_together_is_told(theirs: str, mine: str, said: str, tm
 
 
 def test_jobs_of_one_array_hold_a_study_together_and_sweep_nothing(tmp_path: Path) -> None:
-    left = [tmp_path / folder / ".writing-of-another" for folder in ("", "predictions/unet", "predictions/unet/confidence")]
+    left = [
+        tmp_path / folder / ".writing-of-another"
+        for folder in ("", "predictions/unet", "predictions/unet/confidence")
+    ]
     for path in left:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

@@ -52,11 +52,19 @@ class Reads:
         return reading
 
     def wide(self, *columns: str) -> list[int]:
-        """The numbers of rows of tables with all these columns, but for those of a few numbers an image and for times."""
-        return [rows for rows, names in self.tables if not names <= NUMBERS and "seconds" not in names and set(columns) <= names]
+        """The numbers of rows of tables with all these columns, but for those of a few numbers an image and
+        for times.
+        """
+        return [
+            rows
+            for rows, names in self.tables
+            if not names <= NUMBERS and "seconds" not in names and set(columns) <= names
+        ]
 
     def narrow(self, *columns: str) -> list[int]:
-        """The numbers of rows of tables of a few numbers an image, with all these columns: such are read of all, but not once a shard."""
+        """The numbers of rows of tables of a few numbers an image, with all these columns: such are read of
+        all, but not once a shard.
+        """
         return [rows for rows, names in self.tables if names <= NUMBERS and set(columns) <= names]
 
 
@@ -74,11 +82,20 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return study
 
 
-@pytest.mark.parametrize(("asked", "pool"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
-def test_tables_come_from_the_pool_that_does_not_grow_where_nobody_asks_for_another(asked: dict[str, str], pool: str) -> None:
+@pytest.mark.parametrize(
+    ("asked", "pool"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")]
+)
+def test_tables_come_from_the_pool_that_does_not_grow_where_nobody_asks_for_another(
+    asked: dict[str, str], pool: str
+) -> None:
     about = {key: value for key, value in os.environ.items() if key != "ARROW_DEFAULT_MEMORY_POOL"} | asked
-    words = "import faultscape as fs; fs.predict; import faultscape.study.parts, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
-    said = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True, env=about)
+    words = (
+        "import faultscape as fs; fs.predict; import faultscape.study.parts, pyarrow;"
+        " print(pyarrow.default_memory_pool().backend_name)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", words], check=True, capture_output=True, text=True, env=about
+    )
     assert said.stdout.split() == [pool]
 
 
@@ -130,7 +147,9 @@ def test_compare_never_reads_more_than_a_shard_at_once_and_looks_through_a_sampl
     assert max(held) <= 1  # at most the shard before
 
 
-def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(
+    study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fs.compare(study, engine="local")
     reads, held = Reads(monkeypatch), blocks(monkeypatch)
     fs.select(study, engine="local")

@@ -1,4 +1,6 @@
-"""Closed choices are types: what signatures say, what help shows, and what the rooms and the command line refuse, are one list."""
+"""Closed choices are types: what signatures say, what help shows, and what the rooms and the command line
+refuse, are one list.
+"""
 
 from __future__ import annotations
 
@@ -28,33 +30,55 @@ from refusals import refused
 
 TYPES = {name: get_args(kind) for name, kind in vars(choices).items() if get_origin(kind) is Literal}
 OF_MEASURE = {
-    "regions": choices.RegionKind, "connectivity": choices.Connectivity, "void": choices.VoidRule, "absent": choices.Absent, "scale": choices.RegionScale,
-    "match": choices.Match, "per": choices.Per, "over": choices.Over, "pooling": choices.Pooling, "fpr_rule": choices.FprRule, "curve": choices.Curve,
-    "track": choices.Track, "thresholds": choices.Thresholds, "rounding": choices.Rounding,
-}  # fmt: skip
+    "regions": choices.RegionKind,
+    "connectivity": choices.Connectivity,
+    "void": choices.VoidRule,
+    "absent": choices.Absent,
+    "scale": choices.RegionScale,
+    "match": choices.Match,
+    "per": choices.Per,
+    "over": choices.Over,
+    "pooling": choices.Pooling,
+    "fpr_rule": choices.FprRule,
+    "curve": choices.Curve,
+    "track": choices.Track,
+    "thresholds": choices.Thresholds,
+    "rounding": choices.Rounding,
+}
 
 
 def values_of(hint: Any) -> tuple[Any, ...]:
     """The values of a Literal, or of one that may be None."""
-    return tuple(word for one in (hint, *get_args(hint)) if get_origin(one) is Literal for word in get_args(one))
+    return tuple(
+        word for one in (hint, *get_args(hint)) if get_origin(one) is Literal for word in get_args(one)
+    )
 
 
 @pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
-def test_the_command_line_refuses_another_value_and_names_all(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_refuses_another_value_and_names_all(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for argument in build((verb, "--help"))[verb].assemble_argument_collection():
         if values := values_of(argument.hint):
             assert values in TYPES.values()
-            needed = {"train": ["net"], "fit": ["knn", "--model", "net"] * (argument.name != "--method")}.get(verb, [])
+            needed = {"train": ["net"], "fit": ["knn", "--model", "net"] * (argument.name != "--method")}.get(
+                verb, []
+            )
             assert main([verb, "study", *needed, argument.name, "nope"]) == 2
             err = capsys.readouterr().err
-            assert err.startswith(f"faultscape: {argument.name[2:]} 'nope' is not known; use {', '.join(map(str, values))}"), err
+            assert err.startswith(
+                f"faultscape: {argument.name[2:]} 'nope' is not known; use {', '.join(map(str, values))}"
+            ), err
 
 
 @pytest.mark.parametrize("name", OF_MEASURE)
 def test_a_measurement_takes_every_choice_and_no_other(name: str) -> None:
     for value in get_args(OF_MEASURE[name]):
         assert getattr(define(None, **{name: value}), name) == value
-    assert inspect.get_annotations(Definitions, eval_str=True)[name] in (OF_MEASURE[name], OF_MEASURE[name] | Literal[""])
+    assert inspect.get_annotations(Definitions, eval_str=True)[name] in (
+        OF_MEASURE[name],
+        OF_MEASURE[name] | Literal[""],
+    )
     with refused(fs.errors.OptionError, "is not known"):
         define(None, **{name: "nope"})
 
@@ -62,7 +86,10 @@ def test_a_measurement_takes_every_choice_and_no_other(name: str) -> None:
 def test_lists_of_what_can_be_had_are_those_of_the_catalogues() -> None:
     assert get_args(choices.Preset) == tuple(PRESETS)
     assert get_args(choices.DistanceKind) == KINDS
-    assert inspect.get_annotations(semantic_distances.class_distances, eval_str=True)["kind"] is choices.DistanceKind
+    assert (
+        inspect.get_annotations(semantic_distances.class_distances, eval_str=True)["kind"]
+        is choices.DistanceKind
+    )
     assert set(get_args(choices.Goal)) == set(GOALS)
     assert set(get_args(choices.WebApi)) == set(APIS)
 
@@ -75,7 +102,11 @@ LISTED: dict[
     "select: selectors": (fs.select, "selector", NAMES),
     "export: label formats": (fs.label.export, "format", tuple(form.name for form in FORMATS)),
     "import: label formats": (fs.label.import_, "format", tuple(form.name for form in FORMATS)),
-    "corrupt: presets": (fs.stress.corrupt, "preset", tuple(preset.name for preset in CORRUPTION_PRESETS)),
+    "corrupt: presets": (
+        fs.stress.corrupt,
+        "preset",
+        tuple(preset.name for preset in CORRUPTION_PRESETS),
+    ),
     "blend: presets": (fs.stress.blend, "preset", BLEND_PRESETS),
     "holdout: presets": (fs.stress.holdout, "preset", tuple(preset.name for preset in HOLDOUT_PRESETS)),
 }

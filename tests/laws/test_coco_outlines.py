@@ -1,4 +1,6 @@
-"""Outlines of COCO: run lengths as text and as numbers, polygons by the centres of pixels, and none of them believed before it is looked at."""
+"""Outlines of COCO: run lengths as text and as numbers, polygons by the centres of pixels, and none of them
+believed before it is looked at.
+"""
 
 import hashlib
 
@@ -11,7 +13,9 @@ from faultscape.errors import LabelMapError
 from faultscape.formats.coco import mask_of, runs_of_text
 from refusals import refused
 
-MASKS = st.tuples(st.integers(1, 9), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([0.02, 0.5, 0.98]))
+MASKS = st.tuples(
+    st.integers(1, 9), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([0.02, 0.5, 0.98])
+)
 
 
 def made(of: tuple[int, int, int, float]) -> np.ndarray:
@@ -31,7 +35,9 @@ def runs_of(mask: np.ndarray) -> list[int]:
 
 
 def text_of(runs: list[int]) -> str:
-    """COCO's text of run lengths: from the fourth on differences, in digits of five bits with the lowest first, until only the sign is left."""
+    """COCO's text of run lengths: from the fourth on differences, in digits of five bits with the lowest
+    first, until only the sign is left.
+    """
     text = ""
     for k, run in enumerate(runs):
         rest = run - runs[k - 2] if k > 2 else run
@@ -44,7 +50,9 @@ def text_of(runs: list[int]) -> str:
 
 
 @given(MASKS)
-def test_run_lengths_as_text_and_as_numbers_are_the_mask_that_they_were_made_of(of: tuple[int, int, int, float]) -> None:
+def test_run_lengths_as_text_and_as_numbers_are_the_mask_that_they_were_made_of(
+    of: tuple[int, int, int, float],
+) -> None:
     mask = made(of)
     for counts in (runs_of(mask), text_of(runs_of(mask))):
         assert (mask_of({"size": [*mask.shape], "counts": counts}, mask.shape) == mask).all()
@@ -86,7 +94,9 @@ def test_a_pixel_is_inside_where_a_ray_from_its_centre_crosses_the_polygon_an_od
                 for (x0, y0), (x1, y1) in zip(xy, [*xy[1:], xy[0]], strict=True)
                 if (y0 > y + 0.5) != (y1 > y + 0.5)
             ]
-            if all(abs(crossing - x - 0.5) > 1e-9 for crossing in crossings):  # no edge goes through the centre
+            if all(
+                abs(crossing - x - 0.5) > 1e-9 for crossing in crossings
+            ):  # no edge goes through the centre
                 assert mask[y, x] == sum(crossing < x + 0.5 for crossing in crossings) % 2
 
 
@@ -98,7 +108,9 @@ def test_pixels_of_a_polygon_are_these_on_every_machine() -> None:
 
 def test_polygons_of_an_object_add_up_and_one_outside_adds_nothing() -> None:
     square = [1, 1, 3, 1, 3, 3, 1, 3]
-    mask = mask_of([square, square, [4, 0, 5, 0, 5, 1, 4, 1], [90, 90, 95, 90, 95, 95], [-9, -9, -5, -9, -5, -5]], (4, 5))
+    mask = mask_of(
+        [square, square, [4, 0, 5, 0, 5, 1, 4, 1], [90, 90, 95, 90, 95, 95], [-9, -9, -5, -9, -5, -5]], (4, 5)
+    )
     assert mask.astype(int).tolist() == [[0, 0, 0, 0, 1], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
 
 

@@ -12,7 +12,9 @@ from faultscape.metrics.catalogue import CONCORDANCES
 from refusals import refused
 
 
-def plain(reference: np.ndarray, prediction: np.ndarray, name: str, over: str, classes: int, void: int) -> float:
+def plain(
+    reference: np.ndarray, prediction: np.ndarray, name: str, over: str, classes: int, void: int
+) -> float:
     """One concordance, pixel by pixel."""
     values, weights = [], []
     frequency = (reference != void).sum()
@@ -32,7 +34,8 @@ def plain(reference: np.ndarray, prediction: np.ndarray, name: str, over: str, c
         return ((reference == prediction) & (reference != void)).sum() / frequency if frequency else np.nan
     if name == "fwiou":
         iou = [
-            ((reference == y) & (prediction == y)).sum() / max(((reference == y) | (prediction == y)).sum(), 1)
+            ((reference == y) & (prediction == y)).sum()
+            / max(((reference == y) | (prediction == y)).sum(), 1)
             for y in range(classes)
         ]
         return float(np.dot(weights, iou) / frequency) if frequency else np.nan
@@ -68,7 +71,10 @@ def test_void_pixels_of_the_truth_never_change_a_metric(seed: int) -> None:
     b = np.where(t == 255, rng.integers(0, 3, t.shape), a).astype(np.uint8)
     classes = fs.classes.resolve(3, void=255)
     for name in CONCORDANCES:
-        both = [fs.comparison.accuracies(fs.comparison.count({"m": m}, classes, truth=t), name)[0, 0] for m in (a, b)]
+        both = [
+            fs.comparison.accuracies(fs.comparison.count({"m": m}, classes, truth=t), name)[0, 0]
+            for m in (a, b)
+        ]
         np.testing.assert_equal(both[0], both[1])
 
 

@@ -1,4 +1,6 @@
-"""Laws of the joint counts: every pair's cells equal np.bincount, whatever the maps, their number and their type."""
+"""Laws of the joint counts: every pair's cells equal np.bincount, whatever the maps, their number and their
+type.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from refusals import refused
 
 def twin(maps: np.ndarray, n: int, pairs: np.ndarray) -> np.ndarray:
     flat = maps.reshape(len(maps), -1).astype(np.int64)
-    return np.array([np.bincount(flat[i] * n + flat[j], minlength=n * n).reshape(n, n) for i, j in pairs]).reshape(-1, n, n)
+    return np.array(
+        [np.bincount(flat[i] * n + flat[j], minlength=n * n).reshape(n, n) for i, j in pairs]
+    ).reshape(-1, n, n)
 
 
 def made(rng: np.random.Generator, j: int, n: int, kind: str, dtype: type) -> np.ndarray:
@@ -27,7 +31,9 @@ def made(rng: np.random.Generator, j: int, n: int, kind: str, dtype: type) -> np
     if kind == "noise":
         return rng.integers(0, n, shape).astype(dtype)
     coarse = rng.integers(0, n, (j, 4, 4)).repeat(6, 1).repeat(11, 2)[:, : shape[1], : shape[2]]
-    return np.ascontiguousarray(np.where(rng.random(coarse.shape) < 0.05, rng.integers(0, n, coarse.shape), coarse).astype(dtype))
+    return np.ascontiguousarray(
+        np.where(rng.random(coarse.shape) < 0.05, rng.integers(0, n, coarse.shape), coarse).astype(dtype)
+    )
 
 
 @given(
@@ -62,7 +68,12 @@ def test_more_than_256_labels(seed: int, j: int, n: int) -> None:
     assert (both == np.diagonal(got, axis1=1, axis2=2)).all()
 
 
-@given(st.integers(0, 100_000), st.sampled_from([1, 2, 3, 4, 7, 11]), st.sampled_from([2, 5, 12, 30]), st.booleans())
+@given(
+    st.integers(0, 100_000),
+    st.sampled_from([1, 2, 3, 4, 7, 11]),
+    st.sampled_from([2, 5, 12, 30]),
+    st.booleans(),
+)
 @settings(max_examples=50)
 def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -83,10 +94,15 @@ def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) 
     out[:] = 0
     plain_joint_runs.cells_of_tuples(*plain_joint_runs.joint_tuples(stack, n), n, pairs, out)
     assert (out.reshape(want.shape) == want).all()
-    diagonal, histograms = np.diagonal(want, axis1=1, axis2=2), [np.bincount(m.ravel(), minlength=n) for m in maps]
+    diagonal, histograms = (
+        np.diagonal(want, axis1=1, axis2=2),
+        [np.bincount(m.ravel(), minlength=n) for m in maps],
+    )
     for way in (
         lambda both, totals: joint_runs.both_of_tuples(columns, pixels, distinct, pairs, both, totals),
-        lambda both, totals: plain_joint_runs.both_of_tuples(*plain_joint_runs.joint_tuples(stack, n), pairs, both, totals),
+        lambda both, totals: plain_joint_runs.both_of_tuples(
+            *plain_joint_runs.joint_tuples(stack, n), pairs, both, totals
+        ),
         lambda both, totals: counts._from_planes(stack, n, pairs, both, totals),
     ):
         both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((j, n), np.int64)
@@ -96,12 +112,15 @@ def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) 
 
 
 @pytest.mark.parametrize(
-    "shape", [(1, 1), (1, 63), (1, 64), (1, 65), (64, 1), (200, 1), (3, 64), (5, 63), (70, 65), (9, 200), (2, 4500)]
+    "shape",
+    [(1, 1), (1, 63), (1, 64), (1, 65), (64, 1), (200, 1), (3, 64), (5, 63), (70, 65), (9, 200), (2, 4500)],
 )
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_words_of_64_pixels_meet_every_width(shape: tuple[int, int], dtype: type) -> None:
     rng = np.random.default_rng(shape[1])
-    maps = np.repeat(rng.integers(0, 9, (10, shape[0], -(-shape[1] // 3))), 3, axis=2)[:, :, : shape[1]].astype(dtype)
+    maps = np.repeat(rng.integers(0, 9, (10, shape[0], -(-shape[1] // 3))), 3, axis=2)[
+        :, :, : shape[1]
+    ].astype(dtype)
     maps[:, 1::2] = maps[:, :-1:2]  # half of the rows repeat the row above
     want = twin(maps, 9, counts._all_pairs(10))
     assert (counts.confusions(maps, 9) == want).all()
@@ -117,7 +136,9 @@ def test_any_pairs_in_any_order_and_maps_of_no_pair(seed: int, j: int) -> None:
     assert (counts.confusions([m[::1] for m in maps], 7, pairs) == twin(maps, 7, pairs)).all()
     turned = [np.asfortranarray(m).astype(np.uint16 if k % 2 else np.uint8) for k, m in enumerate(maps)]
     assert (counts.confusions(turned, 7, pairs) == twin(maps, 7, pairs)).all()
-    assert (counts.intersections(turned, 7, pairs)[0] == np.diagonal(twin(maps, 7, pairs), axis1=1, axis2=2)).all()
+    assert (
+        counts.intersections(turned, 7, pairs)[0] == np.diagonal(twin(maps, 7, pairs), axis1=1, axis2=2)
+    ).all()
 
 
 def test_every_pair_lies_in_a_block_and_blocks_are_few() -> None:
@@ -125,7 +146,9 @@ def test_every_pair_lies_in_a_block_and_blocks_are_few() -> None:
         blocks, size = counts._blocks(j, 12, counts._all_pairs(j).tobytes())
         assert size == min(4, j)
         assert {p for b in blocks for p in combinations(b, 2)} == set(combinations(range(j), 2))
-    assert len(counts._blocks(10, 22, counts._all_pairs(10).tobytes())[0]) <= 19  # 17 is the least there can be; pairs are 45
+    assert (
+        len(counts._blocks(10, 22, counts._all_pairs(10).tobytes())[0]) <= 19
+    )  # 17 is the least there can be; pairs are 45
     one = np.array([[k, 9] for k in range(9)])
     assert len(counts._blocks(10, 22, one.tobytes())[0]) == 5  # only the pairs asked for
 

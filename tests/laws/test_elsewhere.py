@@ -1,5 +1,5 @@
-"""The law of elsewhere: on another processor (here: told to do without this one's vector units) and without numba ids, slots and orders are the same and
-numbers agree to 1e-9."""
+"""The law of elsewhere: on another processor (here: told to do without this one's vector units) and without
+numba ids, slots and orders are the same and numbers agree to 1e-9."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ def test_elsewhere_slots_and_orders_are_the_same_and_numbers_agree(
     assert [(r.defender, r.attacker, r.class_, r.place, r.image) for r in ours.rows] == [
         (r.defender, r.attacker, r.class_, r.place, r.image) for r in theirs.rows
     ]
-    assert np.allclose([r.concordance for r in ours.rows], [r.concordance for r in theirs.rows], rtol=0, atol=1e-9)
+    assert np.allclose(
+        [r.concordance for r in ours.rows], [r.concordance for r in theirs.rows], rtol=0, atol=1e-9
+    )
     told = [json.loads((study / "standings.json").read_text()) for study in (here, tmp_path / "study")]
     for standings in told:
         del standings["provenance"]

@@ -49,9 +49,15 @@ def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
     return files
 
 
-@pytest.mark.parametrize("pays", [-1, 0.02, 1000], ids=["workers-after-an-item", "workers-after-some-items", "no-workers"])
+@pytest.mark.parametrize(
+    "pays", [-1, 0.02, 1000], ids=["workers-after-an-item", "workers-after-some-items", "no-workers"]
+)
 def test_processes_write_the_same_bytes_as_one_process(
-    pays: float, corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pays: float,
+    corpus: made.Corpus,
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(processes, "PAYS", pays)
     line(str(tmp_path / "study"), corpus, "processes")
@@ -84,20 +90,27 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tasks")
-def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[int] = []
 
     def places(pays: float, marker: str = "", *, begin_here: bool = True) -> list[bool]:
         monkeypatch.setattr(processes, "PAYS", pays)
         shown.clear()
         calls: list[JsonObject] = [{"parent": os.getpid(), "marker": marker}] * 40
-        done = engine.run("some_tasks:where", calls, engine="processes", workers=2, tick=shown.append, begin_here=begin_here)
+        done = engine.run(
+            "some_tasks:where", calls, engine="processes", workers=2, tick=shown.append, begin_here=begin_here
+        )
         found = [process == os.getpid() for _, process in sorted(done)]
         assert sum(shown) == 3 * 40
         return found
 
     assert places(1000) == [True] * 40
-    assert set(places(-1, str(tmp_path / "there"))) == {True, False}  # the first call waits here for what a worker does
+    assert set(places(-1, str(tmp_path / "there"))) == {
+        True,
+        False,
+    }  # the first call waits here for what a worker does
     assert places(1000, str(tmp_path / "again"), begin_here=False) == [False] * 40
 
 
@@ -169,8 +182,19 @@ def test_killed_at_any_of_20_random_moments_and_started_again_gives_the_same_byt
     pick = random.Random(20)
 
     def start(engine: str) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-c", SCRIPT, str(study), str(corpus.photos), str(corpus.classes), engine, *models]
-        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        words = [
+            sys.executable,
+            "-c",
+            SCRIPT,
+            str(study),
+            str(corpus.photos),
+            str(corpus.classes),
+            engine,
+            *models,
+        ]
+        return subprocess.Popen(
+            words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
 
     kills = 0
     for turn in range(20):
@@ -241,7 +265,9 @@ def test_a_record_longer_than_what_the_system_reads_at_once_comes_back_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = os.pread
-    monkeypatch.setattr(os, "pread", lambda file, length, start: read(file, min(length, 1000), start))  # Linux: 2 GiB
+    monkeypatch.setattr(
+        os, "pread", lambda file, length, start: read(file, min(length, 1000), start)
+    )  # Linux: 2 GiB
     record = bytes(range(256)) * 40
     spool = Spool(tmp_path / "spool", "key")
     spool.append(record)
@@ -281,7 +307,9 @@ def test_two_writers_at_once_are_refused(corpus: made.Corpus, tmp_path: Path) ->
         fs.predict(str(study), corpus.models, engine="local")
 
 
-def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_of_a_dead_worker_is_given_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "deadly.py").write_text(
         "import os, pathlib, signal\n"
         "def work(marker, tick):\n"
@@ -293,11 +321,17 @@ def test_the_work_of_a_dead_worker_is_given_to_another(tmp_path: Path, monkeypat
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     calls = [{"marker": str(tmp_path / "a")}, {"marker": str(tmp_path / "b")}]
-    assert sorted(engine.run("deadly:work", calls, engine="processes", workers=2)) == [(0, "alive"), (1, "alive")]
+    assert sorted(engine.run("deadly:work", calls, engine="processes", workers=2)) == [
+        (0, "alive"),
+        (1, "alive"),
+    ]
 
 
 def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) -> None:
-    calls = [{"job": {"study": str(tmp_path / "none"), "number": n, "parts": [], "maps": {}, "truths": {}}} for n in range(2)]
+    calls = [
+        {"job": {"study": str(tmp_path / "none"), "number": n, "parts": [], "maps": {}, "truths": {}}}
+        for n in range(2)
+    ]
     with refused(StudyError, "is no study"):
         list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))
 
@@ -308,6 +342,8 @@ def test_images_of_a_batch_never_cross_a_shard(expected: dict[str, bytes]) -> No
     import pyarrow.parquet as pq
 
     rows = [
-        pq.read_table(io.BytesIO(data)).num_rows for name, data in expected.items() if name.startswith("predictions/model-0/0")
+        pq.read_table(io.BytesIO(data)).num_rows
+        for name, data in expected.items()
+        if name.startswith("predictions/model-0/0")
     ]
     assert rows == [SHARD] * 8

@@ -1,4 +1,6 @@
-"""The law of engines on Ray and under kills: the same bytes on a cluster that loses nodes, workers and its driver."""
+"""The law of engines on Ray and under kills: the same bytes on a cluster that loses nodes, workers and its
+driver.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,25 @@ pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not ins
 HERE = Path(__file__).parent
 ALL = "predict,compare,select,measure"
 IMAGES, FEW = 12, 8  # each a shard of its own
-COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
-QUICK = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000}  # how soon a dead node is noticed
-NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.2", "include_dashboard": False}
+COVERED = (
+    "predictions",
+    "pairs",
+    "selection*.csv",
+    "selection*.json",
+    "failures.csv",
+    "measures/statistics",
+    "measures/*.json",
+)
+QUICK = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 1000,
+}  # how soon a dead node is noticed
+NODE = {
+    "num_cpus": 1,
+    "object_store_memory": 80 * 2**20,
+    "node_ip_address": "127.0.0.2",
+    "include_dashboard": False,
+}
 
 
 class Line:
@@ -42,12 +60,31 @@ class Line:
         self.corpus = corpus
 
     def start(
-        self, study: Path, engine: str, address: str = "", verbs: str = ALL, seconds: float = 0, **environment: str
+        self,
+        study: Path,
+        engine: str,
+        address: str = "",
+        verbs: str = ALL,
+        seconds: float = 0,
+        **environment: str,
     ) -> subprocess.Popen[str]:
         models = [f"{name}={path}" for name, path in self.corpus.models.items()]
         folders = (study, self.corpus.photos, self.corpus.truth, self.corpus.classes)
-        words = [sys.executable, str(HERE / "slowly.py"), *map(str, folders), engine, str(seconds), verbs, *models]
-        about = {**os.environ, **environment, "PYTHONPATH": str(HERE), **({"RAY_ADDRESS": address} if address else {})}
+        words = [
+            sys.executable,
+            str(HERE / "slowly.py"),
+            *map(str, folders),
+            engine,
+            str(seconds),
+            verbs,
+            *models,
+        ]
+        about = {
+            **os.environ,
+            **environment,
+            "PYTHONPATH": str(HERE),
+            **({"RAY_ADDRESS": address} if address else {}),
+        }
         return children.start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=about)
 
     def end(self, process: subprocess.Popen[str], before: list[str] | None = None) -> list[str]:
@@ -88,7 +125,9 @@ def expected(line: Line, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     study = tmp_path_factory.mktemp("local") / "study"
     line.end(line.start(study, "local"))
     files = made.bytes_under(study, *COVERED)
-    assert sum(name.startswith("predictions/model-0/") and name.endswith(".parquet") for name in files) == IMAGES
+    assert (
+        sum(name.startswith("predictions/model-0/") and name.endswith(".parquet") for name in files) == IMAGES
+    )
     assert "measures/measure.json" in files
     return files
 
@@ -114,7 +153,8 @@ def cluster() -> Iterator[Any]:
         with socket.create_server(("127.0.0.2", 0)) as free:
             client = free.getsockname()[1]
         made_here: Any = Cluster(
-            initialize_head=True, head_node_args={**NODE, "ray_client_server_port": client, "_system_config": QUICK}
+            initialize_head=True,
+            head_node_args={**NODE, "ray_client_server_port": client, "_system_config": QUICK},
         )
         made_here.client = f"ray://127.0.0.2:{client}"
         others = [made_here.add_node(**NODE, wait=False) for _ in range(2)]
@@ -141,13 +181,19 @@ def answers(port: int) -> bool:
 
 
 def lives(cluster: Any, node: Any) -> bool:
-    """Whether a cluster knows of a node that it lives; Ray's own wait counts those, too, whose death it has not noticed yet."""
-    return any(known["Alive"] and known["NodeID"] == node.node_id for known in cluster.global_state.node_table())
+    """Whether a cluster knows of a node that it lives; Ray's own wait counts those, too, whose death it has
+    not noticed yet.
+    """
+    return any(
+        known["Alive"] and known["NodeID"] == node.node_id for known in cluster.global_state.node_table()
+    )
 
 
 def calls_of(log: list[str]) -> list[tuple[int, str]]:
     """The (number, node) of every call that was given to an actor."""
-    return [(int(m[1]), m[2]) for text in log if (m := re.search(r"call (\d+), attempt \d+: node (\w+)", text))]
+    return [
+        (int(m[1]), m[2]) for text in log if (m := re.search(r"call (\d+), attempt \d+: node (\w+)", text))
+    ]
 
 
 @pytest.fixture
@@ -172,15 +218,22 @@ def predict(study: Path, line: Line, engine: str, *options: str, **environment: 
     """The command line's `predict` of all models."""
     models = [f"{name}={path}" for name, path in line.corpus.models.items()]
     words = [sys.executable, "-m", "faultscape", "predict", str(study), *models, "--engine", engine, *options]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    return subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
 
 
 def processes(words: str, mark: str = "") -> list[int]:
-    """Descriptors of this machine's processes with these words in their line and a mark in their environment."""
+    """Descriptors of this machine's processes with these words in their line and a mark in their
+    environment.
+    """
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if words.encode() in (place / "cmdline").read_bytes() and mark.encode() in (place / "environ").read_bytes():
+            if (
+                words.encode() in (place / "cmdline").read_bytes()
+                and mark.encode() in (place / "environ").read_bytes()
+            ):
                 found.append(os.pidfd_open(int(place.name)))
     return found
 
@@ -198,7 +251,9 @@ def test_without_a_cluster_one_is_started_for_the_line_and_ends_with_it(
 ) -> None:
     place = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # its sockets need a short path
     try:
-        told, log = predict(collected, few, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(timeout=400)
+        told, log = predict(collected, few, "ray", "--workers", "2", RAY_TMPDIR=place).communicate(
+            timeout=400
+        )
         sessions = [str(path) for path in Path(place, "ray").glob("session_2*")]
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -255,11 +310,15 @@ def test_ctrl_c_ends_a_line_on_ray_with_its_workers_and_loses_nothing(
     assert predicted(study) == few_expected
 
 
-def test_a_killed_node_costs_nothing_but_time(line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path) -> None:
+def test_a_killed_node_costs_nothing_but_time(
+    line: Line, expected: dict[str, bytes], cluster: Any, tmp_path: Path
+) -> None:
     process = line.start(tmp_path / "study", "ray", cluster.address, seconds=0.05)
     victim = cluster.list_all_nodes()[-1]
     before = heard(process, f"node {victim.node_id}", 3)
-    with stopped(process):  # else the actor of the node, which lives a second longer, might do all that is left
+    with stopped(
+        process
+    ):  # else the actor of the node, which lives a second longer, might do all that is left
         cluster.remove_node(victim, allow_graceful=False)
         until(lambda: not lives(cluster, victim))
     after = heard(process, rf"call \d+: lost.* with node {victim.node_id}")
@@ -291,18 +350,30 @@ def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
         *study.glob("predictions/*/manifest.json"),
         *study.glob(".made-predict*"),
     ]  # what counts, and what was made and did not enter yet
-    done = len({checksum for file in files for checksum in re.findall(r'"sha256": "([0-9a-f]{64})"', file.read_text())})
+    done = len(
+        {
+            checksum
+            for file in files
+            for checksum in re.findall(r'"sha256": "([0-9a-f]{64})"', file.read_text())
+        }
+    )
     assert 12 <= done < 2 * IMAGES
     log = line.end(line.start(study, "ray", cluster.address, "predict"))
     assert len(calls_of(log)) == 2 * IMAGES - done  # neither is done again
-    assert made.bytes_under(study, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
+    assert made.bytes_under(study, "predictions") == {
+        k: v for k, v in expected.items() if k.startswith("predictions")
+    }
 
 
-def test_processes_and_killed_workers_write_the_same_bytes(line: Line, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_processes_and_killed_workers_write_the_same_bytes(
+    line: Line, expected: dict[str, bytes], tmp_path: Path
+) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
     killed = sorted(mark.name.removeprefix("faultscape.") for mark in marks.iterdir())
-    assert [name for name in killed if "predict" in name] == [f"stages.predict.shard-{place}" for place in (18, 6)]
+    assert [name for name in killed if "predict" in name] == [
+        f"stages.predict.shard-{place}" for place in (18, 6)
+    ]
     assert len(killed) == 2 + 3  # compare, select and measure have a call for each of 12 shards
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected

@@ -1,4 +1,6 @@
-"""What engines owe at the edges: many broken files, items that kill, shards merged in any order, and a library that is not there."""
+"""What engines owe at the edges: many broken files, items that kill, shards merged in any order, and a
+library that is not there.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_of_5000_images_with_50_broken_maps_all_others_are_done(tmp_path: Path) 
         (maps / f"{k:05d}.png").write_bytes((whole[:40], b"", whole[:-30])[place % 3])
     study = str(tmp_path / "study")
     fs.collect(study, str(photos), classes=5)
-    assert fs.predict(study, {"model": maps}, engine="processes", workers=2).models == {"model": (5000 - BROKEN, BROKEN)}
+    assert fs.predict(study, {"model": maps}, engine="processes", workers=2).models == {
+        "model": (5000 - BROKEN, BROKEN)
+    }
     with (tmp_path / "study" / "failures.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["stage"] == "predict"]
     assert [row["image"] for row in rows] == [f"{k:05d}" for k in broken]
@@ -53,7 +57,11 @@ def run_in_one(task: str, calls: list[dict[str, Any]], **_: Any) -> Any:
                 call["job"]["images"]["ids"][0],
             )
         else:
-            root, shard, item = call["job"]["study"], f"compare-{call['job']['number']:05d}", "part0/photo 000"
+            root, shard, item = (
+                call["job"]["study"],
+                f"compare-{call['job']['number']:05d}",
+                "part0/photo 000",
+            )
         for attempt in (1, 2):
             assert Watch(Path(root), shard, attempt).begin(item)
         yield number, engine.perform(task, call, 3, lambda _: None)
@@ -66,10 +74,20 @@ def test_an_image_that_kills_is_a_failure_of_measure_and_an_error_of_compare(
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
     monkeypatch.setattr(engine, "run", run_in_one)
-    with refused(StudyError, r"^part0/photo 000: workers died each time its maps of model-0, model-1 were counted"):
+    with refused(
+        StudyError, r"^part0/photo 000: workers died each time its maps of model-0, model-1 were counted"
+    ):
         fs.compare(study)
     out = tmp_path / "out"
-    fs.measure(str(corpus.truth), corpus.models, classes=str(corpus.classes), output=str(out), resamples=0, worst=0, skip=True)
+    fs.measure(
+        str(corpus.truth),
+        corpus.models,
+        classes=str(corpus.classes),
+        output=str(out),
+        resamples=0,
+        worst=0,
+        skip=True,
+    )
     with (out / "failures.csv").open() as file:
         rows = [(row["image"], row["reason"]) for row in csv.DictReader(file)]
     assert len(rows) == 2  # one a model; the five other images are measured
@@ -94,16 +112,35 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
-    settings, pool, models = read_settings(study), read_pool(study, keep_duplicates=keep), tuple(corpus.models)
+    settings, pool, models = (
+        read_settings(study),
+        read_pool(study, keep_duplicates=keep),
+        tuple(corpus.models),
+    )
     assert keep or len(set(pool.families.tolist())) < 22
     define = duel.definition(
-        settings.class_list, concordance="miou", per_class=2, constraints="class", scale=None, spares=2, over="union", keep_duplicates=keep
-    )  # fmt: skip
+        settings.class_list,
+        concordance="miou",
+        per_class=2,
+        constraints="class",
+        scale=None,
+        spares=2,
+        over="union",
+        keep_duplicates=keep,
+    )
     best = duel.empty(models, define)
     start = 0
     for rows in shards(read_corpus(study)).values():
         at = np.arange(start, start := start + len(rows))
-        duel.take(best, read_block(study, settings, rows, models), define, None, at, pool.ranks[at], pool.families[at])
+        duel.take(
+            best,
+            read_block(study, settings, rows, models),
+            define,
+            None,
+            at,
+            pool.ranks[at],
+            pool.families[at],
+        )
     once = duel.slots(best, models, define, pool.names(range(22)))
     run = engine.run
     monkeypatch.setattr(engine, "run", lambda *given, **options: reversed([*run(*given, **options)]))
@@ -134,12 +171,15 @@ class ClientServer:
         if self.left:
             self.left -= 1
             raise ConnectionAbortedError(
-                "Initialization failure:\nTraceback (most recent call last):\n  File x\nRuntimeError: no node yet"
+                "Initialization failure:\nTraceback (most recent call last):\n  File x\nRuntimeError: no"
+                " node yet"
             )
         self.begun = True
 
 
-def test_a_client_server_that_cannot_begin_a_session_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_server_that_cannot_begin_a_session_yet_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from faultscape.engine import ray
 
     monkeypatch.setattr(ray, "BREATH", 0.0)

@@ -1,4 +1,6 @@
-"""The law of entering: parts of many shards enter by one put of a manifest, and at the end what is there enters, whatever the end is."""
+"""The law of entering: parts of many shards enter by one put of a manifest, and at the end what is there
+enters, whatever the end is.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ def test_statistics_of_many_shards_enter_by_few_puts_and_are_not_made_again(
     jobs: list[int] = []
 
     def stopped(after: int) -> Callable[..., Iterator[Any]]:
-        def do(task: str, todo: list[Any], *given: Any, do: Callable[..., Iterator[Any]] = fill.do, **more: Any) -> Iterator[Any]:
+        def do(
+            task: str, todo: list[Any], *given: Any, do: Callable[..., Iterator[Any]] = fill.do, **more: Any
+        ) -> Iterator[Any]:
             jobs.append(len(todo))
             for number, result in enumerate(do(task, todo, *given, **more)):
                 yield result

@@ -1,4 +1,6 @@
-"""The papers' equations are public functions: docs/equations.md lists them all, and each docstring gives equation, shapes, errors and an example."""
+"""The papers' equations are public functions: docs/equations.md lists them all, and each docstring gives
+equation, shapes, errors and an example.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ NUMBERED = {"S0": range(1, 11), "S1": range(1, 11), "S2": range(1, 6), "S4": ran
 
 
 def test_the_page_lists_every_equation_once() -> None:
-    assert [(paper, int(number)) for paper, number, _, _ in ROWS] == [(p, n) for p, numbers in NUMBERED.items() for n in numbers]
+    assert [(paper, int(number)) for paper, number, _, _ in ROWS] == [
+        (p, n) for p, numbers in NUMBERED.items() for n in numbers
+    ]
 
 
 @pytest.mark.parametrize(("room", "name"), sorted({row[2:] for row in ROWS}))
@@ -38,7 +42,11 @@ def test_each_is_public_and_says_shapes_errors_and_an_example(room: str, name: s
 @pytest.mark.parametrize(("paper", "number", "room", "name"), ROWS)
 def test_each_is_named_in_its_docstring(paper: str, number: str, room: str, name: str) -> None:
     said = getattr(getattr(fs, room), name).__doc__
-    named = {(of, n) for of, first, second in re.findall(r"(S\d) eq\. (\d+)(?: and (\d+))?", said) for n in (first, second)}
+    named = {
+        (of, n)
+        for of, first, second in re.findall(r"(S\d) eq\. (\d+)(?: and (\d+))?", said)
+        for n in (first, second)
+    }
     assert (paper, number) in named
 
 
@@ -77,13 +85,19 @@ def test_extra_pieces_are_those_that_the_kernel_counts(seed: int) -> None:
 @pytest.mark.parametrize(
     ("slots", "accuracy", "said"),
     [
-        (([0], [1, 1], [0], [0]), [[0.5], [0.5]], "columns of one length; got defender 1, attacker 2, group 1, image 1"),
+        (
+            ([0], [1, 1], [0], [0]),
+            [[0.5], [0.5]],
+            "columns of one length; got defender 1, attacker 2, group 1, image 1",
+        ),
         (([0], [2], [0], [0]), [[0.5], [0.5]], "attacker goes from 2 to 2; accuracy has places 0 to 1"),
         (([0], [1], [0], [-2]), [[0.5], [0.5]], "image goes from -2 to -2; accuracy has places 0 to 0"),
         (([0], [1], [0], [0]), [0.5, 0.5], "accuracy is models x images; got shape (2,)"),
     ],
 )
-def test_outcomes_refuse_slots_that_do_not_fit(slots: tuple[list[int], ...], accuracy: list, said: str) -> None:
+def test_outcomes_refuse_slots_that_do_not_fit(
+    slots: tuple[list[int], ...], accuracy: list, said: str
+) -> None:
     with refused(fs.errors.RankingError, re.escape(said)):
         fs.ranking.duel_outcomes(*slots, accuracy)
 
@@ -97,4 +111,6 @@ def test_choices_on_an_image_with_a_mask_weigh_nothing() -> None:
         assert found.performance[0, :, 0, 1] == pytest.approx([(0.2 + 0.9 + 0.0) / 3, (0.8 + 0.3 + 1.0) / 3])
     alone = np.full((2, 3), np.nan)
     found = duel_outcomes(*places, alone, worth=worth, voices=np.array([9, 1, 2]), groups=1)
-    assert found.performance[0, 0, 0, 1] == pytest.approx((9 * 1.0 + 1 * 0.5) / 12)  # without masks every choice weighs the same
+    assert found.performance[0, 0, 0, 1] == pytest.approx(
+        (9 * 1.0 + 1 * 0.5) / 12
+    )  # without masks every choice weighs the same

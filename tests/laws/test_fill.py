@@ -1,4 +1,6 @@
-"""The law of the one loop: what was made enters, many results by one put; what a killed run made and did not enter is adopted, if it is whole, and not made again."""
+"""The law of the one loop: what was made enters, many results by one put; what a killed run made and did not
+enter is adopted, if it is whole, and not made again.
+"""
 
 from __future__ import annotations
 
@@ -61,13 +63,17 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def predicted(study: Path, corpus: made.Corpus) -> Path:
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD)
+    )
     fs.predict(str(study), corpus.models, engine="local")
     return study
 
 
 def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
-    """Fill a study with squares, and return how many results each put entered; ``entered`` takes the values."""
+    """Fill a study with squares, and return how many results each put entered; ``entered`` takes the
+    values.
+    """
     puts: list[int] = []
 
     def enter(results: list[tuple[Square, Squared]]) -> list[Timing]:
@@ -76,7 +82,9 @@ def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
         return [Timing("square", "", job.number, 1, 0.0) for job, _ in results]
 
     task = f"{square.__module__}:square"
-    fill.fill(root, task, jobs, Squared, enter, parts=lambda *_: [], title="square", items=len(jobs), engine="local")
+    fill.fill(
+        root, task, jobs, Squared, enter, parts=lambda *_: [], title="square", items=len(jobs), engine="local"
+    )
     return puts
 
 
@@ -93,7 +101,15 @@ def test_many_results_enter_by_few_puts_and_each_once(tmp_path: Path) -> None:
 def test_who_waits_is_told_while_jobs_are_under_way() -> None:
     ticks: list[int] = []
     task = f"{square.__module__}:square"
-    done = fill.do(task, [Square(2), Square(3)], Squared, title="square", items=2, engine="local", ticked=lambda: ticks.append(1))
+    done = fill.do(
+        task,
+        [Square(2), Square(3)],
+        Squared,
+        title="square",
+        items=2,
+        engine="local",
+        ticked=lambda: ticks.append(1),
+    )
     assert list(done) == [(0, Squared(4)), (1, Squared(9))]
     assert ticks == [1, 1]
 
@@ -111,12 +127,18 @@ def test_what_a_killed_run_made_is_entered_and_not_made_again(
 ) -> None:
     whole, study = predicted(tmp_path / "whole", corpus), predicted(tmp_path / "killed", corpus)
     fs.compare(str(whole), engine="local")
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True, text=True)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True, text=True
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not made.bytes_under(study, "pairs/*/manifest.json")
-    assert len(checksums(study)) == len(list(study.glob("pairs/*/*.parquet"))) == 3  # the first shard's, of three models
+    assert (
+        len(checksums(study)) == len(list(study.glob("pairs/*/*.parquet"))) == 3
+    )  # the first shard's, of three models
     counted, count_shard = [], count.count_shard
-    monkeypatch.setattr(count, "count_shard", lambda *given: counted.append(given[2][0].shard) or count_shard(*given))
+    monkeypatch.setattr(
+        count, "count_shard", lambda *given: counted.append(given[2][0].shard) or count_shard(*given)
+    )
     fs.compare(str(study), engine="local")
     assert counted == [1, 2, 3]  # without shard 0
     assert made.bytes_under(study, "pairs") == made.bytes_under(whole, "pairs")
@@ -141,7 +163,9 @@ def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_pat
     fs.predict(str(study), others, engine="local")
     fs.compare(str(study), engine="local")
     fresh = tmp_path / "fresh"
-    fs.collect(str(fresh), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
+    fs.collect(
+        str(fresh), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD)
+    )
     fs.predict(str(fresh), {**corpus.models, **others}, engine="local")
     fs.compare(str(fresh), engine="local")
     assert made.bytes_under(study, "pairs") == made.bytes_under(fresh, "pairs")

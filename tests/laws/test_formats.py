@@ -1,4 +1,6 @@
-"""What every label format of the catalogue obeys, and formats of a person's own as well: what is written is read back the same, and what is hostile is refused in one line."""
+"""What every label format of the catalogue obeys, and formats of a person's own as well: what is written is
+read back the same, and what is hostile is refused in one line.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,15 @@ from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats.label_tools import label_studio
 from faultscape.formats.label_tools.tool_labels import DrawnImage
-from faultscape.labelling import FORMATS, BundleFormat, Lines, MaskFormat, PairFormat, QuestionFormat, TaskFormat
+from faultscape.labelling import (
+    FORMATS,
+    BundleFormat,
+    Lines,
+    MaskFormat,
+    PairFormat,
+    QuestionFormat,
+    TaskFormat,
+)
 from faultscape.labelling.format_calls import plain_errors, read_label, write_bundle, write_label
 from refusals import refused
 
@@ -52,7 +62,9 @@ def fill_csv(text: str, answers: list[str]) -> str:
     out = io.StringIO()
     table = csv.DictWriter(out, list(rows[0]))
     table.writeheader()
-    table.writerows(row | {"annotator": "ann", "answer": answer} for row, answer in zip(rows, answers, strict=True))
+    table.writerows(
+        row | {"annotator": "ann", "answer": answer} for row, answer in zip(rows, answers, strict=True)
+    )
     return out.getvalue()
 
 
@@ -67,13 +79,19 @@ ASKED = QuestionFormat(
 )
 FILL: dict[str, Callable[[str, list[str]], str]] = {
     "csv": fill_csv,
-    "asked": lambda text, said: json.dumps([[*row[:2], "ann", word] for row, word in zip(json.loads(text), said, strict=True)]),
+    "asked": lambda text, said: json.dumps(
+        [[*row[:2], "ann", word] for row, word in zip(json.loads(text), said, strict=True)]
+    ),
 }
-MASKS = pytest.mark.parametrize("form", [*(f for f in FORMATS if isinstance(f, MaskFormat)), GRID], ids=lambda form: form.name)
+MASKS = pytest.mark.parametrize(
+    "form", [*(f for f in FORMATS if isinstance(f, MaskFormat)), GRID], ids=lambda form: form.name
+)
 QUESTIONS = pytest.mark.parametrize(
     "form", [*(f for f in FORMATS if isinstance(f, QuestionFormat)), ASKED], ids=lambda form: form.name
 )
-IN_ONE_FOLDER = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+IN_ONE_FOLDER = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 NAMES = ("photo", "a b/c d", "naïve 图", "x.y", "-flag", "it's 100 %")
 WORLDS = (("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("ade20k", (0, 1, 150)))
 
@@ -86,7 +104,9 @@ def tried(call: Callable[[], Any]) -> tuple[Any, str]:
         return None, str(error)
 
 
-def written(form: MaskFormat, folder: Path, image: str, ids: np.ndarray | None, classes: fs.nouns.Classes) -> Path | None:
+def written(
+    form: MaskFormat, folder: Path, image: str, ids: np.ndarray | None, classes: fs.nouns.Classes
+) -> Path | None:
     """Write one label as `label export` does; None where the format writes none."""
     size = (5, 4) if ids is None else ids.shape[::-1]
     label = form.label(folder, image)
@@ -109,14 +129,18 @@ def test_a_label_is_read_back_as_it_was_written_void_too(
     label = written(form, tmp_path, name, ids, classes)
     assert label is not None
     assert label.name.endswith(tuple(form.endings))
-    if len(np.unique(ids)) > 1:  # of background alone LabelMe has no shape, and cannot tell it from a file nobody drew in
+    if (
+        len(np.unique(ids)) > 1
+    ):  # of background alone LabelMe has no shape, and cannot tell it from a file nobody drew in
         assert form.recognise(str(label)) == "drawn"
     assert read_label(form, str(label), classes, ids.shape[::-1]).tolist() == ids.tolist()
 
 
 @MASKS
 @pytest.mark.parametrize(("world", "value"), [("voc", 255), ("voc", 0), ("camvid", 11)])
-def test_a_label_of_one_value_alone_is_read_back(tmp_path: Path, form: MaskFormat, world: str, value: int) -> None:
+def test_a_label_of_one_value_alone_is_read_back(
+    tmp_path: Path, form: MaskFormat, world: str, value: int
+) -> None:
     classes, ids = fs.classes.resolve(world), np.full((3, 2), value, np.uint16)
     label = written(form, tmp_path, "all", ids, classes)
     assert read_label(form, str(label), classes, (2, 3)).tolist() == ids.tolist()
@@ -130,7 +154,9 @@ def test_what_nobody_drew_is_no_label(tmp_path: Path, form: MaskFormat) -> None:
 
 @MASKS
 @pytest.mark.parametrize("photo", [(4, 3), (2, 3), (1, 1), (300, 400)])
-def test_a_label_of_another_size_than_its_photo_is_refused(tmp_path: Path, form: MaskFormat, photo: tuple[int, int]) -> None:
+def test_a_label_of_another_size_than_its_photo_is_refused(
+    tmp_path: Path, form: MaskFormat, photo: tuple[int, int]
+) -> None:
     classes = fs.classes.resolve("voc")
     label = written(form, tmp_path, "m", np.full((4, 3), 3, np.uint16), classes)
     with refused(LabelMapError, f"is 3 x 4 pixels, its photo {photo[0]} x {photo[1]}"):
@@ -146,24 +172,35 @@ def test_a_label_of_another_size_than_its_photo_is_refused(tmp_path: Path, form:
     )
 )
 @IN_ONE_FOLDER
-def test_a_hostile_file_is_refused_in_one_line_that_names_it(tmp_path: Path, form: MaskFormat, data: bytes | int) -> None:
+def test_a_hostile_file_is_refused_in_one_line_that_names_it(
+    tmp_path: Path, form: MaskFormat, data: bytes | int
+) -> None:
     classes = fs.classes.resolve("voc")
     label = written(form, tmp_path, "m", np.full((4, 3), 3, np.uint16), classes)
     assert label is not None
     label.write_bytes(label.read_bytes()[: data % label.stat().st_size] if isinstance(data, int) else data)
     ids, told = tried(lambda: read_label(form, str(label), classes, (3, 4)))
     assert "\n" not in told
-    assert "m." in told or (isinstance(data, int) and (ids == 3).all())  # only the end was cut off, behind all that the file says
+    assert "m." in told or (
+        isinstance(data, int) and (ids == 3).all()
+    )  # only the end was cut off, behind all that the file says
 
 
-BUNDLES = pytest.mark.parametrize("form", [f for f in FORMATS if isinstance(f, BundleFormat)], ids=lambda form: form.name)
+BUNDLES = pytest.mark.parametrize(
+    "form", [f for f in FORMATS if isinstance(f, BundleFormat)], ids=lambda form: form.name
+)
 
 
-def bundled(form: BundleFormat, folder: Path, maps: dict[str, np.ndarray | None], classes: fs.nouns.Classes) -> list[Path]:
+def bundled(
+    form: BundleFormat, folder: Path, maps: dict[str, np.ndarray | None], classes: fs.nouns.Classes
+) -> list[Path]:
     """Write the files of a bundle as `label export` does."""
     images = [
         DrawnImage(
-            image, form.photo(folder, image).relative_to(folder).as_posix(), (5, 4) if ids is None else ids.shape[::-1], ids
+            image,
+            form.photo(folder, image).relative_to(folder).as_posix(),
+            (5, 4) if ids is None else ids.shape[::-1],
+            ids,
         )
         for image, ids in maps.items()
     ]
@@ -175,7 +212,9 @@ def bundled(form: BundleFormat, folder: Path, maps: dict[str, np.ndarray | None]
     return paths
 
 
-def read_back(form: BundleFormat, paths: list[Path], classes: fs.nouns.Classes) -> dict[str, np.ndarray | None]:
+def read_back(
+    form: BundleFormat, paths: list[Path], classes: fs.nouns.Classes
+) -> dict[str, np.ndarray | None]:
     found = {}
     for path in paths:
         if form.recognise(path):
@@ -198,13 +237,24 @@ def test_labels_of_many_images_in_one_file_are_read_back_as_they_were_written(
         names = ("photo", "a b/c d", "naïve 图", "x.y")
         maps = {name: rng.choice(world[1], rng.integers(2, 9, 2)).astype(np.uint16) for name in names}
         paths = bundled(form, Path(folder), maps, classes)
-        found = {without_ending(name.removeprefix("images/")): ids for name, ids in read_back(form, paths, classes).items()}
-        drawn = {id_: ids for id_, ids in maps.items() if len(np.unique(ids)) > 1}  # of background alone there is no shape
+        found = {
+            without_ending(name.removeprefix("images/")): ids
+            for name, ids in read_back(form, paths, classes).items()
+        }
+        drawn = {
+            id_: ids for id_, ids in maps.items() if len(np.unique(ids)) > 1
+        }  # of background alone there is no shape
         meant = ids_meant(list(found), maps)
         back = {meant[name]: ids for name, ids in found.items() if ids is not None and meant[name] in drawn}
-        assert {id_: ids.tolist() for id_, ids in back.items()} == {id_: ids.tolist() for id_, ids in drawn.items()}
+        assert {id_: ids.tolist() for id_, ids in back.items()} == {
+            id_: ids.tolist() for id_, ids in drawn.items()
+        }
         problems = [problem for path in paths if form.recognise(path) for problem in form.check(path)]
-        assert [problem for problem in problems if not re.search("there is no photo|loses or makes a shape", problem)] == []
+        assert [
+            problem
+            for problem in problems
+            if not re.search("there is no photo|loses or makes a shape", problem)
+        ] == []
 
 
 @BUNDLES
@@ -213,17 +263,29 @@ def test_a_file_is_of_one_format_alone(tmp_path: Path, form: BundleFormat) -> No
     paths = bundled(form, tmp_path, {"m": np.array([[3, 4], [5, 0]], np.uint16)}, classes)
     mine = [path for path in paths if form.recognise(path)]
     assert mine
-    others = [f for f in FORMATS if isinstance(f, BundleFormat | PairFormat | TaskFormat) and f.read is not form.read]
+    others = [
+        f
+        for f in FORMATS
+        if isinstance(f, BundleFormat | PairFormat | TaskFormat) and f.read is not form.read
+    ]
     assert [(path.name, other.name) for path in mine for other in others if other.recognise(path)] == []
     for lone in (f for f in FORMATS if isinstance(f, MaskFormat) and not f.listed):
-        assert all(lone.recognise(str(path)) == "other" for path in mine if path.suffix in lone.endings), lone.name
+        assert all(lone.recognise(str(path)) == "other" for path in mine if path.suffix in lone.endings), (
+            lone.name
+        )
 
 
 @BUNDLES
-@pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"{", b"[]", b"<", b"<a/>", b"PK\x03\x04", b"[" * 5000, b'{"images": 3}'])
-def test_a_hostile_bundle_is_refused_in_one_line_that_names_it(tmp_path: Path, form: BundleFormat, data: bytes) -> None:
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xfe\x00", b"{", b"[]", b"<", b"<a/>", b"PK\x03\x04", b"[" * 5000, b'{"images": 3}']
+)
+def test_a_hostile_bundle_is_refused_in_one_line_that_names_it(
+    tmp_path: Path, form: BundleFormat, data: bytes
+) -> None:
     (path,) = [
-        p for p in bundled(form, tmp_path, {"m": np.array([[3, 4]], np.uint16)}, fs.classes.resolve("voc")) if form.recognise(p)
+        p
+        for p in bundled(form, tmp_path, {"m": np.array([[3, 4]], np.uint16)}, fs.classes.resolve("voc"))
+        if form.recognise(p)
     ]
     path.write_bytes(data)
     form.recognise(path)
@@ -238,7 +300,9 @@ ASKING = [("a b/c", "dog"), ("=1+1", "cat, wild"), ('say "x"', "naïve 图"), ("
 
 
 @QUESTIONS
-@given(answers=st.lists(st.sampled_from(["yes", "no", "unsure", ""]), min_size=len(ASKING), max_size=len(ASKING)))
+@given(
+    answers=st.lists(st.sampled_from(["yes", "no", "unsure", ""]), min_size=len(ASKING), max_size=len(ASKING))
+)
 @IN_ONE_FOLDER
 def test_answers_are_read_back_to_the_questions_that_were_written(
     tmp_path: Path, form: QuestionFormat, answers: list[str]
@@ -289,4 +353,8 @@ def test_every_entry_is_complete_and_named_in_the_help_of_both_verbs_and_on_thei
     assert len({form.name for form in FORMATS}) == len(FORMATS)
     assert {form.name for form in FORMATS if isinstance(form, QuestionFormat)} <= FILL.keys()
     named = {form.name: form for form in FORMATS}
-    assert all(named[form.same_as].read is not None for form in FORMATS if isinstance(form, MaskFormat) and form.same_as)
+    assert all(
+        named[form.same_as].read is not None
+        for form in FORMATS
+        if isinstance(form, MaskFormat) and form.same_as
+    )

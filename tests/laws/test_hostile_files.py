@@ -1,4 +1,6 @@
-"""The law of hostile files: whatever one holds, a person is told in one line, soon, and the process neither ends nor grows."""
+"""The law of hostile files: whatever one holds, a person is told in one line, soon, and the process neither
+ends nor grows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The law of hostile files, of Label Studio's and of COCO's: one line says what is wrong, soon, and the process neither ends nor grows."""
+"""The law of hostile files, of Label Studio's and of COCO's: one line says what is wrong, soon, and the
+process neither ends nor grows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The law of increments: what is added later gives what everything at once gives; and however maps are written, they are the same maps."""
+"""The law of increments: what is added later gives what everything at once gives; and however maps are
+written, they are the same maps.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from refusals import refused
 
 
 def content_of_pairs(study: str) -> str:
-    """A digest of every pair's cells on every image: rows sorted by key, pairs in name order, transposed where stored the other way."""
+    """A digest of every pair's cells on every image: rows sorted by key, pairs in name order, transposed
+    where stored the other way.
+    """
     root = Path(study)
     settings = read_settings(root)
     n, models = len(settings.classes.ids) + 1, list(settings.models)
@@ -81,13 +85,18 @@ def test_models_added_in_any_order_give_the_same_content_and_standings(
             tmp_path / "later" / "predictions" / name
         )
     rows = [
-        sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in selections.read_selection(study)[0].rows)
+        sorted(
+            (r.defender, r.attacker, r.class_, r.place, r.image)
+            for r in selections.read_selection(study)[0].rows
+        )
         for study in (once, tmp_path / "later")
     ]
     assert rows[0] == rows[1]
     for ranking in at_once.rankings:
         for name in names:
-            assert at_once.rankings[ranking].scores[name] == pytest.approx(later.rankings[ranking].scores[name], abs=1e-9)
+            assert at_once.rankings[ranking].scores[name] == pytest.approx(
+                later.rankings[ranking].scores[name], abs=1e-9
+            )
 
 
 def test_adding_a_model_redoes_nothing_and_appends_slots(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -122,7 +131,9 @@ def test_a_changed_class_list_or_mapping_recounts_pairs_and_never_predicts(
         fs.select(study)
 
 
-def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(copy: str, tmp_path: Path) -> None:
+def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(
+    copy: str, tmp_path: Path
+) -> None:
     study = copy
     more = made.corpus(tmp_path / "more", images=3, models=4, seed=9)
     held = {i.id: i.shard for i in read_corpus(Path(study))}
@@ -159,7 +170,9 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
     assert repr(again.rankings) == repr(standings.rankings)  # undefined intervals differ from themselves
 
 
-def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     thin = tmp_path / "maps" / "model-1"  # one that lacks a map
     shutil.copytree(corpus.models["model-1"], thin)
     (thin / f"{corpus.ids[3]}.png").unlink()
@@ -178,11 +191,15 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(corpus: made.C
     assert repr(standings[0].rankings) == repr(standings[1].rankings)
     assert standings[0].matrices == standings[1].matrices
     part = read_manifest(folder(tmp_path / "diagonal", "model-3"))["00000.models"]
-    codes = read_counts(folder(tmp_path / "diagonal", "model-3"), PairPart("model-3", 0, (), None, ""), part)[1].to_pylist()
+    codes = read_counts(folder(tmp_path / "diagonal", "model-3"), PairPart("model-3", 0, (), None, ""), part)[
+        1
+    ].to_pylist()
     assert all(code[0] == DIAGONAL for code in codes)
 
 
-def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     study, names = str(tmp_path / "study"), list(corpus.models)
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
     fs.predict(study, {n: corpus.models[n] for n in names[:3]}, engine="local")

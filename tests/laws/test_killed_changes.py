@@ -1,4 +1,6 @@
-"""The law of kills for what is taken back: a line that dies at any file it puts or removes leaves a study that can be read and loses no label; run again it ends where it would have."""
+"""The law of kills for what is taken back: a line that dies at any file it puts or removes leaves a study
+that can be read and loses no label; run again it ends where it would have.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ DONE = {  # what a line says that has nothing left to do, and what may lie there
     "select --replace": ("", set()),
     "select --remove": ("there is no selection 'main' to remove; the study has none.", {"selection.csv"}),
     "collect --remove": ("", set()),
-    "label remove": ("nothing to take back: none of 1 image has such a label or answer in truth 'labels'", set()),
+    "label remove": (
+        "nothing to take back: none of 1 image has such a label or answer in truth 'labels'",
+        set(),
+    ),
 }
 
 
@@ -38,7 +43,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("change", DONE)
-def test_a_line_killed_at_any_file_is_run_again_and_loses_nothing(change: str, study: str, tmp_path: Path) -> None:
+def test_a_line_killed_at_any_file_is_run_again_and_loses_nothing(
+    change: str, study: str, tmp_path: Path
+) -> None:
     image = selections.read_selection(Path(study))[0].images[0]
     words = [sys.executable, str(DRIVER), study, str(tmp_path), change, image]
     said = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -48,8 +55,14 @@ def test_a_line_killed_at_any_file_is_run_again_and_loses_nothing(change: str, s
     assert len(found["deaths"]) >= 2
     for place, death in enumerate(found["deaths"]):
         labels = {name for name in found["before"] if name.startswith("truth") and name not in found["whole"]}
-        assert all(name in death["held"] for name in labels) or found["whole"].items() <= death["held"].items(), place
+        assert (
+            all(name in death["held"] for name in labels) or found["whole"].items() <= death["held"].items()
+        ), place
         assert death["refused"] in ("", nothing_left), place
-        differ = {name for name in {**found["whole"], **death["again"]} if found["whole"].get(name) != death["again"].get(name)}
+        differ = {
+            name
+            for name in {**found["whole"], **death["again"]}
+            if found["whole"].get(name) != death["again"].get(name)
+        }
         assert differ <= (remains if death["refused"] else set()), (place, differ)
     assert found["deaths"][0]["held"] == found["before"]

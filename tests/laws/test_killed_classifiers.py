@@ -1,4 +1,6 @@
-"""The law of engines for classifiers that look at pictures: a network killed at any picture, and started again, gives the same bytes, and no picture is looked at again in vain."""
+"""The law of engines for classifiers that look at pictures: a network killed at any picture, and started
+again, gives the same bytes, and no picture is looked at again in vain.
+"""
 
 from __future__ import annotations
 
@@ -80,4 +82,6 @@ def test_a_network_killed_at_any_picture_and_started_again_gives_the_same_bytes(
     assert fs.predict(str(study), network, engine="local").models == {"net": (IMAGES, 0)}
     assert made.bytes_under(study, *COVERED) == expected
     assert not [path for path in study.rglob("*") if path.name.startswith((".writing-", ".spool-"))]
-    assert not set(looks[:SHARD]) & set(looked.read_text().split())  # the shard that was finished is not done again
+    assert not set(looks[:SHARD]) & set(
+        looked.read_text().split()
+    )  # the shard that was finished is not done again

@@ -1,4 +1,6 @@
-"""The law of kills for selections: `select --more`, killed before or between its two files and started again, draws as often as it was asked, and the same images."""
+"""The law of kills for selections: `select --more`, killed before or between its two files and started again,
+draws as often as it was asked, and the same images.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ fs.select(sys.argv[1], selector="random", engine="local", **({"more": 7} if sys.
 
 def killed(study: Path, puts: int, more: str = "more") -> None:
     """Draw, and die in place of the put behind so many."""
-    done = subprocess.run([sys.executable, "-c", DIES, str(study), str(puts), more], capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", DIES, str(study), str(puts), more], capture_output=True, check=False
+    )
     assert done.returncode == 9, done.stderr
 
 
@@ -59,12 +63,16 @@ def test_a_selection_killed_at_any_of_its_files_draws_once(whole: Path, tmp_path
     for puts in (0, 1):
         killed(study, puts)
         assert len(selections.read_selection(study, "random")[0].rows) == 5
-    assert len((study / FILES[0]).read_text().splitlines()) == 1 + 5 + 7  # the rows lie there, and do not count yet
+    assert (
+        len((study / FILES[0]).read_text().splitlines()) == 1 + 5 + 7
+    )  # the rows lie there, and do not count yet
     assert len(fs.select(str(study), selector="random", more=7).rows) == 12
     assert contents(study) == contents(whole)
 
 
-def test_a_selection_that_lost_rows_is_damaged_and_one_of_an_earlier_version_is_read(whole: Path, tmp_path: Path) -> None:
+def test_a_selection_that_lost_rows_is_damaged_and_one_of_an_earlier_version_is_read(
+    whole: Path, tmp_path: Path
+) -> None:
     import json
     import shutil
 

@@ -1,4 +1,6 @@
-"""One law over all layouts: each finds exactly its frames, reads known ids alone, fills in groups, and tells a wrong folder what it expected."""
+"""One law over all layouts: each finds exactly its frames, reads known ids alone, fills in groups, and tells
+a wrong folder what it expected.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,19 @@ GROUPS = {  # of the frames of the made trees
         *("night/GOPR0364", "day/GOPR0356_ref", "day/GOPR0364_ref"),
     },
     "acdc": {
-        f"{condition}/{drive}" for condition in ("fog", "night", "rain", "snow") for drive in ("GOPR0475", "GP010476", "GOPR0477")
+        f"{condition}/{drive}"
+        for condition in ("fog", "night", "rain", "snow")
+        for drive in ("GOPR0475", "GP010476", "GOPR0477")
     },
     "camvid": {"0001TP", "0016E5", "Seq05VD"},
     "camvid32": {"0001TP", "Seq05VD"},
     "fs-static": {"frankfurt"},
     "fs-lost-and-found": {"04_Maurener_Weg_8_000000", "13_Elly_Beinhorn_Str_000000"},
-    "lost-and-found": {"04_Maurener_Weg_8_000000", "13_Elly_Beinhorn_Str_000000", "01_Hanns_Klemm_Str_45_000006"},
+    "lost-and-found": {
+        "04_Maurener_Weg_8_000000",
+        "13_Elly_Beinhorn_Str_000000",
+        "01_Hanns_Klemm_Str_45_000006",
+    },
     "road-obstacle21": {"curvy-street", "gravel"},
     "streethazards": {"t1", "t2", "t4", "t5", "t6"},
     "issu": {"12", "7", "0", "fog", "99"},
@@ -43,9 +51,18 @@ GROUPS = {  # of the frames of the made trees
     "bravo-unknown": {"frankfurt", "munster", "lindau", "polar bear", "tiger"},
 }
 HIDDEN = {  # splits whose labels nobody hands out; placeholders count as none
-    "cityscapes": {"test"}, "foggy-zurich": {"light", "medium"}, "dark-zurich": {"train", "test", "val_ref", "test_ref"}, "acdc": {"test", "test_ref"}, "ade20k": {"test"}, "voc2012": {"test"}, "road-anomaly21": {"test"}, "road-obstacle21": {"test"},
-    "mapillary-1.2": {"testing"}, "mapillary-2.0": {"testing"}, "bdd100k": {"test"},
-}  # fmt: skip
+    "cityscapes": {"test"},
+    "foggy-zurich": {"light", "medium"},
+    "dark-zurich": {"train", "test", "val_ref", "test_ref"},
+    "acdc": {"test", "test_ref"},
+    "ade20k": {"test"},
+    "voc2012": {"test"},
+    "road-anomaly21": {"test"},
+    "road-obstacle21": {"test"},
+    "mapillary-1.2": {"testing"},
+    "mapillary-2.0": {"testing"},
+    "bdd100k": {"test"},
+}
 
 
 @pytest.fixture
@@ -79,7 +96,9 @@ def test_a_layout_finds_exactly_its_frames_in_the_order_of_their_ids(
             assert Path(frame.image).is_file()
 
 
-def test_truth_holds_every_class_and_known_ids_alone(layout: Layout, tree: tuple[Path, made_trees.Splits]) -> None:
+def test_truth_holds_every_class_and_known_ids_alone(
+    layout: Layout, tree: tuple[Path, made_trees.Splits]
+) -> None:
     """The label files of the made trees hold every id that the data set has."""
     root, expected = tree
     read = [frame for frame in frames(layout, root, expected) if frame.truth]
@@ -105,7 +124,9 @@ def test_a_tree_is_made_for_every_layout(layout: Layout) -> None:
     assert (layout.name in GROUPS) == bool(layout.grouping)
 
 
-def test_groups_are_filled_in_where_the_data_set_has_them(layout: Layout, tree: tuple[Path, made_trees.Splits]) -> None:
+def test_groups_are_filled_in_where_the_data_set_has_them(
+    layout: Layout, tree: tuple[Path, made_trees.Splits]
+) -> None:
     root, expected = tree
     found = list(frames(layout, root, expected))
     judged = [frame for frame in found if layout.grouping != "scene, of test" or frame.split == "test"]
@@ -113,7 +134,9 @@ def test_groups_are_filled_in_where_the_data_set_has_them(layout: Layout, tree: 
     assert {frame.group for frame in judged} == GROUPS.get(layout.name, {""})
 
 
-def test_instances_are_numbers_of_their_own_and_0_elsewhere(layout: Layout, tree: tuple[Path, made_trees.Splits]) -> None:
+def test_instances_are_numbers_of_their_own_and_0_elsewhere(
+    layout: Layout, tree: tuple[Path, made_trees.Splits]
+) -> None:
     root, expected = tree
     found = [frame for frame in frames(layout, root, expected) if frame.instances]
     assert bool(found) == (layout.read_instances is not None)
@@ -147,7 +170,9 @@ def test_other_files_and_the_order_of_the_file_system_change_nothing(
     assert list(frames(layout, root, expected)) == before
 
 
-def test_a_wrong_folder_is_told_in_one_line_what_was_expected_and_what_is_there(layout: Layout, tmp_path: Path) -> None:
+def test_a_wrong_folder_is_told_in_one_line_what_was_expected_and_what_is_there(
+    layout: Layout, tmp_path: Path
+) -> None:
     wrong = tmp_path / "wrong"
     for told in (wrong, made_trees.image(wrong / "holiday" / "beach.jpg").parent.parent):
         with pytest.raises(CorpusError) as refused:
@@ -171,7 +196,9 @@ def test_a_split_that_the_data_set_does_not_have_is_refused_with_those_it_has(
         find_frames(layout, root, "nonsense")
 
 
-def test_a_value_that_is_no_label_is_refused_with_its_place(layout: Layout, tree: tuple[Path, made_trees.Splits]) -> None:
+def test_a_value_that_is_no_label_is_refused_with_its_place(
+    layout: Layout, tree: tuple[Path, made_trees.Splits]
+) -> None:
     root, expected = tree
     frame = next(frame for frame in frames(layout, root, expected) if frame.truth)
     with Image.open(frame.truth) as picture:
@@ -194,7 +221,9 @@ def test_labels_that_are_hidden_are_said_to_be(layout: Layout, tree: tuple[Path,
             layout.read_truth(frame)
 
 
-def test_documented_numbers_are_checked_and_a_sample_is_remarked_on(layout: Layout, tree: tuple[Path, made_trees.Splits]) -> None:
+def test_documented_numbers_are_checked_and_a_sample_is_remarked_on(
+    layout: Layout, tree: tuple[Path, made_trees.Splits]
+) -> None:
     root, expected = tree
     assert set(layout.counts) <= set(layout.splits)
     for split in splits(layout, expected):
@@ -204,7 +233,11 @@ def test_documented_numbers_are_checked_and_a_sample_is_remarked_on(layout: Layo
         whole = [Frame(str(k), "i", "t", split=split) for k in range(layout.counts.get(split, 3))]
         assert check(layout, whole) == ""
         assert check(layout, [replace(frame, truth="") for frame in whole]) == ""
-        twice = [replace(frame, parent="p", condition=condition) for frame in whole for condition in ("fog-1", "fog-2")]
+        twice = [
+            replace(frame, parent="p", condition=condition)
+            for frame in whole
+            for condition in ("fog-1", "fog-2")
+        ]
         assert check(layout, twice) == ""  # each condition is a copy of the whole
         if split in layout.counts:
             assert check(layout, whole[:-1]) != ""

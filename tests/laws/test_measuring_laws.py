@@ -1,4 +1,6 @@
-"""The laws of measuring: engines, kills, order of models, another processor, no numba; counts that merge in any order and pass what 32 bits hold."""
+"""The laws of measuring: engines, kills, order of models, another processor, no numba; counts that merge in
+any order and pass what 32 bits hold.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,12 @@ def words(corpus: made.Corpus, out: Path, engine: str, workers: int) -> list[str
     ]
 
 
-def run(corpus: made.Corpus, out: Path, engine: str = "local", workers: int = 1, **environment: str) -> dict[str, bytes]:
-    subprocess.run(words(corpus, out, engine, workers), check=True, capture_output=True, env=os.environ | environment)
+def run(
+    corpus: made.Corpus, out: Path, engine: str = "local", workers: int = 1, **environment: str
+) -> dict[str, bytes]:
+    subprocess.run(
+        words(corpus, out, engine, workers), check=True, capture_output=True, env=os.environ | environment
+    )
     return made.bytes_under(out, *COVERED)
 
 
@@ -74,15 +80,22 @@ def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
     return files
 
 
-def test_processes_write_the_same_bytes(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_processes_write_the_same_bytes(
+    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
+) -> None:
     assert run(corpus, tmp_path, "processes", 5) == expected  # more workers than calls
 
 
-def test_any_kill_and_restart_give_the_same_bytes(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_any_kill_and_restart_give_the_same_bytes(
+    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
+) -> None:
     rng = random.Random(0)
     for _ in range(4):
         process = subprocess.Popen(
-            words(corpus, tmp_path, "processes", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            words(corpus, tmp_path, "processes", 2),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         try:
             process.wait(rng.uniform(0.4, 4.0))
@@ -127,9 +140,18 @@ def assert_close(one: Any, other: Any, where: str) -> None:
         assert one == other, where
 
 
-def test_models_in_another_order_have_the_same_numbers(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_models_in_another_order_have_the_same_numbers(
+    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
+) -> None:
     names = list(corpus.models)[::-1]
-    found = fs.measure(str(corpus.truth), {n: str(corpus.models[n]) for n in names}, classes=str(corpus.classes), output=str(tmp_path), resamples=50, scores=fs.ScoreFolders(confidence={n: str(corpus.root / "sure") for n in names}))  # fmt: skip
+    found = fs.measure(
+        str(corpus.truth),
+        {n: str(corpus.models[n]) for n in names},
+        classes=str(corpus.classes),
+        output=str(tmp_path),
+        resamples=50,
+        scores=fs.ScoreFolders(confidence={n: str(corpus.root / "sure") for n in names}),
+    )
     assert {n: found.models[n] for n in corpus.models} == json.loads(expected["measure.json"])["models"]
 
 
@@ -139,7 +161,11 @@ def counts(images: int = 12) -> dict[str, np.ndarray]:
     prediction = np.where(rng.random(truth.shape) < 0.6, truth, rng.integers(0, 3, truth.shape))
     found = fs.metrics.regions(truth, prediction, 3).counts
     pairs = fs.comparison.count({"m": prediction}, 3, truth=truth)
-    return found | {"both": pairs.both[0], "truth_pixels": pairs.rows[0], "predicted_pixels": pairs.columns[0]}
+    return found | {
+        "both": pairs.both[0],
+        "truth_pixels": pairs.rows[0],
+        "predicted_pixels": pairs.columns[0],
+    }
 
 
 def test_counts_merge_in_any_order() -> None:
@@ -165,11 +191,15 @@ def test_images_left_out_count_for_nothing() -> None:
     for name, entry in found.items():
         assert entry.value == pytest.approx(again[name].value, rel=1e-12), name
         assert np.isnan(entry.evidence.linear.slopes[~used]).all(), name
-        assert entry.evidence.linear.slopes[used] == pytest.approx(again[name].evidence.linear.slopes, rel=1e-8, abs=1e-12), name
+        assert entry.evidence.linear.slopes[used] == pytest.approx(
+            again[name].evidence.linear.slopes, rel=1e-8, abs=1e-12
+        ), name
 
 
 def test_slopes_say_how_a_number_moves_with_an_image() -> None:
-    """An image that counts twice moves a mean by its slope n / (n + 1), a number made of sums by its slope to first order."""
+    """An image that counts twice moves a mean by its slope n / (n + 1), a number made of sums by its slope to
+    first order.
+    """
     stats, n = counts(400), 400
     found = summary.summarise(stats, Definitions(), (0, 1, 2), np.ones(n, bool))
     cells = {metric.name for metric in METRICS if metric.join == "cells"}
@@ -180,7 +210,9 @@ def test_slopes_say_how_a_number_moves_with_an_image() -> None:
             slope = float(entry.evidence.linear.slopes[place])
             moved = again[name].value - entry.value
             exact = slope * n / (n + 1)
-            assert moved == pytest.approx(exact, abs=1e-12 if name in cells else 4 * abs(slope) / n + 1e-9), name
+            assert moved == pytest.approx(exact, abs=1e-12 if name in cells else 4 * abs(slope) / n + 1e-9), (
+                name
+            )
 
 
 def test_counts_beyond_2_to_the_31_are_right() -> None:
@@ -196,7 +228,9 @@ def test_counts_beyond_2_to_the_31_are_right() -> None:
 
 
 def test_a_table_of_one_huge_region_does_not_overflow() -> None:
-    """IoU and Dice thresholds are compared in whole numbers: regions of 2^31 - 1 pixels times 20 must still fit."""
+    """IoU and Dice thresholds are compared in whole numbers: regions of 2^31 - 1 pixels times 20 must still
+    fit.
+    """
     from faultscape.maps.regions import Overlaps
     from faultscape.metrics.overlaps import region_counts
 

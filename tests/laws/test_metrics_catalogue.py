@@ -1,4 +1,6 @@
-"""The law of METRICS: void changes none, the order of images changes none, undefined is NaN, a perfect prediction is best, and images come together as the entry says."""
+"""The law of METRICS: void changes none, the order of images changes none, undefined is NaN, a perfect
+prediction is best, and images come together as the entry says.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ def pairs(images: int = 6) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def statistics(of: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
     also = {metric.reads for metric in METRICS if metric.on_request}
-    rows = [image_statistics.of_maps(truth, prediction, CLASSES, DEFINITIONS, also=also)[0] for truth, prediction in of]
+    rows = [
+        image_statistics.of_maps(truth, prediction, CLASSES, DEFINITIONS, also=also)[0]
+        for truth, prediction in of
+    ]
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
@@ -89,7 +94,9 @@ def test_images_come_together_as_the_entry_says(metric: Metric) -> None:
         counts = {name: values.sum(0)[None] for name, values in stats.items() if values.ndim > 1}
         assert value == pytest.approx(float(metric.compute(counts, DEFINITIONS)[0]), abs=1e-12)
     elif metric.join == "cells":
-        assert value == pytest.approx(np.nanmean(regions.mean(metric.compute(stats, DEFINITIONS), 1)), abs=1e-12)
+        assert value == pytest.approx(
+            np.nanmean(regions.mean(metric.compute(stats, DEFINITIONS), 1)), abs=1e-12
+        )
     else:
         assert value == pytest.approx(np.nanmean(metric.compute(stats, DEFINITIONS)), abs=1e-12)
     alone = of_images(stats, DEFINITIONS, groups, [metric])[metric.name]
@@ -98,11 +105,19 @@ def test_images_come_together_as_the_entry_says(metric: Metric) -> None:
 
 
 def pixels(kind: str = "noisy", *, positives: bool = True) -> dict[str, Any]:
-    """What score metrics read, of one image: anomaly or doubt, the label, and the counts made of both; the best ranking tells apart, the best calibration is sure."""
+    """What score metrics read, of one image: anomaly or doubt, the label, and the counts made of both; the
+    best ranking tells apart, the best calibration is sure.
+    """
     rng = np.random.default_rng(2)
-    label = (rng.random((20, 30)) < 0.3 * positives).repeat(2, 0).repeat(2, 1).astype(np.uint8)  # mistakes fill windows
+    label = (
+        (rng.random((20, 30)) < 0.3 * positives).repeat(2, 0).repeat(2, 1).astype(np.uint8)
+    )  # mistakes fill windows
     noise = rng.random(label.shape)
-    score = {"noisy": 0.3 * label + 0.7 * noise, "told apart": 0.6 * label + 0.4 * noise, "sure": label.astype(float)}[kind]
+    score = {
+        "noisy": 0.3 * label + 0.7 * noise,
+        "told apart": 0.6 * label + 0.4 * noise,
+        "sure": label.astype(float),
+    }[kind]
     label[:4] = 255
     score[:4] = 0.5
     return read_of(score, label)
@@ -129,7 +144,9 @@ def read_of(score: np.ndarray, label: np.ndarray) -> dict[str, Any]:
 @pytest.mark.parametrize("metric", OF_SCORES, ids=lambda metric: metric.name)
 def test_a_metric_of_scores_obeys_the_law(metric: Metric) -> None:
     value = float(metric.compute(pixels(), DEFINITIONS))
-    best = float(metric.compute(pixels("sure" if metric.group == "calibration" else "told apart"), DEFINITIONS))
+    best = float(
+        metric.compute(pixels("sure" if metric.group == "calibration" else "told apart"), DEFINITIONS)
+    )
     assert 0 < value <= metric.most
     assert best > value if metric.better == "high" else best < value
     rank = {
@@ -152,7 +169,9 @@ def test_an_entry_is_complete(metric: Metric) -> None:
     assert metric.says
     assert set(metric.options) <= {field.name for field in fields(Definitions)}
     assert "{" not in metric.text(DEFINITIONS)
-    for option in metric.options:  # what changes it is what its definition names, or how regions and scores come about
+    for (
+        option
+    ) in metric.options:  # what changes it is what its definition names, or how regions and scores come about
         told = f"{{{option}" in metric.definition or any(
             f"{{{word}}}" in metric.definition
             for word in ("connected", "regional", "panoptic", "segments", "partition", "rule", "at")
@@ -228,8 +247,23 @@ def test_an_entry_of_scores_that_is_added_is_computed_and_shown(tmp_path: Path) 
         made.write(tmp_path / "masks" / f"{k}.png", mask)
         masks.append(mask)
         scores.append(score)
-    line = ["measure", "masks", "--anomaly", "a=a", "--anomaly", "b=b", "--engine", "local", "--resamples", "50", "-o", "out"]
-    done = subprocess.run([sys.executable, "-c", ADDED, *line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    line = [
+        "measure",
+        "masks",
+        "--anomaly",
+        "a=a",
+        "--anomaly",
+        "b=b",
+        "--engine",
+        "local",
+        "--resamples",
+        "50",
+        "-o",
+        "out",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", ADDED, *line], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "gap error" in done.stdout
     document = json.loads((tmp_path / "out" / "measure.json").read_text())

@@ -1,4 +1,6 @@
-"""What pyproject.toml says is installed is what the code imports, and what is packed is all that its own tests read."""
+"""What pyproject.toml says is installed is what the code imports, and what is packed is all that its own
+tests read.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,23 @@ UNSEEN = {
     "httpx2": "the client of fastapi's tests imports it",
     "psycopg": "SQLAlchemy imports it",
 }
-TOOLS = {"build", "flask", "flask-cors", "hatchling", "import-linter", "pre-commit", "pyright", "pytest-xdist", "ruff"}
-APART = {"cityscapesscripts", "mmseg", "monai", "ultralytics"}  # one benchmark runs those of them that are there
+TOOLS = {
+    "build",
+    "flask",
+    "flask-cors",
+    "hatchling",
+    "import-linter",
+    "pre-commit",
+    "pyright",
+    "pytest-xdist",
+    "ruff",
+}
+APART = {
+    "cityscapesscripts",
+    "mmseg",
+    "monai",
+    "ultralytics",
+}  # one benchmark runs those of them that are there
 FETCHED = {"src/faultscape/reporting/templates/app/htmx.min.js"}  # by `make`, and packed
 FOR_TESTS = {"tests/app/axe.min.js"}  # by `make` too; tests are skipped without it
 FOLDERS = {
@@ -65,7 +82,11 @@ def imported_by(path: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "importorskip"
+        ):
             found.add(ast.literal_eval(node.args[0]).partition(".")[0])
     return found
 
@@ -86,7 +107,9 @@ BASE = modules(PROJECT["dependencies"])
 
 
 def test_what_the_package_imports_is_installed_with_it_or_with_an_extra() -> None:
-    assert imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres]"]) == set()
+    assert (
+        imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres]"]) == set()
+    )
 
 
 def test_what_is_always_installed_is_imported() -> None:
@@ -101,11 +124,15 @@ def test_what_an_extra_installs_is_imported(extra: str) -> None:
 
 
 def test_all_installs_what_a_user_may_want() -> None:
-    assert modules(EXTRAS["all"]) == modules([f"{PROJECT['name']}[{extra}]" for extra in FOLDERS if FOLDERS[extra] == "src"])
+    assert modules(EXTRAS["all"]) == modules(
+        [f"{PROJECT['name']}[{extra}]" for extra in FOLDERS if FOLDERS[extra] == "src"]
+    )
 
 
 def test_one_line_installs_what_benchmarks_import() -> None:
-    assert imported("benchmarks") - BASE - modules(EXTRAS["bench"]) - {"postgres_server"} == APART  # which tests start as well
+    assert (
+        imported("benchmarks") - BASE - modules(EXTRAS["bench"]) - {"postgres_server"} == APART
+    )  # which tests start as well
 
 
 def test_a_benchmark_says_how_what_it_may_lack_is_installed() -> None:
@@ -141,7 +168,9 @@ def packed() -> set[str]:
 
 def test_a_source_distribution_holds_all_that_its_tests_read() -> None:
     folders = ("src", "tests", "docs", "examples", "scripts", "benchmarks", ".ci")
-    files = {path.relative_to(ROOT) for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(ROOT) for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()
+    }
     needed = {str(file) for file in files if "__pycache__" not in file.parts}
     alone = (
         "pyproject.toml",
@@ -158,7 +187,13 @@ def test_a_source_distribution_holds_all_that_its_tests_read() -> None:
 
 
 def test_a_source_distribution_holds_nothing_that_git_does_not_keep() -> None:
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False)  # fmt: skip
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if listed.returncode or not (ROOT / ".git").exists():
         pytest.skip("no git checkout: what a source distribution holds too much is not seen")
     assert packed() - FETCHED <= set(listed.stdout.splitlines())
@@ -180,6 +215,9 @@ def test_what_programs_beside_the_package_import_of_it_is_there(folder: str) -> 
 def there(module: str, name: str) -> bool:
     """Whether a module of the package holds a name, or is the folder of a module so called."""
     try:
-        return hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}") is not None
+        return (
+            hasattr(importlib.import_module(module), name)
+            or importlib.util.find_spec(f"{module}.{name}") is not None
+        )
     except ModuleNotFoundError:
         return False

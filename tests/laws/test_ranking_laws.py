@@ -32,7 +32,19 @@ def competitions(draw):
     accuracy[:, 0] = 0.5
     models, images = [f"m{k}" for k in range(j)], [f"i{k}" for k in range(i)]
     rows = [
-        Slot("mad", 1, 1, models[d], models[a], f"c{y}", 1, images[0 if (d, a, y) == (0, 1, 0) else rng.integers(i)], 0.1, 1.0, 1)
+        Slot(
+            "mad",
+            1,
+            1,
+            models[d],
+            models[a],
+            f"c{y}",
+            1,
+            images[0 if (d, a, y) == (0, 1, 0) else rng.integers(i)],
+            0.1,
+            1.0,
+            1,
+        )
         for d in range(j)
         for a in range(j)
         for y in range(groups)
@@ -43,13 +55,21 @@ def competitions(draw):
 
 def rank(models, rows, accuracy, images, groups, **options):
     return rank_accuracies(
-        models, rows, accuracy, images, class_names=[f"c{y}" for y in range(groups)], **{"resamples": 20} | options
+        models,
+        rows,
+        accuracy,
+        images,
+        class_names=[f"c{y}" for y in range(groups)],
+        **{"resamples": 20} | options,
     )
 
 
 def places(rows, models, images):
     return np.array(
-        [(models.index(r.defender), models.index(r.attacker), int(r.class_[1:]), images.index(r.image)) for r in rows]
+        [
+            (models.index(r.defender), models.index(r.attacker), int(r.class_[1:]), images.index(r.image))
+            for r in rows
+        ]
     ).T
 
 
@@ -95,12 +115,19 @@ def test_an_image_twice_is_an_image_of_weight_two(made):
     models, rows, accuracy, images, groups = made
     twin = [replace(row, image=row.image + " again") for row in rows]
     doubled = rank(
-        models, [*rows, *twin], np.hstack([accuracy, accuracy]), images + [f"{i} again" for i in images], groups, resamples=0
+        models,
+        [*rows, *twin],
+        np.hstack([accuracy, accuracy]),
+        images + [f"{i} again" for i in images],
+        groups,
+        resamples=0,
     )
     single = rank(models, rows, accuracy, images, groups, resamples=0)
     for name in ("aggressiveness", "resistance", "reuse_mean"):
         np.testing.assert_allclose(
-            list(doubled.rankings[name].scores.values()), list(single.rankings[name].scores.values()), atol=1e-9
+            list(doubled.rankings[name].scores.values()),
+            list(single.rankings[name].scores.values()),
+            atol=1e-9,
         )
     twice = wins(accuracy, np.full((1, len(images)), 2.0))
     np.testing.assert_array_equal(wins(np.hstack([accuracy, accuracy])), twice)
@@ -162,17 +189,31 @@ def test_intervals_hold_most_replicates_and_ranks_add_up(seed, j, b):
     np.testing.assert_allclose(spread, np.percentile(draws, [2.5, 97.5], axis=0).T, atol=1e-12)
 
 
-SHARES = ("perron", "rank_centrality", "borda", "reuse_mean", "lure", "prediction_powered")  # of a sum, of wins, means of 0..1
-DIFFERENCES = ("margins", "reuse_margins")  # of one of J numbers in 0..1 from their mean; other rankings are potentials
+SHARES = (
+    "perron",
+    "rank_centrality",
+    "borda",
+    "reuse_mean",
+    "lure",
+    "prediction_powered",
+)  # of a sum, of wins, means of 0..1
+DIFFERENCES = (
+    "margins",
+    "reuse_margins",
+)  # of one of J numbers in 0..1 from their mean; other rankings are potentials
 
 
 @FEW
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.sampled_from([6, 8, 30]), st.booleans())
 def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives, graded):
-    """Of few groups, in each of which a model is right everywhere or nowhere, Student's t would reach far beyond."""
+    """Of few groups, in each of which a model is right everywhere or nowhere, Student's t would reach far
+    beyond.
+    """
     rng = np.random.default_rng(seed)
     models, images = [f"m{k}" for k in range(j)], [f"i{k:02d}" for k in range(60)]
-    good = (rng.random((j, drives)) < np.linspace(0.05, 0.95, j)[:, None])[:, np.arange(60) % drives].astype(float)
+    good = (rng.random((j, drives)) < np.linspace(0.05, 0.95, j)[:, None])[:, np.arange(60) % drives].astype(
+        float
+    )
     accuracy = 0.02 + 0.96 * good if graded else good
     groups = {image: f"drive {k % drives}" for k, image in enumerate(images)}
     pairs = [(a, b) for a in range(j) for b in range(a)]
@@ -183,8 +224,14 @@ def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives,
         even = [1 / (60 - k) if selector == "mad" else np.nan for k in range(40)]
         draws = [Draw(selector, 1, k + 1, images[k], 1.0, even[k], 60) for k in range(40)]
         more = {"proxy": proxy, "pool": images, "population": population}
-        tables.append(draw_rankings(models, draws, accuracy[:, :40], images[:40], learns=False, **more, **options))
-    shown = [(a, b, images[n], place) for a, b in pairs for place, n in enumerate(rng.choice(60, 12, replace=False), 1)]
+        tables.append(
+            draw_rankings(models, draws, accuracy[:, :40], images[:40], learns=False, **more, **options)
+        )
+    shown = [
+        (a, b, images[n], place)
+        for a, b in pairs
+        for place, n in enumerate(rng.choice(60, 12, replace=False), 1)
+    ]
     duels = [
         Slot("mad", 1, 1, models[d], models[k], "c0", place, image, 0.1, 1.0, 60)
         for a, b, image, place in shown
@@ -192,7 +239,10 @@ def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives,
     ]
     tables.append(rank_accuracies(models, duels, accuracy, images, class_names=["c0"], **options))
     if not graded:
-        slots = [PairSlot("mad", 1, 1, models[a], models[b], "x", "y", p, image, 1.0, 1.0, 1.0, 60) for a, b, image, p in shown]
+        slots = [
+            PairSlot("mad", 1, 1, models[a], models[b], "x", "y", p, image, 1.0, 1.0, 1.0, 60)
+            for a, b, image, p in shown
+        ]
         tables.append(classifier_rankings(models, slots, accuracy, images, **options))
     for name, said in ((name, said) for table in tables for name, said in table.rankings.items()):
         most = 1 - 1 / j if name in DIFFERENCES else np.inf
@@ -209,13 +259,28 @@ def test_margins_that_a_proxy_carries_beyond_their_range_are_cut_at_its_end():
     scores = np.random.default_rng(0).normal([0.55, 0.4, -0.55, -0.4], 0.1, (41, 4))
     scores[0] = 0.8, 0.4, -0.8, -0.4
     said = replicates.table(
-        tuple("abcd"), {}, {"reuse_margins": scores}, {}, {}, {"reuse_margins": 30}, [], np.ones((4, 30), bool)
+        tuple("abcd"),
+        {},
+        {"reuse_margins": scores},
+        {},
+        {},
+        {"reuse_margins": 30},
+        [],
+        np.ones((4, 30), bool),
     )
     said = said.rankings["reuse_margins"]
     assert list(said.scores.values()) == [0.75, 0.4, -0.75, -0.4]
     assert said.score_interval["a"][1] == 0.75
     eight = np.repeat(np.arange(8), 4)[:30]
     said = replicates.table(
-        tuple("abcd"), {}, {"reuse_margins": scores}, {}, {}, {"reuse_margins": 8}, [], np.ones((4, 30), bool), eight
+        tuple("abcd"),
+        {},
+        {"reuse_margins": scores},
+        {},
+        {},
+        {"reuse_margins": 8},
+        [],
+        np.ones((4, 30), bool),
+        eight,
     )
     assert max(np.abs(list(said.rankings["reuse_margins"].score_interval.values())).ravel()) == 0.75

@@ -1,4 +1,6 @@
-"""What every ranking of the catalogue obeys, and a ranking of a person's own as well, in standings of duels, of pairs and of draws."""
+"""What every ranking of the catalogue obeys, and a ranking of a person's own as well, in standings of duels,
+of pairs and of draws.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def best_case(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(weights[:, None] > 0, scores, -np.inf).max(-1)
 
 
-OWN = Ranking("best_case", "Best case", "Best", "the best that a model ever did", "ours", "re-use", "scores", best_case)
+OWN = Ranking(
+    "best_case", "Best case", "Best", "the best that a model ever did", "ours", "re-use", "scores", best_case
+)
 
 
 def graded(images: int) -> np.ndarray:
@@ -51,22 +55,36 @@ LEFT = np.cumsum(PREFERRED[::-1])[::-1]
 def of_duels(order: list[int], accuracy: np.ndarray = GRADED) -> Standings:
     """Every ordered pair of models meets on every image."""
     pairs = [(d, a) for d in MODELS for a in MODELS if d != a]
-    rows = [Slot("mad", 1, 1, d, a, "car", k, image, 0.1, 1.0, 9) for d, a in pairs for k, image in enumerate(IMAGES, 1)]
+    rows = [
+        Slot("mad", 1, 1, d, a, "car", k, image, 0.1, 1.0, 9)
+        for d, a in pairs
+        for k, image in enumerate(IMAGES, 1)
+    ]
     names = [MODELS[k] for k in order]
-    return fs.ranking.rank_accuracies(names, rows, accuracy[order], IMAGES, class_names=["car"], resamples=0, extra=[OWN])
+    return fs.ranking.rank_accuracies(
+        names, rows, accuracy[order], IMAGES, class_names=["car"], resamples=0, extra=[OWN]
+    )
 
 
 def of_pairs(order: list[int], correct: np.ndarray = RIGHT) -> Standings:
     names = [MODELS[k] for k in order]
     rows: list[Any] = [
-        SimpleNamespace(model_a=a, model_b=b, image=image) for k, a in enumerate(names) for b in names[:k] for image in IMAGES
+        SimpleNamespace(model_a=a, model_b=b, image=image)
+        for k, a in enumerate(names)
+        for b in names[:k]
+        for image in IMAGES
     ]
     return fs.ranking.classifier_rankings(names, rows, correct[order], IMAGES, resamples=0, extra=[OWN])
 
 
 def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
-    """Thirty images of a pool of forty, drawn with uneven chances, and labels of twelve on which models do not differ."""
-    rows = [Draw("vma", 1, k + 1, image, 1.0, float(PREFERRED[k] / LEFT[k]), len(POOL)) for k, image in enumerate(POOL[:30])]
+    """Thirty images of a pool of forty, drawn with uneven chances, and labels of twelve on which models do
+    not differ.
+    """
+    rows = [
+        Draw("vma", 1, k + 1, image, 1.0, float(PREFERRED[k] / LEFT[k]), len(POOL))
+        for k, image in enumerate(POOL[:30])
+    ]
     names, rest = [MODELS[k] for k in order], (np.full((4, 12), 0.9), 60)
     return draw_rankings(
         names,
@@ -83,16 +101,24 @@ def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
 
 
 def of_choices(order: list[int], accuracy: np.ndarray = GRADED) -> Standings:
-    """People choose the better of every two models on every image, each for itself; a tie is half, and a model that nothing is known of is never shown."""
+    """People choose the better of every two models on every image, each for itself; a tie is half, and a
+    model that nothing is known of is never shown.
+    """
     pairs = [(d, a) for d in range(4) for a in range(d) if not np.isnan(accuracy[[d, a]]).all(1).any()]
     said = {}
     for a, b in pairs:
         for k, image in enumerate(IMAGES):
             said[image, MODELS[a], MODELS[b]] = (float(np.sign(accuracy[a, k] - accuracy[b, k]) + 1) / 2, 2)
-    rows = [Slot("mad", 1, 1, MODELS[a], MODELS[b], "car", 1, image, 0.1, 1.0, 9) for a, b in pairs for image in IMAGES]
+    rows = [
+        Slot("mad", 1, 1, MODELS[a], MODELS[b], "car", 1, image, 0.1, 1.0, 9)
+        for a, b in pairs
+        for image in IMAGES
+    ]
     names = [MODELS[k] for k in order]
     none = np.full((4, len(IMAGES)), np.nan)
-    return fs.ranking.rank_accuracies(names, rows, none, IMAGES, class_names=["car"], resamples=0, choices=said)
+    return fs.ranking.rank_accuracies(
+        names, rows, none, IMAGES, class_names=["car"], resamples=0, choices=said
+    )
 
 
 WORLDS: dict[str, Callable[..., Standings]] = {
@@ -139,7 +165,9 @@ def test_scores_lie_in_the_span_that_the_entry_says(ranking: Ranking) -> None:
     assert (found <= high).all()
 
 
-@pytest.mark.parametrize("ranking", [r for r in RANKINGS if r.takes != "draws"], ids=lambda ranking: ranking.name)
+@pytest.mark.parametrize(
+    "ranking", [r for r in RANKINGS if r.takes != "draws"], ids=lambda ranking: ranking.name
+)
 def test_a_model_without_any_label_has_no_score(ranking: Ranking) -> None:
     world, known = WORLDS[ranking.takes], RIGHT if ranking.takes == "counts" else GRADED
     lacking = np.where(np.arange(4)[:, None] == 3, np.nan, known)
@@ -149,7 +177,11 @@ def test_a_model_without_any_label_has_no_score(ranking: Ranking) -> None:
 
 def test_every_entry_is_complete_and_has_its_row_in_the_guide() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "rankings.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", guide.partition("## The rankings")[2].partition("\n## ")[0], re.MULTILINE)
+    told = re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \|",
+        guide.partition("## The rankings")[2].partition("\n## ")[0],
+        re.MULTILINE,
+    )
     rows = [name for cell in told for name in re.findall(r"\w+", cell)]
     assert sorted(rows) == sorted(ranking.name for ranking in RANKINGS)
     for ranking in RANKINGS:
@@ -165,7 +197,10 @@ def test_a_ranking_of_ones_own_fits_what_it_takes_and_is_recorded() -> None:
     refuse_misfits([OWN], None)
     (borda,) = (ranking for ranking in taking("counts") if ranking.name == "borda")
     refuse_misfits([borda], "counts")
-    with refused(fs.errors.OptionError, "--ranking borda is made from pairs of classifiers, and this selection is of others"):
+    with refused(
+        fs.errors.OptionError,
+        "--ranking borda is made from pairs of classifiers, and this selection is of others",
+    ):
         refuse_misfits([borda], "ratios")
     with refused(fs.errors.OptionError, "--ranking best_case stands twice"):
         refuse_misfits([OWN, OWN], None)

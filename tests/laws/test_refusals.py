@@ -18,8 +18,16 @@ def test_a_refusal_is_one_line_of_the_right_error_with_the_right_words() -> None
     assert str(found.value) == "no study"
     with pytest.raises(ModelError), refused(StudyError):
         refuse(ModelError("no model"))
-    for wrong, says in ((lambda: None, "nothing was refused"), (lambda: refuse(StudyError("a\nb")), "is not one line"), (lambda: refuse(StudyError("")), "is not one line"), (lambda: refuse(StudyError("other")), "expected 'words'")):  # fmt: skip
-        with pytest.raises(AssertionError, match=says), refused(StudyError, "words" if "expected" in says else ""):
+    for wrong, says in (
+        (lambda: None, "nothing was refused"),
+        (lambda: refuse(StudyError("a\nb")), "is not one line"),
+        (lambda: refuse(StudyError("")), "is not one line"),
+        (lambda: refuse(StudyError("other")), "expected 'words'"),
+    ):
+        with (
+            pytest.raises(AssertionError, match=says),
+            refused(StudyError, "words" if "expected" in says else ""),
+        ):
             wrong()
 
 

@@ -1,4 +1,6 @@
-"""What the engine does about workers that die: it tries again while there is progress, and says what it gives up."""
+"""What the engine does about workers that die: it tries again while there is progress, and says what it gives
+up.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(task: str, calls: list[dict[str, Any]]) -> tuple[list[Any], int]:
     """Results in the order of the calls, and how many items the bar was told of."""
     shown: list[int] = []
-    results = sorted(engine.run(f"deadly_tasks:{task}", calls, engine="processes", workers=2, tick=shown.append))
+    results = sorted(
+        engine.run(f"deadly_tasks:{task}", calls, engine="processes", workers=2, tick=shown.append)
+    )
     return [result for _, result in results], sum(shown)
 
 
@@ -74,7 +78,9 @@ def test_a_call_that_always_kills_its_worker_is_named() -> None:
     assert "\n" not in str(error.value)
 
 
-def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_overcounts(tmp_path: Path) -> None:
+def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_overcounts(
+    tmp_path: Path,
+) -> None:
     calls = [{"folder": str(tmp_path), "stops": stops} for stops in ([1, 2, 3, 4, 5, 6, 7, 8], [])]
     assert run("some_further_each_time", calls) == ([8, 0], 20)
 
@@ -87,7 +93,10 @@ def test_a_death_with_progress_begins_the_count_anew(tmp_path: Path) -> None:
     calls = [{"folder": str(tmp_path / "more"), "stops": stops} for stops in (more, [])]
     assert run("some_further_each_time", calls)[0] == [len(more), 0]
     with refused(StudyError, "died 6 times over a call, after 5 items"):
-        run("some_further_each_time", [{"folder": str(tmp_path / "less"), "stops": stops} for stops in (less, [])])
+        run(
+            "some_further_each_time",
+            [{"folder": str(tmp_path / "less"), "stops": stops} for stops in (less, [])],
+        )
 
 
 def test_a_call_is_told_how_often_its_worker_died_since_it_came_further() -> None:
@@ -146,7 +155,9 @@ class LostError(Exception):
 
 
 class Cluster:
-    """A stand-in for Ray: actors on nodes that can be lost. Call 0 takes longest; when all others are done, its first node is lost."""
+    """A stand-in for Ray: actors on nodes that can be lost. Call 0 takes longest; when all others are done,
+    its first node is lost.
+    """
 
     exceptions = SimpleNamespace(RayTaskError=type("RayTaskError", (LostError,), {}), RayError=LostError)
 
@@ -208,7 +219,9 @@ class Cluster:
             yield self
 
         monkeypatch.setattr(ray, "_joined", joined)
-        return sorted(engine.run("deadly_tasks:always", [{"number": n} for n in range(self.calls)], engine="ray"))
+        return sorted(
+            engine.run("deadly_tasks:always", [{"number": n} for n in range(self.calls)], engine="ray")
+        )
 
 
 def test_when_a_node_is_lost_its_idle_actors_are_given_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +230,9 @@ def test_when_a_node_is_lost_its_idle_actors_are_given_nothing(monkeypatch: pyte
     assert [(attempt, node) for call, attempt, node in cluster.given if call == 0] == [(0, "a"), (1, "b")]
 
 
-def test_an_actor_that_is_lost_before_its_call_began_is_no_death_over_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_actor_that_is_lost_before_its_call_began_is_no_death_over_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = Cluster(*"abbb", calls=4, unbegun=1)
     assert cluster.run(monkeypatch) == [(n, n) for n in range(4)]
     assert sorted(attempt for _, attempt, _ in cluster.given) == [

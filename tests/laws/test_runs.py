@@ -21,8 +21,12 @@ from refusals import refused
 
 MAPS = st.one_of(
     hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=24), elements=st.integers(0, 3)),
-    hnp.arrays(np.uint16, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(0, 65535)),
-    hnp.arrays(np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(0, 65535)),
+    hnp.arrays(
+        np.uint16, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(0, 65535)
+    ),
+    hnp.arrays(
+        np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(0, 65535)
+    ),
 )
 
 
@@ -67,7 +71,9 @@ def moving(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 def test_every_way_to_tell_a_row(seed: int, height: int, width: int) -> None:
     label_map = moving(np.random.default_rng(seed), height, width)
     assert (runs.decode(runs.encode(label_map)) == label_map).all()
-    assert (runs.decode(runs.encode(label_map.astype(np.uint16) * 300)) == label_map.astype(np.uint16) * 300).all()
+    assert (
+        runs.decode(runs.encode(label_map.astype(np.uint16) * 300)) == label_map.astype(np.uint16) * 300
+    ).all()
     assert runs.labels(runs.encode(label_map)).tolist() == np.unique(label_map).tolist()
 
 
@@ -138,7 +144,9 @@ def sealed(head: list[int], raw: bytearray) -> bytes:
 
 
 def forged(label_map: np.ndarray, rng: np.random.Generator) -> tuple[bytes, np.ndarray | None]:
-    """Change streams or head at random; returns the code, with a right checksum, and a table to decode it with."""
+    """Change streams or head at random; returns the code, with a right checksum, and a table to decode it
+    with.
+    """
     head, raw = runs._streams(runs.encode(label_map))
     head, raw, n_told = list(head), bytearray(raw), head[1] + head[4]
     for _ in range(int(rng.integers(1, 4))):
@@ -149,7 +157,11 @@ def forged(label_map: np.ndarray, rng: np.random.Generator) -> tuple[bytes, np.n
             )
         else:
             place = int(rng.integers(1, 7))
-            head[place] = max(0, head[place] + int(rng.integers(-3, 4))) if rng.random() < 0.7 else int(rng.integers(0, 1 << 20))
+            head[place] = (
+                max(0, head[place] + int(rng.integers(-3, 4)))
+                if rng.random() < 0.7
+                else int(rng.integers(0, 1 << 20))
+            )
     return sealed(head, raw), None if rng.random() < 0.5 else np.arange(3, dtype=np.uint16)
 
 
@@ -171,7 +183,12 @@ def test_a_forged_code_is_one_error_or_another_whole_map(seed: int) -> None:
     told = decoded(code, table)
     if isinstance(told, str):
         assert told.startswith(
-            ("the code of a label map is damaged", "a label map of", "holds the label", "these bytes are no code")
+            (
+                "the code of a label map is damaged",
+                "a label map of",
+                "holds the label",
+                "these bytes are no code",
+            )
         )
     else:  # then it is a map as any other
         again = runs.encode(np.array(told))
@@ -181,7 +198,9 @@ def test_a_forged_code_is_one_error_or_another_whole_map(seed: int) -> None:
 @given(st.integers(0, 100_000))
 @settings(max_examples=500)
 def test_forged_codes_never_leave_their_arrays(seed: int) -> None:
-    """The same loops as plain Python, where NumPy checks every index (reads before an array's start are refused too), find what the compiled ones find."""
+    """The same loops as plain Python, where NumPy checks every index (reads before an array's start are
+    refused too), find what the compiled ones find.
+    """
     rng = np.random.default_rng(seed)
     code, table = forged(moving(rng, int(rng.integers(1, 8)), int(rng.integers(1, 30))), rng)
     with pytest.MonkeyPatch.context() as patch:
@@ -209,7 +228,13 @@ def test_rows_that_need_more_than_the_head_says(compiled: bool) -> None:
 
 
 def test_what_is_no_label_map_is_refused() -> None:
-    for bad in (np.zeros((2, 2)), np.zeros((2, 2, 2), int), np.zeros((0, 3), int), np.full((1, 1), -1), np.full((1, 1), 65536)):
+    for bad in (
+        np.zeros((2, 2)),
+        np.zeros((2, 2, 2), int),
+        np.zeros((0, 3), int),
+        np.full((1, 1), -1),
+        np.full((1, 1), 65536),
+    ):
         with refused(LabelMapError):
             runs.encode(bad)
 
@@ -228,10 +253,17 @@ print("numba" in sys.modules)
 
 def test_it_works_where_numba_cannot_be_imported() -> None:
     blocked = "import sys; sys.modules['numba'] = None\n" + WORDS
-    assert subprocess.run([sys.executable, "-c", blocked], check=True, capture_output=True, text=True).stdout.strip() == "True"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", blocked], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        == "True"
+    )
     env = {**os.environ, "FAULTSCAPE_NUMBA": "0"}
     assert (
-        subprocess.run([sys.executable, "-c", WORDS], check=True, capture_output=True, text=True, env=env).stdout.strip()
+        subprocess.run(
+            [sys.executable, "-c", WORDS], check=True, capture_output=True, text=True, env=env
+        ).stdout.strip()
         == "False"
     )
 
@@ -239,7 +271,12 @@ def test_it_works_where_numba_cannot_be_imported() -> None:
 def test_it_works_where_no_folder_is_writable() -> None:
     """numba then finds no place for its cache."""
     closed = "import numba.core.caching as c\nc.CacheImpl._locator_classes = []\n" + WORDS
-    assert subprocess.run([sys.executable, "-c", closed], check=True, capture_output=True, text=True).stdout.strip() == "True"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", closed], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        == "True"
+    )
 
 
 @given(st.integers(0, 100_000))

@@ -1,4 +1,6 @@
-"""Laws of selection: any cut of the corpus, any order of models, compiled or plain, gives the cells of a brute-force search."""
+"""Laws of selection: any cut of the corpus, any order of models, compiled or plain, gives the cells of a
+brute-force search.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,13 @@ def cells(best: Best) -> dict:
     return {cell: [int(i) for i in best.images[cell] if i >= 0] for cell in np.ndindex(best.pools.shape)}
 
 
-@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 5), st.lists(st.integers(0, 40), max_size=4))
+@given(
+    st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 5), st.lists(st.integers(0, 40), max_size=4)
+)
 @settings(max_examples=60)
-def test_any_cut_of_the_corpus_gives_the_brute_force_cells(seed: int, images: int, depth: int, cuts: list[int]) -> None:
+def test_any_cut_of_the_corpus_gives_the_brute_force_cells(
+    seed: int, images: int, depth: int, cuts: list[int]
+) -> None:
     concordance, member, ranks, families = blocks(seed, images)
     want = brute(concordance, member, ranks, families, depth)
     edges = sorted({0, images, *(c for c in cuts if c < images)})
@@ -63,7 +69,9 @@ def test_any_cut_of_the_corpus_gives_the_brute_force_cells(seed: int, images: in
     assert cells(merged) == want
     assert (streamed.pools == merged.pools).all()
     assert streamed.pools.sum() == sum(
-        member[d, i, g] and not np.isnan(concordance[d, a, i]) for d, a, g in np.ndindex(3, 3, 2) for i in range(images)
+        member[d, i, g] and not np.isnan(concordance[d, a, i])
+        for d, a, g in np.ndindex(3, 3, 2)
+        for i in range(images)
     )
 
 
@@ -73,9 +81,20 @@ def test_the_plain_twin_equals_the_compiled_kernel(seed: int, images: int) -> No
     concordance, member, ranks, families = blocks(seed, images)
     compiled, plain = Best(3, 2, 3), Best(3, 2, 3)
     compiled.offer(concordance, member, np.arange(images), ranks, families)
-    keys = np.where(np.isnan(concordance), plain_best.EMPTY, np.rint(np.nan_to_num(concordance) * 1e12).astype(np.int64))
+    keys = np.where(
+        np.isnan(concordance), plain_best.EMPTY, np.rint(np.nan_to_num(concordance) * 1e12).astype(np.int64)
+    )
     plain_best.offer(
-        plain.keys, plain.ranks, plain.families, plain.images, plain.pools, keys, member, np.arange(images), ranks, families
+        plain.keys,
+        plain.ranks,
+        plain.families,
+        plain.images,
+        plain.pools,
+        keys,
+        member,
+        np.arange(images),
+        ranks,
+        families,
     )
     for name in ("keys", "ranks", "families", "images", "pools"):
         assert (getattr(compiled, name) == getattr(plain, name)).all(), name
@@ -99,12 +118,16 @@ def test_permuting_images_models_or_class_ids_changes_nothing_but_order(maps: di
     ids = [f"i{k:02d}" for k in range(12)]
     base = fs.selection.duels(fs.comparison.count(maps, classes=4, images=ids))
     order = np.random.default_rng(1).permutation(12)
-    moved = fs.comparison.count({n: m[order] for n, m in maps.items()}, classes=4, images=[ids[k] for k in order])
+    moved = fs.comparison.count(
+        {n: m[order] for n, m in maps.items()}, classes=4, images=[ids[k] for k in order]
+    )
     assert key(fs.selection.duels(moved)) == key(base)
     turned = fs.comparison.count({n: maps[n] for n in "cab"}, classes=4, images=ids)
     assert key(fs.selection.duels(turned)) == key(base)
     new = np.array([2, 0, 3, 1], np.uint8)
-    renamed = fs.selection.duels(fs.comparison.count({n: new[m] for n, m in maps.items()}, classes=4, images=ids))
+    renamed = fs.selection.duels(
+        fs.comparison.count({n: new[m] for n, m in maps.items()}, classes=4, images=ids)
+    )
     names = {f"class-{new[k]}": f"class-{k}" for k in range(4)}
     assert sorted((d, a, names[c], p, i, v) for d, a, c, p, i, v in key(renamed)) == key(base)
 
@@ -113,7 +136,9 @@ def test_a_scale_holds_its_closed_interval_and_only_that(maps: dict[str, np.ndar
     pairs = fs.comparison.count(maps, classes=4)
     share = shares(pairs)
     low, high = share[0, 3, 2], share[0, 7, 2]
-    bounds = fs.nouns.Scale(tuple(f"class-{k}" for k in range(4)), (1,) * 4, (min(low, high),) * 4, (max(low, high),) * 4)
+    bounds = fs.nouns.Scale(
+        tuple(f"class-{k}" for k in range(4)), (1,) * 4, (min(low, high),) * 4, (max(low, high),) * 4
+    )
     slots = fs.selection.duels(pairs, scale=bounds, spares=20)
     for row in slots.rows:
         value = share[pairs.models.index(row.defender), int(row.image), int(row.class_[-1])]
@@ -148,7 +173,9 @@ def test_a_discarded_image_leaves_every_cell_and_the_next_spare_moves_up(maps: d
     now = effective(slots, [gone])
     assert gone not in {r.image for r in now.rows}
     for cell in {(r.defender, r.attacker, r.class_) for r in slots.chosen if r.image == gone}:
-        spare = next(r.image for r in slots.rows if (r.defender, r.attacker, r.class_) == cell and r.place == 2)
+        spare = next(
+            r.image for r in slots.rows if (r.defender, r.attacker, r.class_) == cell and r.place == 2
+        )
         assert next(r.image for r in now.chosen if (r.defender, r.attacker, r.class_) == cell) == spare
     assert effective(slots).rows == slots.rows
 
@@ -164,7 +191,9 @@ def test_extending_adds_deeper_places_as_a_new_round(maps: dict[str, np.ndarray]
     assert merged == sorted((r.defender, r.attacker, r.class_, r.place, r.image) for r in large.rows)
 
 
-def test_concordances_have_twelve_digits_so_that_another_machine_writes_the_same(maps: dict[str, np.ndarray]) -> None:
+def test_concordances_have_twelve_digits_so_that_another_machine_writes_the_same(
+    maps: dict[str, np.ndarray],
+) -> None:
     slots = fs.selection.duels(fs.comparison.count(maps, classes=4))
     assert {round(row.concordance, 12) for row in slots.rows} == {row.concordance for row in slots.rows}
     assert any(round(row.concordance, 11) != row.concordance for row in slots.rows)

@@ -1,4 +1,6 @@
-"""The law of selectors, one over all entries of the catalogue: weights are of complete images alone, follow images wherever they stand, need what they say, and make probabilities."""
+"""The law of selectors, one over all entries of the catalogue: weights are of complete images alone, follow
+images wherever they stand, need what they say, and make probabilities.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def test_what_is_preferred_follows_an_image_wherever_it_stands(selector: Selecto
     for task in selector.tasks:
         facts, order = facts_of(selector, task, seed), np.random.default_rng(seed).permutation(IMAGES)
         moved = {name: held if name == "belief" else held[..., order] for name, held in facts.items()}
-        np.testing.assert_allclose(preferences(selector, moved), preferences(selector, facts)[order], rtol=1e-9)
+        np.testing.assert_allclose(
+            preferences(selector, moved), preferences(selector, facts)[order], rtol=1e-9
+        )
 
 
 @EVERY
@@ -86,7 +90,9 @@ def test_nothing_is_preferred_that_some_model_says_nothing_of(selector: Selector
             k: np.where(facts["complete"], v, v.max()) if v.shape[-1] == IMAGES and k != "complete" else v
             for k, v in facts.items()
         }
-        np.testing.assert_allclose(preferences(selector, spoilt)[facts["complete"]], liked[facts["complete"]], rtol=1e-9)
+        np.testing.assert_allclose(
+            preferences(selector, spoilt)[facts["complete"]], liked[facts["complete"]], rtol=1e-9
+        )
 
 
 @EVERY
@@ -115,7 +121,12 @@ def test_what_a_selector_does_is_read_off_the_catalogue_and_never_off_its_name()
     for file in sorted(source.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare):
-                words = {part.value for side in node.comparators for part in ast.walk(side) if isinstance(part, ast.Constant)}
+                words = {
+                    part.value
+                    for side in node.comparators
+                    for part in ast.walk(side)
+                    if isinstance(part, ast.Constant)
+                }
                 asked = ast.unparse(node.left)
                 if words & set(NAMES) and "needs" not in asked and asked != "'entropy'":
                     found.append(f"{file.relative_to(source)}:{node.lineno} {ast.unparse(node)}")

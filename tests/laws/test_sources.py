@@ -1,4 +1,6 @@
-"""Every kind of model keeps what `predict` counts on: one law over all entries of the catalogue, and over one that a person adds."""
+"""Every kind of model keeps what `predict` counts on: one law over all entries of the catalogue, and over one
+that a person adds.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class Stack(OpenModel):
 
 STACK = Source("stack", "stack of maps", "an .npz file of maps", Stack)
 """
-READ = STACK.replace("np.load(opening.source)", "dict(np.load(opening.source))")  # leaves no file open when it fails
+READ = STACK.replace(
+    "np.load(opening.source)", "dict(np.load(opening.source))"
+)  # leaves no file open when it fails
 
 Made = tuple[str, Callable[[], None]]  # a SOURCE, and what changes what it reads
 
@@ -65,7 +69,10 @@ def corpus(tmp_path: Path) -> made.Corpus:
 def folder(corpus: made.Corpus, root: Path) -> Made:
     del root
     maps = corpus.models["model-0"]
-    return str(maps), lambda: [made.write(maps / f"{id_}.png", np.ones((36, 48), np.uint8)) for id_ in corpus.ids] and None
+    return (
+        str(maps),
+        lambda: [made.write(maps / f"{id_}.png", np.ones((36, 48), np.uint8)) for id_ in corpus.ids] and None,
+    )
 
 
 def table(corpus: made.Corpus, root: Path) -> Made:
@@ -121,7 +128,10 @@ def onnx(corpus: made.Corpus, root: Path) -> Made:
     import onnx_networks
 
     del corpus
-    return str(onnx_networks.small(root / "net.onnx")), lambda: onnx_networks.small(root / "net.onnx", seed=4) and None
+    return (
+        str(onnx_networks.small(root / "net.onnx")),
+        lambda: onnx_networks.small(root / "net.onnx", seed=4) and None,
+    )
 
 
 def ensemble(corpus: made.Corpus, root: Path) -> Made:
@@ -138,7 +148,10 @@ def exported(corpus: made.Corpus, root: Path) -> Made:
 
     del corpus
     path = root / "net.pt2"
-    return str(torch_networks.exported(path)), lambda: torch_networks.exported(path, module=torch_networks.Small(4)) and None
+    return (
+        str(torch_networks.exported(path)),
+        lambda: torch_networks.exported(path, module=torch_networks.Small(4)) and None,
+    )
 
 
 def script(corpus: made.Corpus, root: Path) -> Made:
@@ -146,7 +159,10 @@ def script(corpus: made.Corpus, root: Path) -> Made:
 
     del corpus
     path = root / "net.ts"
-    return str(torch_networks.scripted(path)), lambda: torch_networks.scripted(path, module=torch_networks.Small(4)) and None
+    return (
+        str(torch_networks.scripted(path)),
+        lambda: torch_networks.scripted(path, module=torch_networks.Small(4)) and None,
+    )
 
 
 def transformers(corpus: made.Corpus, root: Path) -> Made:
@@ -180,7 +196,8 @@ def trained(corpus: made.Corpus, root: Path) -> Made:
     where = root / "net"
     where.mkdir()
     (where / "backbone.py").write_text(
-        "import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(4, 5, 1))\n"
+        "import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1),"
+        " torch.nn.ReLU(), torch.nn.Conv2d(4, 5, 1))\n"
     )
 
     def write(seed: int) -> None:
@@ -193,7 +210,21 @@ def trained(corpus: made.Corpus, root: Path) -> Made:
 
 MAKERS = {
     make.__name__: make
-    for make in (table, hub, ensemble, program, submission, own, function, transformers, folder, onnx, exported, script, trained)
+    for make in (
+        table,
+        hub,
+        ensemble,
+        program,
+        submission,
+        own,
+        function,
+        transformers,
+        folder,
+        onnx,
+        exported,
+        script,
+        trained,
+    )
 }
 
 
@@ -208,7 +239,9 @@ def offline() -> object:
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("kind", [source.name for source in SOURCES])
-def test_every_kind_of_model_keeps_what_predict_counts_on(kind: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_every_kind_of_model_keeps_what_predict_counts_on(
+    kind: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     place, change = MAKERS[kind](corpus, tmp_path)
     more = {"task": "classification"} if kind in CLASSIFIERS else {}
     fs.collect(
@@ -223,13 +256,19 @@ def test_every_kind_of_model_keeps_what_predict_counts_on(kind: str, corpus: mad
         fs.predict(str(tmp_path / "study"), members, engine="local")
     check_source(str(tmp_path / "study"), place, change=change)
     there = tmp_path / "study" / "predictions"
-    assert sorted(path.name for path in there.iterdir()) == [*members] if members else not there.exists()  # it changed nothing
+    assert (
+        sorted(path.name for path in there.iterdir()) == [*members] if members else not there.exists()
+    )  # it changed nothing
 
 
 def test_entries_are_complete_and_told_apart() -> None:
     assert len({source.name for source in SOURCES}) == len(SOURCES) == len(MAKERS)
     for source in SOURCES:
-        assert all(getattr(source, field.name) is not None for field in fields(source) if field.name not in ("load", "revision"))
+        assert all(
+            getattr(source, field.name) is not None
+            for field in fields(source)
+            if field.name not in ("load", "revision")
+        )
         assert (source.load is None) == (source.runtime == "")
         assert source.tasks
 
@@ -238,8 +277,13 @@ def test_what_lists_kinds_of_models_is_read_off_the_catalogue(tmp_path: Path) ->
     (tmp_path / "what.xyz").touch()
     with refused(ModelError) as error:
         catalogue.source_of("m", str(tmp_path / "what.xyz"))
-    assert [source.name for source in SOURCES if source.written not in str(error.value)] == ["table"]  # of classifiers alone
-    with refused(StudyError, "models of kind 'new' are not known; known are hub, ensemble, program, submission, own, table, "):
+    assert [source.name for source in SOURCES if source.written not in str(error.value)] == [
+        "table"
+    ]  # of classifiers alone
+    with refused(
+        StudyError,
+        "models of kind 'new' are not known; known are hub, ensemble, program, submission, own, table, ",
+    ):
         catalogue.kind_named("new")
 
 
@@ -282,7 +326,12 @@ def test_the_check_finds_what_is_wrong(
     fault: str, told: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, change = own(corpus, tmp_path)
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
+    fs.collect(
+        str(tmp_path / "study"),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.Storage(shard_size=3),
+    )
     entry = catalogue.source_of("m", place)
     times = iter(range(1000))
 
@@ -301,7 +350,9 @@ def test_the_check_finds_what_is_wrong(
         check_source(str(tmp_path / "study"), place, change=change)
 
 
-def test_a_kind_of_ones_own_goes_the_whole_way(corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_of_ones_own_goes_the_whole_way(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place, change = own(corpus, tmp_path)
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
@@ -324,22 +375,31 @@ def test_a_kind_of_ones_own_goes_the_whole_way(corpus: made.Corpus, tmp_path: Pa
     assert made.bytes_under(Path(study), "predictions") == before
     change()
     fs.predict(study, {"own": place}, engine="local")
-    assert "own: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out
+    assert (
+        "own: its source, its options or photos changed; 2 of 2 shards are done anew"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("task", ["segmentation", "classification"])
 @pytest.mark.parametrize(
-    "place", ["maps.csv", "maps.tsv.gz", "maps.parquet", "maps.npz", "maps.npz:key", "maps.onnx", "maps.txt", "maps"]
+    "place",
+    ["maps.csv", "maps.tsv.gz", "maps.parquet", "maps.npz", "maps.npz:key", "maps.onnx", "maps.txt", "maps"],
 )
-def test_a_source_that_names_its_kind_is_of_that_kind_whatever_its_place_is_called(task: str, place: str) -> None:
+def test_a_source_that_names_its_kind_is_of_that_kind_whatever_its_place_is_called(
+    task: str, place: str
+) -> None:
     named = {"own": f"mine.py:STACK:{place}", "program": f"exec:cat {place}"}
-    assert {kind: next(source.name for source in SOURCES if source.of(place, task)) for kind, place in named.items()} == {
-        kind: kind for kind in named
-    }
+    assert {
+        kind: next(source.name for source in SOURCES if source.of(place, task))
+        for kind, place in named.items()
+    } == {kind: kind for kind in named}
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "predict.md"
-ANSWERS = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ANSWERS" in block)
+ANSWERS = next(
+    block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ANSWERS" in block
+)
 ROW = "row_of_answer(image, [label], [sure])"
 
 
@@ -360,16 +420,30 @@ def test_a_kind_of_ones_own_says_what_a_table_of_the_same_answers_says(tmp_path:
     ("row", "told"),
     [
         ("row_of_map(image, np.zeros((3, 4), np.uint8))", ": the code of a classifier's answer is damaged"),
-        ("row_of_answer(image, 77 if image == 'set0/000' else label)", "the answer for .*: holds the value 77; allowed are"),
+        (
+            "row_of_answer(image, 77 if image == 'set0/000' else label)",
+            "the answer for .*: holds the value 77; allowed are",
+        ),
         ("row_of_answer(image, [label, -7])", "the answer for .*: holds the value -7; allowed are"),
         ("row_of_answer(image, [label, 70000])", "the answer for .*: holds the value 70000; allowed are"),
-        ("Row(image, None, problem='away')", "has an answer to none of the study's images; the first problem: away"),
-        ("row_of_answer(image, 0.5)", "the labels of an answer are ids of classes, whole numbers; got float64"),
+        (
+            "Row(image, None, problem='away')",
+            "has an answer to none of the study's images; the first problem: away",
+        ),
+        (
+            "row_of_answer(image, 0.5)",
+            "the labels of an answer are ids of classes, whole numbers; got float64",
+        ),
         ("row_of_answer(image, label, 1.5)", "probabilities lie between 0 and 1; got 1.5"),
-        ("row_of_answer(image, [label], [0.5, 0.5])", "an answer has 1 to 255 labels, with a probability each or none"),
+        (
+            "row_of_answer(image, [label], [0.5, 0.5])",
+            "an answer has 1 to 255 labels, with a probability each or none",
+        ),
     ],
 )
-def test_the_check_finds_what_is_wrong_with_answers_of_classifiers(row: str, told: str, tmp_path: Path) -> None:
+def test_the_check_finds_what_is_wrong_with_answers_of_classifiers(
+    row: str, told: str, tmp_path: Path
+) -> None:
     made = made_answers.study(tmp_path / "made", images=12, errors=(0.2,), sure=True)
     imports = "import numpy as np\nfrom faultscape.prediction import row_of_map\n"
     (tmp_path / "own.py").write_text(imports + ANSWERS.replace(ROW, row))
@@ -378,9 +452,16 @@ def test_the_check_finds_what_is_wrong_with_answers_of_classifiers(row: str, tol
 
 
 @pytest.mark.parametrize(
-    "row", ["row_of_answer(image, -1)", "row_of_answer(image, [label, -1], [sure, 0])", "row_of_answer(image, label)"]
+    "row",
+    [
+        "row_of_answer(image, -1)",
+        "row_of_answer(image, [label, -1], [sure, 0])",
+        "row_of_answer(image, label)",
+    ],
 )
-def test_an_answer_may_be_none_of_the_classes_and_need_not_say_how_sure_it_is(row: str, tmp_path: Path) -> None:
+def test_an_answer_may_be_none_of_the_classes_and_need_not_say_how_sure_it_is(
+    row: str, tmp_path: Path
+) -> None:
     made = made_answers.study(tmp_path / "made", images=12, errors=(0.2,), sure=True)
     (tmp_path / "own.py").write_text(ANSWERS.replace(ROW, row))
     place = f"{tmp_path / 'own.py'}:ANSWERS:{made.tables['model-0']}"
@@ -395,7 +476,9 @@ def test_an_answer_may_be_none_of_the_classes_and_need_not_say_how_sure_it_is(ro
         ("np.ones((5, 48), int)", "the map of .*: is 48 x 5 pixels, its photo 48 x 36"),
     ],
 )
-def test_the_check_finds_maps_that_predict_would_refuse(wrong: str, told: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_the_check_finds_maps_that_predict_would_refuse(
+    wrong: str, told: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     place, _ = own(corpus, tmp_path)
     (tmp_path / "stack.py").write_text(READ.replace("self.maps[image.id]", wrong))
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
@@ -407,29 +490,50 @@ def test_the_check_finds_maps_that_predict_would_refuse(wrong: str, told: str, c
     ("text", "told"),
     [
         ("STACK = 1\n", "holds no Source called 'STACK'"),
-        (STACK.replace("self.maps[image.id]", "np.full((36, 48), 9)"), r"the answer for .*: holds the value 9; allowed are"),
-        (STACK.replace("self.maps[image.id]", "np.ones((5, 48), int)"), r"the map of .*: is 48 x 5 pixels, its photo 48 x 36"),
+        (
+            STACK.replace("self.maps[image.id]", "np.full((36, 48), 9)"),
+            r"the answer for .*: holds the value 9; allowed are",
+        ),
+        (
+            STACK.replace("self.maps[image.id]", "np.ones((5, 48), int)"),
+            r"the map of .*: is 48 x 5 pixels, its photo 48 x 36",
+        ),
         (STACK.replace("for image in batch", "for image in batch[::-1]"), "expected a row for each of"),
-        (READ.replace("self.maps[image.id]", "self.maps['none']"), r"stack\.py:STACK:.*: its code failed: KeyError: "),
-        (STACK.replace("np.load(opening.source)", "open('none')"), r"stack\.py:STACK:.*: its code failed: FileNotFoundError"),
+        (
+            READ.replace("self.maps[image.id]", "self.maps['none']"),
+            r"stack\.py:STACK:.*: its code failed: KeyError: ",
+        ),
+        (
+            STACK.replace("np.load(opening.source)", "open('none')"),
+            r"stack\.py:STACK:.*: its code failed: FileNotFoundError",
+        ),
         (
             READ.replace("self.maps[image.id]", "self.maps[image.id] / 2"),
             r"stack\.py:STACK:.*: expected a label map of whole numbers",
         ),
-        (READ.replace("yield Batch(", "yield list("), r"its code failed: AttributeError: 'list' object has no attribute 'rows'"),
         (
-            READ.replace("def batches", "def batch_size(self, images):\n        raise SystemExit(3)\n\n    def batches"),
+            READ.replace("yield Batch(", "yield list("),
+            r"its code failed: AttributeError: 'list' object has no attribute 'rows'",
+        ),
+        (
+            READ.replace(
+                "def batches", "def batch_size(self, images):\n        raise SystemExit(3)\n\n    def batches"
+            ),
             "its code failed: SystemExit: 3",
         ),
     ],
 )
-def test_what_a_kind_of_ones_own_does_wrong_is_told(text: str, told: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_what_a_kind_of_ones_own_does_wrong_is_told(
+    text: str, told: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
     place, _ = own(corpus, tmp_path)
     (tmp_path / "stack.py").write_text(text)
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
     with refused(ModelError, told):
         fs.predict(str(tmp_path / "study"), {"own": place}, engine="local")
-    assert not read_settings(tmp_path / "study").models, "it is no model of the study, which can go on without it"
+    assert not read_settings(tmp_path / "study").models, (
+        "it is no model of the study, which can go on without it"
+    )
 
 
 def test_an_image_that_code_of_ones_own_fails_on_costs_no_other(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -449,7 +553,10 @@ def test_an_image_that_code_of_ones_own_fails_on_costs_no_other(corpus: made.Cor
 def test_a_kind_of_ones_own_needs_a_place(corpus: made.Corpus, tmp_path: Path) -> None:
     place, _ = own(corpus, tmp_path)
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
-    with refused(ModelError, r"stack\.py:STACK: is a kind of model; name what it is to read too, as .*stack\.py:STACK:PLACE"):
+    with refused(
+        ModelError,
+        r"stack\.py:STACK: is a kind of model; name what it is to read too, as .*stack\.py:STACK:PLACE",
+    ):
         fs.predict(str(tmp_path / "study"), {"own": place.rpartition(":")[0]}, engine="local")
 
 
@@ -459,7 +566,11 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
     place, change = table(corpus, tmp_path)
     study = tmp_path / "study"
     fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), task="classification", storage=fs.Storage(shard_size=3)
+        str(study),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        task="classification",
+        storage=fs.Storage(shard_size=3),
     )
     fs.predict(str(study), {"m": place})
     before = made.bytes_under(study, "predictions")
@@ -470,4 +581,6 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
     assert "changed" not in capsys.readouterr().out
     change()
     fs.predict(str(study), {"m": place})
-    assert "m: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out
+    assert (
+        "m: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out
+    )

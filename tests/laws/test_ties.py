@@ -1,4 +1,6 @@
-"""Ties never follow names: the same pictures under other names and in another order give the same selections, rankings and intervals, of every selector and both tasks."""
+"""Ties never follow names: the same pictures under other names and in another order give the same selections,
+rankings and intervals, of every selector and both tasks.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +43,16 @@ OF_MAPS: dict[str, dict[str, Any]] = {
     "mad": {"temperature": 1.0, "budget": 13},
     **{name: {"selector": name, "budget": 13, "seed": 3} for name in (*BY_CHANCE, "entropy")},
 }
-OF_CLASSES = OF_MAPS | {"duels": {"top": 5, "confidence": 0.0}, "model-picker": {"selector": "model-picker", "budget": 13}}
+OF_CLASSES = OF_MAPS | {
+    "duels": {"top": 5, "confidence": 0.0},
+    "model-picker": {"selector": "model-picker", "budget": 13},
+}
 
 
 def photos(rng: np.random.Generator) -> list[np.ndarray]:
-    """Pictures of which every sixth is the one before it but for a pixel: a near-duplicate with other bytes."""
+    """Pictures of which every sixth is the one before it but for a pixel: a near-duplicate with other
+    bytes.
+    """
     out = [rng.integers(0, 256, (6, 8, 3), np.uint8).repeat(4, 0).repeat(4, 1) for _ in range(IMAGES)]
     for k in range(5, IMAGES, 6):
         out[k] = out[k - 1].copy()
@@ -54,7 +61,9 @@ def photos(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def names(seed: int) -> list[str]:
-    """An id for each picture: in the order in which they came, as data sets sort them, or in a quite other one."""
+    """An id for each picture: in the order in which they came, as data sets sort them, or in a quite other
+    one.
+    """
     if seed == 0:
         return [f"class-{k * 4 // IMAGES}/{k:03d}" for k in range(IMAGES)]
     return [f"{'xy'[k % 2]}{k:02d}" for k in np.random.default_rng(seed).permutation(IMAGES)]
@@ -67,7 +76,10 @@ def of_maps(root: Path, ids: list[str]) -> str:
     for id_, photo in zip(ids, photos(rng), strict=True):
         made.write(root / "photos" / f"{id_}.png", photo)
     kinds = [made.blobs(rng, (24, 32)) for _ in range(4)]
-    maps = {name: [made.disturbed(rng, kind, times) for kind in kinds] for name, times in (("one", 1), ("two", 3), ("three", 3))}
+    maps = {
+        name: [made.disturbed(rng, kind, times) for kind in kinds]
+        for name, times in (("one", 1), ("two", 3), ("three", 3))
+    }
     for k, kind in enumerate(rng.integers(0, 4, IMAGES).tolist()):
         made.write(root / "truth" / f"{ids[k]}.png", kinds[kind])
         for name, own in maps.items():
@@ -92,7 +104,13 @@ def of_classes(root: Path, ids: list[str], order: np.ndarray | None = None, *, p
         made.write(root / "photos" / f"{id_}.png", photo)
     study = str(root / "study")
     source = str(root / "photos" if pixels else root / "ids.csv")
-    fs.collect(study, source, task="classification", classes=str(root / "classes.txt"), storage=fs.Storage(shard_size=7))
+    fs.collect(
+        study,
+        source,
+        task="classification",
+        classes=str(root / "classes.txt"),
+        storage=fs.Storage(shard_size=7),
+    )
     for name, share in (("one", 0.2), ("two", 0.4), ("three", 0.5), ("truth", 0.0)):
         said = np.where(rng.random(IMAGES) < share, rng.integers(0, len(NAMES), IMAGES), truth)
         table = root / f"{name}.csv"
@@ -105,16 +123,24 @@ def of_classes(root: Path, ids: list[str], order: np.ndarray | None = None, *, p
 
 
 def facts(study: str, ids: list[str], selections: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What every selection chose, images by their place in ``ids``, and how its models rank; and the families of near-duplicates."""
+    """What every selection chose, images by their place in ``ids``, and how its models rank; and the families
+    of near-duplicates.
+    """
     place, out = {id_: k for k, id_ in enumerate(ids)}, {}
     for name, options in selections.items():
         slots = fs.select(study, as_=name, engine="local", **group_options(fs.select, options))
         if options.get("selector") in (*ADAPTIVE, "disputed"):
             slots = fs.select(study, as_=name, engine="local", more=6)  # after labels
         standings = to_json(fs.rank(study, selection=name, resamples=60, engine="local"))
-        rows = [tuple(place.get(cell, cell) if isinstance(cell, str) else cell for cell in astuple(row)) for row in slots.rows]
+        rows = [
+            tuple(place.get(cell, cell) if isinstance(cell, str) else cell for cell in astuple(row))
+            for row in slots.rows
+        ]
         out[name] = (
-            [tuple(None if isinstance(cell, float) and np.isnan(cell) else cell for cell in row) for row in rows],
+            [
+                tuple(None if isinstance(cell, float) and np.isnan(cell) else cell for cell in row)
+                for row in rows
+            ],
             slots.tied,
             [standings.get(key) for key in ("labels", "matrices", "rankings", "stability")],
         )
@@ -133,21 +159,34 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any]]:
     root = tmp_path_factory.mktemp("classes")
-    return {seed: facts(of_classes(root / str(seed), names(seed)), names(seed), OF_CLASSES) for seed in (0, 1)}
+    return {
+        seed: facts(of_classes(root / str(seed), names(seed)), names(seed), OF_CLASSES) for seed in (0, 1)
+    }
 
 
 @pytest.mark.parametrize("what", [*OF_MAPS, "families"])
-def test_names_and_order_of_photos_change_nothing_of_label_maps(maps: dict[int, dict[str, Any]], what: str) -> None:
+def test_names_and_order_of_photos_change_nothing_of_label_maps(
+    maps: dict[int, dict[str, Any]], what: str
+) -> None:
     assert maps[0][what] == maps[1][what]
 
 
 @pytest.mark.parametrize("what", [*OF_CLASSES, "families"])
-def test_names_and_order_of_photos_change_nothing_of_classifiers(classes: dict[int, dict[str, Any]], what: str) -> None:
+def test_names_and_order_of_photos_change_nothing_of_classifiers(
+    classes: dict[int, dict[str, Any]], what: str
+) -> None:
     assert classes[0][what] == classes[1][what]
 
 
-def test_the_laws_above_are_about_ties(maps: dict[int, dict[str, Any]], classes: dict[int, dict[str, Any]]) -> None:
-    for found, selector in ((maps[0], "duels"), (maps[0], "entropy"), (classes[0], "duels"), (classes[0], "entropy")):
+def test_the_laws_above_are_about_ties(
+    maps: dict[int, dict[str, Any]], classes: dict[int, dict[str, Any]]
+) -> None:
+    for found, selector in (
+        (maps[0], "duels"),
+        (maps[0], "entropy"),
+        (classes[0], "duels"),
+        (classes[0], "entropy"),
+    ):
         assert found[selector][1] > 0, selector
     assert sum(len(family) == 2 for family in maps[0]["families"].values()) == IMAGES // 6
 
@@ -160,13 +199,17 @@ def test_the_order_of_lines_changes_nothing_where_images_are_ids_alone(tmp_path:
 
 
 def test_what_is_chosen_among_equals_is_from_everywhere(tmp_path: Path) -> None:
-    """Files sorted by class, and nothing to tell them apart: by name the first class alone would be chosen."""
+    """Files sorted by class, and nothing to tell them apart: by name the first class alone would be
+    chosen.
+    """
     rng, study = np.random.default_rng(0), str(tmp_path / "study")
     ids = [f"{k // 40:02d}/{k:04d}" for k in range(400)]
     for id_ in ids:
         made.write(tmp_path / "photos" / f"{id_}.png", rng.integers(0, 256, (2, 2, 3), np.uint8))
     for name, label in (("one", 0), ("two", 1)):
-        (tmp_path / f"{name}.csv").write_text("image,label\n" + "\n".join(f"{id_},{NAMES[label]}" for id_ in ids) + "\n")
+        (tmp_path / f"{name}.csv").write_text(
+            "image,label\n" + "\n".join(f"{id_},{NAMES[label]}" for id_ in ids) + "\n"
+        )
     (tmp_path / "classes.txt").write_text("\n".join(NAMES))
     fs.collect(study, str(tmp_path / "photos"), task="classification", classes=str(tmp_path / "classes.txt"))
     fs.predict(study, {name: str(tmp_path / f"{name}.csv") for name in ("one", "two")})
@@ -182,7 +225,9 @@ def test_what_is_chosen_among_equals_is_from_everywhere(tmp_path: Path) -> None:
         )
         chosen[seed] = [int(image.split("/")[1]) for image in slots.images]
         assert slots.tied == 60
-    assert all(len({k // 40 for k in found}) == 10 and 140 < np.median(found) < 260 for found in chosen.values())
+    assert all(
+        len({k // 40 for k in found}) == 10 and 140 < np.median(found) < 260 for found in chosen.values()
+    )
     assert len(set(chosen[0]) & set(chosen[1])) < 30
 
 
@@ -192,14 +237,20 @@ def images_of(slots: Slots) -> list[tuple[Any, ...]]:
 
 @given(st.integers(0, 1000), st.integers(2, 3), st.integers(1, 24), st.booleans())
 @settings(max_examples=30)
-def test_in_memory_order_changes_no_duel_and_names_none_with_keys(seed: int, models: int, images: int, named: bool) -> None:
+def test_in_memory_order_changes_no_duel_and_names_none_with_keys(
+    seed: int, models: int, images: int, named: bool
+) -> None:
     rng = np.random.default_rng(seed)
     order = rng.permutation(images)
     ids = [f"i{k}" for k in range(images)]
     keys = [f"{k:064x}" for k in range(images)]
     new = [f"n{k}" for k in rng.permutation(images)] if named else ids
     back = dict(zip(new, ids, strict=True))
-    options = [{"keys": keys, "seed": seed}, {"keys": [keys[k] for k in order], "seed": seed}] if named else [{}, {}]
+    options = (
+        [{"keys": keys, "seed": seed}, {"keys": [keys[k] for k in order], "seed": seed}]
+        if named
+        else [{}, {}]
+    )
 
     def same(one: Slots | None, other: Slots | None) -> None:
         assert (one is None) == (other is None)
@@ -209,15 +260,27 @@ def test_in_memory_order_changes_no_duel_and_names_none_with_keys(seed: int, mod
 
     stacks = {f"m{m}": rng.integers(0, 2, (images, 2, 3)).astype(np.uint8) for m in range(models)}
     one = fs.comparison.count(stacks, classes=3, images=ids)
-    other = fs.comparison.count({m: s[order] for m, s in stacks.items()}, classes=3, images=[new[k] for k in order])
-    same(*(or_none(fs.selection.duels, pairs, per_class=2, **own) for pairs, own in zip((one, other), options, strict=True)))
+    other = fs.comparison.count(
+        {m: s[order] for m, s in stacks.items()}, classes=3, images=[new[k] for k in order]
+    )
+    same(
+        *(
+            or_none(fs.selection.duels, pairs, per_class=2, **own)
+            for pairs, own in zip((one, other), options, strict=True)
+        )
+    )
 
     labels, sure = rng.integers(0, 3, (models, images)), rng.choice([0.8, 0.9], (models, images))
     about = (fs.classes.resolve(3), tuple(stacks))
     first = Predictions(*about, tuple(ids), labels, sure)
     second = Predictions(*about, tuple(new[k] for k in order), labels[:, order], sure[:, order])
     far = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))).clip(0, 1)
-    same(*(or_none(class_duels, said, far, top=3, **own) for said, own in zip((first, second), options, strict=True)))
+    same(
+        *(
+            or_none(class_duels, said, far, top=3, **own)
+            for said, own in zip((first, second), options, strict=True)
+        )
+    )
 
 
 def or_none(function: Any, *given: Any, **options: Any) -> Slots | None:
@@ -234,16 +297,27 @@ def test_in_memory_order_changes_no_ranking_and_no_interval() -> None:
     new = [f"n{k}" for k in rng.permutation(40)]
     scores = rng.random((3, 40)).round(2)
     right = (scores > 0.4).astype(float)
-    slots = [("a", "b", "y"), ("b", "a", "y"), ("a", "c", "y"), ("c", "b", "y"), ("b", "c", "y"), ("c", "a", "y")]
+    slots = [
+        ("a", "b", "y"),
+        ("b", "a", "y"),
+        ("a", "c", "y"),
+        ("c", "b", "y"),
+        ("b", "c", "y"),
+        ("c", "a", "y"),
+    ]
     duels = [fs.nouns.Slot("mad", 1, 1, *slots[k % 6], k // 6, images[k], 0.5, 1.0, 9) for k in range(40)]
-    pairs = [fs.nouns.PairSlot("mad", 1, 1, *slots[k % 6][:2], "x", "y", 1, images[k], 1.0, 1.0, 1.0, 9) for k in range(40)]
+    pairs = [
+        fs.nouns.PairSlot("mad", 1, 1, *slots[k % 6][:2], "x", "y", 1, images[k], 1.0, 1.0, 1.0, 9)
+        for k in range(40)
+    ]
     drawn = [Draw("random", 1, k + 1, images[k], 1.0, 1 / (60 - k), 60) for k in range(30)]
     proxy = rng.random((3, 60))
 
     def found(accuracy: np.ndarray, names: list[str], said: dict[str, str], **options: Any) -> list[Any]:
         def of(rows: list[Any]) -> list[Any]:
             return [
-                type(row)(*(said.get(cell, cell) if isinstance(cell, str) else cell for cell in astuple(row))) for row in rows
+                type(row)(*(said.get(cell, cell) if isinstance(cell, str) else cell for cell in astuple(row)))
+                for row in rows
             ]
 
         binary, options = (accuracy > 0.4).astype(float), {"resamples": 50, **options}
@@ -251,14 +325,21 @@ def test_in_memory_order_changes_no_ranking_and_no_interval() -> None:
         return [
             rank_accuracies(models, of(duels), accuracy, names, class_names=["y"], **options),
             classifier_rankings(models, of(pairs), binary, names, **options),
-            draw_rankings(models, of(drawn), accuracy, names, proxy=proxy, pool=pool, learns=False, **options),
+            draw_rankings(
+                models, of(drawn), accuracy, names, proxy=proxy, pool=pool, learns=False, **options
+            ),
         ]
 
     keys = [f"{k:064x}" for k in range(40)]
     plain = found(scores, images, {})
     moved = found(scores[:, order], [images[k] for k in order], {})
     named = found(scores, images, {}, keys=keys)
-    renamed = found(scores[:, order], [new[k] for k in order], dict(zip(images, new, strict=True)), keys=[keys[k] for k in order])
+    renamed = found(
+        scores[:, order],
+        [new[k] for k in order],
+        dict(zip(images, new, strict=True)),
+        keys=[keys[k] for k in order],
+    )
     assert right.any()
     for one, other in [*zip(plain, moved, strict=True), *zip(named, renamed, strict=True)]:
         assert to_json(one)["rankings"] == to_json(other)["rankings"]
@@ -270,13 +351,25 @@ def picture(id_: str, digest: str, dhash: int) -> Image:
 
 
 @pytest.mark.parametrize("names", list(itertools.permutations("xyz")))
-def test_near_duplicates_are_grouped_by_their_bytes_and_stay_where_they_are_when_others_come(names: tuple[str, ...]) -> None:
-    digests, hashes = sorted(("p", "q", "r"), key=made.tie), (0b11111111, 0b1111, 0)  # the middle one is near both others
+def test_near_duplicates_are_grouped_by_their_bytes_and_stay_where_they_are_when_others_come(
+    names: tuple[str, ...],
+) -> None:
+    digests, hashes = (
+        sorted(("p", "q", "r"), key=made.tie),
+        (
+            0b11111111,
+            0b1111,
+            0,
+        ),
+    )  # the middle one is near both others
     images = [picture(*about) for about in zip(names, digests, hashes, strict=True)]
     found = {image.digest: image for image in grouped(sorted(images, key=lambda image: image.id))}
     assert [found[digest].near_duplicate_of for digest in digests] == [names[0], names[0], names[2]]
 
-    held = {image.id: image for image in grouped([picture(names[1], digests[1], 0b11111111), picture(names[2], digests[2], 0)])}
+    held = {
+        image.id: image
+        for image in grouped([picture(names[1], digests[1], 0b11111111), picture(names[2], digests[2], 0)])
+    }
     whole = [*held.values(), picture(names[0], digests[0], 0b1111)]
     said = {image.id: image.near_duplicate_of for image in grouped(whole, held)}
     assert said == {names[1]: names[1], names[2]: names[2], names[0]: names[1]}
@@ -292,7 +385,9 @@ def test_measure_draws_units_by_what_their_images_are() -> None:
     other = draw_units(units_of([groups[k] for k in order]), 30, 0, ranks=ranks[order])
     np.testing.assert_array_equal(one.weights[:, order], other.weights)
     alone = draw_units(units_of(8), 30, 0, ranks=ranks)
-    np.testing.assert_array_equal(alone.weights[:, order], draw_units(units_of(8), 30, 0, ranks=ranks[order]).weights)
+    np.testing.assert_array_equal(
+        alone.weights[:, order], draw_units(units_of(8), 30, 0, ranks=ranks[order]).weights
+    )
     assert len(np.unique(one.weights, axis=0)) > 20
 
 
@@ -314,12 +409,18 @@ def test_a_slot_is_decided_by_a_tie_where_another_order_of_equals_may_leave_it_o
     chosen = np.argsort(-values, kind="stable")[:number]
     other = len(values) - 1 - np.argsort(-values[::-1], kind="stable")[:number]  # the last of equals first
     cut = values[chosen].min()
-    may_go = [k for k in chosen.tolist() if values[k] == cut] if (values == cut).sum() > (values[chosen] == cut).sum() else []
+    may_go = (
+        [k for k in chosen.tolist() if values[k] == cut]
+        if (values == cut).sum() > (values[chosen] == cut).sum()
+        else []
+    )
     assert count_tied(values, chosen) == len(may_go)
     assert bool(may_go) == (set(chosen.tolist()) != set(other.tolist()))
 
 
-def test_ties_that_decide_more_than_a_quarter_of_the_slots_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ties_that_decide_more_than_a_quarter_of_the_slots_are_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def told(tied: int, slots: int, define: dict[str, Any]) -> str:
         tell_ties(tied, slots, define)
         return capsys.readouterr().out
@@ -336,7 +437,10 @@ def test_what_rounding_leaves_is_no_difference() -> None:
     losses = np.array([[0.1 + 0.2, 0.5, 1.0], [0.3, 0.5 + 4e-13, 0.0]])
     assert losses[0, 0] != losses[1, 0]
     assert fs.ranking.margins(losses).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]
-    assert fs.ranking.margins(losses, 1 / 3).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]  # a root would make .0000038 of 5e-17
+    assert fs.ranking.margins(losses, 1 / 3).tolist() == [
+        [0, 0, 0.5],
+        [0, 0, -0.5],
+    ]  # a root would make .0000038 of 5e-17
     assert equal_to_zero(np.array([2e-12, np.nan]))[0] == 2e-12
     assert np.isnan(equal_to_zero(np.array([np.nan]))[0])
     pairs = np.array([[1e-16, 0.5], [0.0, 0.5]])
@@ -346,7 +450,9 @@ def test_what_rounding_leaves_is_no_difference() -> None:
 
 
 def folders(root: Path, ids: list[str], models: tuple[str, ...] = ("one", "two")) -> dict[str, Any]:
-    """What measure makes of folders in which many images are wrong alike: few true maps, and mistakes of the same size in one place or another; by the images' places."""
+    """What measure makes of folders in which many images are wrong alike: few true maps, and mistakes of the
+    same size in one place or another; by the images' places.
+    """
     rng, place = np.random.default_rng(6), {id_: k for k, id_ in enumerate(ids)}
     truths = [made.blobs(rng, (12, 16)) for _ in range(5)]
     for k, id_ in enumerate(ids):
@@ -357,13 +463,31 @@ def folders(root: Path, ids: list[str], models: tuple[str, ...] = ("one", "two")
             said[rng.integers(0, 12), rng.integers(0, 16)] = 1
             made.write(root / name / f"{id_}.png", said)
             (root / f"{name}-doubt" / f"{id_}.npy").parent.mkdir(parents=True, exist_ok=True)
-            np.save(root / f"{name}-doubt" / f"{id_}.npy", np.where(said != truth, 0.6, 0.3) + rng.normal(0, 0.2, said.shape))
-    maps, doubt = {name: str(root / name) for name in models}, {name: str(root / f"{name}-doubt") for name in models}
-    options: dict[str, Any] = {"output": str(root / "out"), "worst": 4, "resamples": 40, "boundaries": False, "engine": "local"}
-    found = fs.measure(str(root / "truth"), maps, classes=5, **group_options(fs.measure, {"doubt": doubt, **options})).document
+            np.save(
+                root / f"{name}-doubt" / f"{id_}.npy",
+                np.where(said != truth, 0.6, 0.3) + rng.normal(0, 0.2, said.shape),
+            )
+    maps, doubt = (
+        {name: str(root / name) for name in models},
+        {name: str(root / f"{name}-doubt") for name in models},
+    )
+    options: dict[str, Any] = {
+        "output": str(root / "out"),
+        "worst": 4,
+        "resamples": 40,
+        "boundaries": False,
+        "engine": "local",
+    }
+    found = fs.measure(
+        str(root / "truth"), maps, classes=5, **group_options(fs.measure, {"doubt": doubt, **options})
+    ).document
     page = (root / "out" / "report.html").read_text()
     worst = [(model, place[image]) for model, image in re.findall(r"<h3>(one|two) on (.+?)</h3>", page)]
-    ends = {(name, m): (e["value"], e["low"], e["high"]) for name, of in found["models"].items() for m, e in of.items()}
+    ends = {
+        (name, m): (e["value"], e["low"], e["high"])
+        for name, of in found["models"].items()
+        for m, e in of.items()
+    }
     return {"worst": worst, "intervals": ends}
 
 

@@ -1,7 +1,9 @@
-"""Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends in "all is done", and no label is lost, be it taken back.
+"""Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends
+in "all is done", and no label is lost, be it taken back.
 
-Most walks are over a study of classifiers, some over one of label maps, which is measured too. `FAULTSCAPE_WALKS` says how many walks of thirty steps;
-`make soak` takes 200 of them, some 6,000 steps, and writes what was typed to the file that `FAULTSCAPE_SOAK` names.
+Most walks are over a study of classifiers, some over one of label maps, which is measured too.
+`FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 200 of them, some 6,000 steps, and
+writes what was typed to the file that `FAULTSCAPE_SOAK` names.
 """
 
 from __future__ import annotations
@@ -46,10 +48,20 @@ BEGUN = time.time()
 
 def teardown_module() -> None:
     if log := os.environ.get("FAULTSCAPE_SOAK"):
-        said = [f"{TYPED.pop('steps'):,} steps in {TYPED.pop('walks')} walks, {time.time() - BEGUN:.0f} s; every law held", ""]
-        about = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}, faultscape {fs.__version__}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
+        said = [
+            (
+                f"{TYPED.pop('steps'):,} steps in {TYPED.pop('walks')} walks, {time.time() - BEGUN:.0f} s;"
+                " every law held"
+            ),
+            "",
+        ]
+        about = (
+            f"{dt.datetime.now(dt.UTC):%Y-%m-%d}, faultscape {fs.__version__}, Python"
+            f" {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
+        )
         Path(log).write_text(
-            "\n".join([about, *said, *(f"{number:>6,}  {what}" for what, number in sorted(TYPED.items()))]) + "\n"
+            "\n".join([about, *said, *(f"{number:>6,}  {what}" for what, number in sorted(TYPED.items()))])
+            + "\n"
         )
 
 
@@ -60,7 +72,11 @@ class Answers:
 
     def __init__(self, folder: Path) -> None:
         self.made, self.folder = made_answers.study(folder / "made", images=24, errors=(0.1, 0.4)), folder
-        self.study, self.images, self.sources = self.made.study, self.made.images, str(folder / "made" / "ids.csv")
+        self.study, self.images, self.sources = (
+            self.made.study,
+            self.made.images,
+            str(folder / "made" / "ids.csv"),
+        )
 
     def import_labels(self, images: list[str]) -> None:
         made_answers.import_labels(self.made, images)
@@ -74,7 +90,9 @@ class Answers:
         rng = np.random.default_rng(number)
         answers = np.where(rng.random(24) < share, rng.integers(0, 5, 24), self.made.truth)
         path = self.folder / f"added-{number}.csv"
-        rows = [f"{image},{made_answers.NAMES[k]}" for image, k in zip(self.images, answers.tolist(), strict=True)]
+        rows = [
+            f"{image},{made_answers.NAMES[k]}" for image, k in zip(self.images, answers.tolist(), strict=True)
+        ]
         path.write_text("image,label\n" + "\n".join(rows) + "\n")
         return str(path)
 
@@ -86,7 +104,11 @@ class Maps:
 
     def __init__(self, folder: Path) -> None:
         self.made, self.folder = made.corpus(folder / "made", images=10, models=2, shape=(18, 24)), folder
-        self.study, self.images, self.sources = str(folder / "study"), list(self.made.ids), str(self.made.photos)
+        self.study, self.images, self.sources = (
+            str(folder / "study"),
+            list(self.made.ids),
+            str(self.made.photos),
+        )
         fs.collect(self.study, self.sources, classes=self.made.classes)
         fs.predict(self.study, self.made.models, engine="local")
         fs.compare(self.study, engine="local")
@@ -105,7 +127,9 @@ class Maps:
 
     def import_discards(self, images: list[str]) -> None:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        (folder / "discard.csv").write_text("image,reason\n" + "".join(f"{image},blurred\n" for image in images))
+        (folder / "discard.csv").write_text(
+            "image,reason\n" + "".join(f"{image},blurred\n" for image in images)
+        )
         fs.label.import_(self.study, folder)
 
     def model(self, number: int, share: float) -> Path:
@@ -253,7 +277,10 @@ class Walk(RuleBasedStateMachine):
 
     def ask(self, verb: str, **options: Any) -> None:
         """Call a verb; what it refuses in a sentence is no fault."""
-        function, flags = getattr(fs, verb), "".join(f" --{key}" for key in ("replace", "remove", "dry_run") if options.get(key))
+        function, flags = (
+            getattr(fs, verb),
+            "".join(f" --{key}" for key in ("replace", "remove", "dry_run") if options.get(key)),
+        )
         line = f"{verb}{flags.replace('_', '-')}"
         try:
             function(self.study, **group_options(function, options))
@@ -270,7 +297,11 @@ class Walk(RuleBasedStateMachine):
     def no_label_is_lost(self) -> None:
         TYPED["steps"] += 1
         if getattr(self, "labelled", None):
-            held = {row.id for shard in (0,) for row in label_maps.read_stored(label_maps.truth(self.root, "labels"), shard)}
+            held = {
+                row.id
+                for shard in (0,)
+                for row in label_maps.read_stored(label_maps.truth(self.root, "labels"), shard)
+            }
             assert set(self.labelled) <= held
             kept = label_maps.read_stored(label_maps.truth(self.root, "labels") / "removed", 0)
             assert self.taken_back <= {row.id for row in kept}
@@ -287,12 +318,24 @@ class WalkOfMaps(Walk):
 
     @rule(severity=st.sampled_from(["1", "3"]), seed=st.integers(0, 1), moved=st.booleans())
     def corrupt(self, severity: str, seed: int, *, moved: bool) -> None:
-        self.stress("corrupt", corruption=["contrast", "elastic_transform"], severities=severity, seed=seed, move_labels=moved)
+        self.stress(
+            "corrupt",
+            corruption=["contrast", "elastic_transform"],
+            severities=severity,
+            seed=seed,
+            move_labels=moved,
+        )
 
     @rule(seed=st.integers(0, 1))
     def blend(self, seed: int) -> None:
         assert isinstance(self.made, Maps)
-        self.stress("blend", preset="fishyscapes-v1", objects=str(self.made.cutouts), seed=seed, blending=fs.Blending(smallest=9))
+        self.stress(
+            "blend",
+            preset="fishyscapes-v1",
+            objects=str(self.made.cutouts),
+            seed=seed,
+            blending=fs.Blending(smallest=9),
+        )
 
     @rule(name=st.sampled_from(["contrast-1", "elastic_transform-3", "fishyscapes-v1"]))
     def remove_set(self, name: str) -> None:

@@ -36,7 +36,10 @@ class Counted(str):
 
 def images(number: int) -> list[Image]:
     """Images without pictures, two a shard."""
-    return [Image(Counted(f"i{k}"), "", "main", "pool", "clean", "", 0, 0, "", None, "", k // 2) for k in range(number)]
+    return [
+        Image(Counted(f"i{k}"), "", "main", "pool", "clean", "", 0, 0, "", None, "", k // 2)
+        for k in range(number)
+    ]
 
 
 def work_of(do: Callable[[int], object], number: int) -> int:
@@ -53,7 +56,9 @@ def assert_grows_evenly(do: Callable[[int], object]) -> None:
 
 def test_the_check_can_fail() -> None:
     with pytest.raises(AssertionError, match="for 50 ids"):
-        assert_grows_evenly(lambda n: [id_ for id_ in range(n) if id_ not in {image.id for image in images(n)}])
+        assert_grows_evenly(
+            lambda n: [id_ for id_ in range(n) if id_ not in {image.id for image in images(n)}]
+        )
 
 
 def test_lists_in_an_order_of_their_own(tmp_path: Path) -> None:
@@ -74,7 +79,9 @@ def test_labels_and_discards_that_are_imported(tmp_path: Path, monkeypatch: pyte
 
     def discards(number: int) -> None:
         monkeypatch.setattr(masks, "read_corpus", lambda _: images(number))
-        (tmp_path / "discard.csv").write_text("image,reason\n" + "".join(f"i{k},bad\n" for k in range(number)))
+        (tmp_path / "discard.csv").write_text(
+            "image,reason\n" + "".join(f"i{k},bad\n" for k in range(number))
+        )
         masks.import_(Path(answered.study), masks.ImportOptions(str(tmp_path), "labels", None, None), None)
 
     assert_grows_evenly(answers)
@@ -98,7 +105,9 @@ def test_failures_of_images_that_failed_before() -> None:
     assert_grows_evenly(merge)
 
 
-def test_manifests_are_read_once_however_many_shards_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manifests_are_read_once_however_many_shards_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reads: dict[int, int] = {}
     for number in (3, 6):
         corpus = made.corpus(tmp_path / f"corpus-{number}", images=number, models=2, shape=(12, 16))
@@ -108,7 +117,9 @@ def test_manifests_are_read_once_however_many_shards_are_measured(tmp_path: Path
         read = []
         for module in (sets, outputs):
             monkeypatch.setattr(
-                module, "read_manifest", lambda folder, read=read: read.append(folder) or parts.read_manifest(folder)
+                module,
+                "read_manifest",
+                lambda folder, read=read: read.append(folder) or parts.read_manifest(folder),
             )
         assert len(sets.of_study(study, "labels").shards) == number
         reads[number] = len(read)

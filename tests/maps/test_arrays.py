@@ -1,4 +1,6 @@
-"""The code of an array: it comes back as it was, and a damaged or forged code is refused before anything is made of it."""
+"""The code of an array: it comes back as it was, and a damaged or forged code is refused before anything is
+made of it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ KINDS = (np.uint8, np.uint16, np.float16, np.float32)
 HEAD = struct.Struct("<2sBB4I")
 
 
-def forged(kind: int, shape: tuple[int, ...], packed: bytes, *, axes: int | None = None, magic: bytes = b"FA") -> bytes:
+def forged(
+    kind: int, shape: tuple[int, ...], packed: bytes, *, axes: int | None = None, magic: bytes = b"FA"
+) -> bytes:
     """A code whose checksum is right, whatever it says."""
     head = HEAD.pack(magic, kind, len(shape) if axes is None else axes, *shape, *[1] * (4 - len(shape)))
     return head + struct.pack("<I", zlib.crc32(packed, zlib.crc32(head))) + packed
@@ -28,9 +32,13 @@ def forged(kind: int, shape: tuple[int, ...], packed: bytes, *, axes: int | None
 
 @given(
     st.sampled_from(KINDS).flatmap(
-        lambda kind: hnp.arrays(kind, hnp.array_shapes(min_dims=1, max_dims=4, max_side=7), elements=None if kind(1.5) == 1 else hnp.from_dtype(np.dtype(kind), allow_nan=True))
+        lambda kind: hnp.arrays(
+            kind,
+            hnp.array_shapes(min_dims=1, max_dims=4, max_side=7),
+            elements=None if kind(1.5) == 1 else hnp.from_dtype(np.dtype(kind), allow_nan=True),
+        )
     )
-)  # fmt: skip
+)
 @settings(max_examples=100)
 def test_arrays_of_all_kinds_and_shapes_come_back_bit_for_bit(values: np.ndarray) -> None:
     back = array_codes.decode(array_codes.encode(values))
@@ -45,8 +53,16 @@ def test_arrays_that_do_not_lie_side_by_side_come_back_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [np.zeros(3), np.zeros(3, np.int32), np.zeros((1,) * 5, np.uint8), np.float32(1), np.zeros((0, 3), np.uint8), np.array(["a"])]
-)  # fmt: skip
+    "wrong",
+    [
+        np.zeros(3),
+        np.zeros(3, np.int32),
+        np.zeros((1,) * 5, np.uint8),
+        np.float32(1),
+        np.zeros((0, 3), np.uint8),
+        np.array(["a"]),
+    ],
+)
 def test_what_is_not_kept_is_refused_with_what_is(wrong: np.ndarray) -> None:
     with refused(LabelMapError, "expected uint8, uint16, float16 or float32 of one to four axes; got"):
         array_codes.encode(wrong)
@@ -98,4 +114,7 @@ def test_a_forged_head_allocates_nothing() -> None:
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
-    assert array_codes.decode(forged(0, (8, 8), small)).shape == (8, 8)  # the forger's own code is right where nothing is wrong
+    assert array_codes.decode(forged(0, (8, 8), small)).shape == (
+        8,
+        8,
+    )  # the forger's own code is right where nothing is wrong

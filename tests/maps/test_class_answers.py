@@ -1,4 +1,6 @@
-"""The code of a classifier's answer: what goes in comes out, at once or one by one, and damage is one error."""
+"""The code of a classifier's answer: what goes in comes out, at once or one by one, and damage is one
+error.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,12 @@ ANSWER = st.lists(st.tuples(st.integers(-1, 70_000), st.floats(0, 1, width=32)),
 
 
 @given(st.lists(st.tuples(ANSWER, st.booleans()), min_size=1, max_size=8), st.integers(0, 3))
-def test_answers_of_any_length_come_back_padded_with_none(answers: list[tuple[list[tuple[int, float]], bool]], cut: int) -> None:
-    written = [codes.encode([n for n, _ in row], [p for _, p in row] if sure else None) for row, sure in answers]
+def test_answers_of_any_length_come_back_padded_with_none(
+    answers: list[tuple[list[tuple[int, float]], bool]], cut: int
+) -> None:
+    written = [
+        codes.encode([n for n, _ in row], [p for _, p in row] if sure else None) for row, sure in answers
+    ]
     most = max(len(row) for row, _ in answers)
     labels, shares = codes.decode(written)
     assert labels.shape == shares.shape == (len(answers), most)
@@ -25,7 +31,9 @@ def test_answers_of_any_length_come_back_padded_with_none(answers: list[tuple[li
         wanted = [p if sure else np.nan for _, p in row] + [np.nan] * (most - len(row))
         np.testing.assert_array_equal(shares[k], np.array(wanted, np.float32))
         assert codes.first(written[k]) == row[0][0]
-    part = pa.array(written, pa.binary())[min(cut, len(written) - 1) :]  # an Arrow array that begins further on
+    part = pa.array(written, pa.binary())[
+        min(cut, len(written) - 1) :
+    ]  # an Arrow array that begins further on
     for had, whole in zip(codes.decode(part), (labels, shares), strict=True):
         rest = whole[min(cut, len(written) - 1) :]
         np.testing.assert_array_equal(had, rest[:, : had.shape[1]])
@@ -34,7 +42,9 @@ def test_answers_of_any_length_come_back_padded_with_none(answers: list[tuple[li
 
 
 @given(st.lists(ANSWER, min_size=1, max_size=8), st.integers(0, 100))
-def test_many_codes_at_once_are_the_codes_one_by_one(answers: list[list[tuple[int, float]]], seed: int) -> None:
+def test_many_codes_at_once_are_the_codes_one_by_one(
+    answers: list[list[tuple[int, float]]], seed: int
+) -> None:
     silent = np.random.default_rng(seed).random(len(answers)) < 0.4
     most = max(map(len, answers))
     labels, shares = (
@@ -54,7 +64,14 @@ def test_many_codes_at_once_are_the_codes_one_by_one(answers: list[list[tuple[in
 
 
 def test_what_is_no_answer_is_refused() -> None:
-    for labels, shares in (([], None), ([1] * 256, None), ([1], [0.5, 0.5]), ([1], [1.5]), ([1], [-0.1]), ([1], [np.nan])):
+    for labels, shares in (
+        ([], None),
+        ([1] * 256, None),
+        ([1], [0.5, 0.5]),
+        ([1], [1.5]),
+        ([1], [-0.1]),
+        ([1], [np.nan]),
+    ):
         with refused(LabelMapError):
             codes.encode(labels, shares)
     for labels, shares, counts in (([[1]], [[1.5]], [1]), ([[1]], None, [0]), ([[1] * 300], None, [300])):

@@ -26,7 +26,8 @@ def two_maps(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     rng = np.random.default_rng(seed)
     small = tuple(-(-size // block) for size in shape)
     maps = [
-        rng.integers(0, n + 1, small).astype(kind).repeat(block, 0).repeat(block, 1)[: shape[0], : shape[1]] for _ in range(2)
+        rng.integers(0, n + 1, small).astype(kind).repeat(block, 0).repeat(block, 1)[: shape[0], : shape[1]]
+        for _ in range(2)
     ]
     return np.ascontiguousarray(maps[0]), np.ascontiguousarray(maps[1]), n
 
@@ -44,10 +45,17 @@ def equal(one: Overlaps, other: Overlaps) -> None:
 @pytest.mark.skipif(regions._kernels() is None, reason="without numba there is only the plain path")
 @settings(max_examples=60, deadline=None)
 @given(two_maps(), st.sampled_from([4, 8]), st.sampled_from(["cut", "bridge"]), st.booleans())
-def test_the_compiled_table_equals_its_plain_twin(maps: Any, connectivity: int, void: str, given_: bool) -> None:
+def test_the_compiled_table_equals_its_plain_twin(
+    maps: Any, connectivity: int, void: str, given_: bool
+) -> None:
     truth, prediction, n = maps
     confidence = np.random.default_rng(0).random(truth.shape).astype(np.float32)
-    options: dict[str, Any] = {"connectivity": connectivity, "void": void, "given": given_, "confidence": confidence}
+    options: dict[str, Any] = {
+        "connectivity": connectivity,
+        "void": void,
+        "given": given_,
+        "confidence": confidence,
+    }
     fast = overlaps(truth, prediction, n, **options)
     with pytest.MonkeyPatch.context() as patch:
         plain(patch)
@@ -73,7 +81,9 @@ def test_few_regions_and_many_are_counted_in_two_ways_with_one_result(size: int,
 def test_regions_are_those_that_a_flood_fill_finds(maps: Any, connectivity: int) -> None:
     label_map = maps[0][:12, :16]
     numbers, labels, areas = number(label_map, connectivity=connectivity)
-    steps = [(0, 1), (1, 0), (0, -1), (-1, 0)] + ([(1, 1), (1, -1), (-1, 1), (-1, -1)] if connectivity == 8 else [])
+    steps = [(0, 1), (1, 0), (0, -1), (-1, 0)] + (
+        [(1, 1), (1, -1), (-1, 1), (-1, -1)] if connectivity == 8 else []
+    )
     seen = np.full(label_map.shape, -1)
     count = 0
     for start in np.ndindex(label_map.shape):
@@ -134,7 +144,9 @@ def test_confidence_is_averaged_over_what_is_not_void() -> None:
     truth, prediction = np.array([[0, 0, 1]], np.uint8), np.zeros((1, 3), np.uint8)
     confidence = np.array([[0.2, 0.4, 0.9]])
     for rule in ("cut", "bridge"):
-        assert overlaps(truth, prediction, 1, void=rule, confidence=confidence).confidence == pytest.approx([0.3])
+        assert overlaps(truth, prediction, 1, void=rule, confidence=confidence).confidence == pytest.approx(
+            [0.3]
+        )
 
 
 @pytest.mark.parametrize("kind", ["<f2", ">f2", ">f4", ">f8", "u1", "?"])
@@ -156,7 +168,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
         overlaps(one, one.T.copy(), 1)
     with refused(LabelMapError, "the prediction holds the label 4"):
         overlaps(one, one + 4, 2)
-    below = np.array([[0, -5, 1], [0, 0, 0]], np.int32)  # counts by label would be written outside their array
+    below = np.array(
+        [[0, -5, 1], [0, 0, 0]], np.int32
+    )  # counts by label would be written outside their array
     with refused(LabelMapError, "the prediction holds the label -5"):
         overlaps(one, below, 2)
     with refused(LabelMapError, "the truth holds the label -5"):

@@ -24,7 +24,11 @@ def by_pixels(maps: np.ndarray, n: int) -> float:
 @settings(max_examples=60, deadline=None)
 def test_it_is_that_of_every_pixel(seed: int, models: int, n: int, noisy: bool) -> None:
     rng = np.random.default_rng(seed)
-    one = rng.integers(0, n, (models, 5, 70)) if noisy else np.stack([made.blobs(rng, (20, 30)) % n for _ in range(models)])
+    one = (
+        rng.integers(0, n, (models, 5, 70))
+        if noisy
+        else np.stack([made.blobs(rng, (20, 30)) % n for _ in range(models)])
+    )
     maps = one.astype(np.uint8)
     assert vote_entropy(maps, n) == pytest.approx(by_pixels(maps, n), abs=1e-12)
 
@@ -32,7 +36,9 @@ def test_it_is_that_of_every_pixel(seed: int, models: int, n: int, noisy: bool) 
 def test_models_that_agree_have_none_and_models_that_all_differ_have_the_most() -> None:
     label_map = np.arange(12, dtype=np.uint8).reshape(3, 4) % 5
     assert vote_entropy(np.stack([label_map] * 4), 5) == 0
-    assert vote_entropy(np.stack([np.full((2, 2), y, np.uint8) for y in range(4)]), 4) == pytest.approx(np.log(4))
+    assert vote_entropy(np.stack([np.full((2, 2), y, np.uint8) for y in range(4)]), 4) == pytest.approx(
+        np.log(4)
+    )
 
 
 def test_joint_tuples_hold_every_pixel_once() -> None:

@@ -1,4 +1,6 @@
-"""Scores become labels, confidence and probabilities at any size: equal to the plain twin, and to arithmetic in float64 done here."""
+"""Scores become labels, confidence and probabilities at any size: equal to the plain twin, and to arithmetic
+in float64 done here.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ TIE = 1e-6  # of the scores' scale: where the two largest are nearer than this, 
 
 
 def reference(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Bilinear with half-pixel centres and held edges, in float64, written from the definition: a weighted mean of four neighbours."""
+    """Bilinear with half-pixel centres and held edges, in float64, written from the definition: a weighted
+    mean of four neighbours.
+    """
     width, height = size
     _, h, w = scores.shape
     y = np.clip((np.arange(height) + 0.5) * h / height - 0.5, 0, h - 1)
@@ -35,7 +39,9 @@ def close_calls(whole: np.ndarray) -> np.ndarray:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[np.ndarray, tuple[int, int]]:
-    """Scores of any kind, from noise to the blocks and constants at which ties happen, and a size to bring them to."""
+    """Scores of any kind, from noise to the blocks and constants at which ties happen, and a size to bring
+    them to.
+    """
     classes = draw(st.sampled_from([1, 2, 3, 19, 40, 256, 300]))
     h, w = draw(st.integers(1, 9)), draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -91,7 +97,9 @@ def test_labels_are_the_largest_of_the_enlarged_scores(case: tuple[np.ndarray, t
 
 @given(cases(), st.integers(1, 12))
 @settings(max_examples=60)
-def test_the_leading_scores_come_in_order_with_their_classes(case: tuple[np.ndarray, tuple[int, int]], few: int) -> None:
+def test_the_leading_scores_come_in_order_with_their_classes(
+    case: tuple[np.ndarray, tuple[int, int]], few: int
+) -> None:
     scores, _ = case
     values, classes = winners.leading(scores, few)
     order = np.argsort(-scores, axis=0, kind="stable")[:few]  # ties to the first class
@@ -106,7 +114,9 @@ def test_the_leading_scores_come_in_order_with_their_classes(case: tuple[np.ndar
 
 @given(cases(), st.booleans())
 @settings(max_examples=60)
-def test_probabilities_and_confidence_equal_the_definition(case: tuple[np.ndarray, tuple[int, int]], marginal: bool) -> None:
+def test_probabilities_and_confidence_equal_the_definition(
+    case: tuple[np.ndarray, tuple[int, int]], marginal: bool
+) -> None:
     scores, size = case
     scores = np.abs(scores) + np.float32(1e-3) if marginal else scores
     whole = reference(scores, size)
@@ -147,21 +157,28 @@ def test_strips_of_a_large_map_meet_without_a_seam(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("size", [(4, 3), (9, 8), (2, 1)])
 @pytest.mark.parametrize("place", [(0, 0, 0), (2, 2, 3), (1, 1, 1)])
-def test_a_score_that_is_no_number_gives_no_labels(size: tuple[int, int], place: tuple[int, int, int]) -> None:
+def test_a_score_that_is_no_number_gives_no_labels(
+    size: tuple[int, int], place: tuple[int, int, int]
+) -> None:
     scores = np.random.default_rng(0).normal(size=(3, 3, 4)).astype(np.float32)
     scores[place] = np.nan
     assert winners.labels(scores, size) is None
 
 
 @pytest.mark.parametrize("size", [(4, 3), (9, 8), (2, 2)])
-def test_a_class_that_is_ruled_out_by_minus_infinity_never_wins_and_changes_no_other(size: tuple[int, int]) -> None:
+def test_a_class_that_is_ruled_out_by_minus_infinity_never_wins_and_changes_no_other(
+    size: tuple[int, int],
+) -> None:
     rest = np.random.default_rng(0).normal(size=(4, 3, 4)).astype(np.float32)
     scores = rest.copy()
     scores[1] = -np.inf
     others = [0, 2, 3]
     want = np.array(others)[reference(rest[others], size).argmax(0)]
     assert (winners.labels(scores, size) == want).all()
-    assert np.abs(winners.probabilities(scores, size)[others] - winners.probabilities(rest[others], size)).max() < 1e-6
+    assert (
+        np.abs(winners.probabilities(scores, size)[others] - winners.probabilities(rest[others], size)).max()
+        < 1e-6
+    )
     assert (winners.confidence(scores, size) == winners.confidence(rest[others], size)).all()
 
 

@@ -22,11 +22,17 @@ def made(seed: int, classes: int = 3, dtype: type = np.uint8) -> tuple[np.ndarra
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(1, 14, 2))
     coarse = rng.integers(0, classes + 1, (7, 7)).repeat(2, 0).repeat(2, 1)[: shape[0], : shape[1]]
-    prediction = np.where(rng.random(shape) < rng.choice([0.05, 0.4]), rng.integers(0, classes + 1, shape), np.roll(coarse, 1, 1))
+    prediction = np.where(
+        rng.random(shape) < rng.choice([0.05, 0.4]),
+        rng.integers(0, classes + 1, shape),
+        np.roll(coarse, 1, 1),
+    )
     return coarse.astype(dtype), prediction.astype(dtype)
 
 
-def twin(truth: np.ndarray, prediction: np.ndarray, classes: int, tolerance: float, width: int, frame: bool) -> np.ndarray:
+def twin(
+    truth: np.ndarray, prediction: np.ndarray, classes: int, tolerance: float, width: int, frame: bool
+) -> np.ndarray:
     """The same counts from sets of pixels, one class after the other."""
     height, breadth = truth.shape
     valid = {(y, x) for y in range(height) for x in range(breadth) if truth[y, x] != classes}
@@ -47,7 +53,9 @@ def twin(truth: np.ndarray, prediction: np.ndarray, classes: int, tolerance: flo
     return out
 
 
-@given(st.integers(0, 100_000), st.sampled_from([0, 1, 1.5, 2.3, 5]), st.sampled_from([1, 2, 4]), st.booleans())
+@given(
+    st.integers(0, 100_000), st.sampled_from([0, 1, 1.5, 2.3, 5]), st.sampled_from([1, 2, 4]), st.booleans()
+)
 @settings(max_examples=120)
 def test_counts_equal_those_of_sets_of_pixels(seed: int, tolerance: float, width: int, frame: bool) -> None:
     truth, prediction = made(seed, dtype=np.uint16 if seed % 2 else np.uint8)
@@ -93,7 +101,9 @@ def test_shares_of_the_diagonal_are_the_published_ones() -> None:
     want = in_pixels(truth, prediction, 3, tolerance=0.0075 * diagonal, width=0.02 * diagonal)
     assert (boundary_counts(truth, prediction, 3) == want).all()
     thinnest = boundary_counts(truth, prediction, 3, width=0)[:, 4:]
-    assert (thinnest == in_pixels(truth, prediction, 3, width=1)[:, 4:]).all()  # a band is never thinner than a pixel
+    assert (
+        thinnest == in_pixels(truth, prediction, 3, width=1)[:, 4:]
+    ).all()  # a band is never thinner than a pixel
 
 
 def test_the_frame_is_an_edge_of_bands_alone_and_only_if_asked() -> None:
@@ -132,8 +142,13 @@ def test_turning_flipping_and_renaming_change_nothing(seed: int) -> None:
 @given(st.integers(0, 100_000))
 def test_what_is_predicted_where_the_truth_is_void_never_counts(seed: int) -> None:
     truth, prediction = made(seed)
-    other = np.where(truth == 3, np.random.default_rng(seed).integers(0, 4, truth.shape).astype(np.uint8), prediction)
-    assert (in_pixels(truth, other, 3, tolerance=1, width=2) == in_pixels(truth, prediction, 3, tolerance=1, width=2)).all()
+    other = np.where(
+        truth == 3, np.random.default_rng(seed).integers(0, 4, truth.shape).astype(np.uint8), prediction
+    )
+    assert (
+        in_pixels(truth, other, 3, tolerance=1, width=2)
+        == in_pixels(truth, prediction, 3, tolerance=1, width=2)
+    ).all()
 
 
 def test_a_class_in_one_map_alone_scores_0_and_in_neither_nan() -> None:

@@ -33,7 +33,9 @@ def ece_by_loop(sure: np.ndarray, right: np.ndarray, bins: int) -> float:
 def test_ece_is_what_a_loop_over_its_bins_says_and_the_last_bin_holds_one(bins: int) -> None:
     sure, right = sample(4000, levels=64)
     assert sure.max() == 1
-    assert cal.ece(cal.calibration_counts(sure, right, bins=bins)) == pytest.approx(ece_by_loop(sure, right, bins))
+    assert cal.ece(cal.calibration_counts(sure, right, bins=bins)) == pytest.approx(
+        ece_by_loop(sure, right, bins)
+    )
     assert cal.mce(cal.calibration_counts(sure, right, bins=1)) == pytest.approx(ece_by_loop(sure, right, 1))
 
 
@@ -104,7 +106,9 @@ def test_nll_of_an_impossible_truth_is_large_and_finite() -> None:
 
 
 def test_the_diagram_has_nothing_where_a_bin_is_empty() -> None:
-    found = cal.reliability(cal.calibration_counts(np.array([0.05, 0.95, 1.0]), np.array([False, True, True]), bins=10))
+    found = cal.reliability(
+        cal.calibration_counts(np.array([0.05, 0.95, 1.0]), np.array([False, True, True]), bins=10)
+    )
     assert found.count.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
     assert found.accuracy[[0, 9]].tolist() == [0, 1]
     assert np.isnan(found.confidence[1:9]).all()
@@ -113,10 +117,12 @@ def test_the_diagram_has_nothing_where_a_bin_is_empty() -> None:
 @pytest.mark.parametrize(
     ("sure", "right", "words"),
     [
-        (np.array([1.5]), np.array([True]), "from 1.5 to 1.5"), (np.array([np.nan]), np.array([True]), "expected numbers 0 to 1"),
-        (np.ones((2, 2)), np.ones(4, bool), "expected one shape"), (np.ma.masked_equal([0.5], 0.5), np.array([True]), "masked"),
+        (np.array([1.5]), np.array([True]), "from 1.5 to 1.5"),
+        (np.array([np.nan]), np.array([True]), "expected numbers 0 to 1"),
+        (np.ones((2, 2)), np.ones(4, bool), "expected one shape"),
+        (np.ma.masked_equal([0.5], 0.5), np.array([True]), "masked"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_confidence_is_refused(sure: np.ndarray, right: np.ndarray, words: str) -> None:
     with refused(MetricError, words):
         cal.calibration_counts(sure, right, where="a.png")

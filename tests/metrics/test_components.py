@@ -1,4 +1,6 @@
-"""Component metrics: the toys of the reference, size limits, and a loop over masks as the benchmark has it."""
+"""Component metrics: the toys of the reference, size limits, and a loop over masks as the benchmark has
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from refusals import refused
 EIGHT = np.ones((3, 3), int)
 
 
-def by_loop(score: np.ndarray, anomaly: np.ndarray, threshold: float, limits: tuple[int, int]) -> tuple[list[float], list[float]]:
+def by_loop(
+    score: np.ndarray, anomaly: np.ndarray, threshold: float, limits: tuple[int, int]
+) -> tuple[list[float], list[float]]:
     """sIoU of every true component and precision of every predicted one, mask by mask."""
     labels, m = ndimage.label((score > threshold) & (anomaly != 255), EIGHT)
     kept = [labels == k for k in range(1, m + 1) if (labels == k).sum() >= limits[0]]
@@ -85,7 +89,9 @@ def test_the_tracks_limits_drop_what_is_small() -> None:
         2,
         1,
     )  # the small one is void, and what lies in it is removed
-    assert component_counts(score, truth, 0.5, track="anomaly")["component_predictions"] == 0  # 100 pixels are below 500
+    assert (
+        component_counts(score, truth, 0.5, track="anomaly")["component_predictions"] == 0
+    )  # 100 pixels are below 500
     assert np.isnan(component_metrics(component_counts(score * 0, truth * 0, 0.5))["component_f1"])
 
 

@@ -1,4 +1,6 @@
-"""Detection in memory: equal to scikit-learn with ties and without, by the rules that are named, and honest about what has no value."""
+"""Detection in memory: equal to scikit-learn with ties and without, by the rules that are named, and honest
+about what has no value.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,35 @@ from faultscape.metrics.scores import counts
 from faultscape.metrics.scores.counts import Rows, summarise
 from refusals import refused
 
-NUMBERS = ("average_precision", "auroc", "fpr95", "f1", "f1_threshold", "positives", "negatives", "low", "high")
+NUMBERS = (
+    "average_precision",
+    "auroc",
+    "fpr95",
+    "f1",
+    "f1_threshold",
+    "positives",
+    "negatives",
+    "low",
+    "high",
+)
 
 
-def made(seed: int, size: int, levels: int, share: float, dtype: str = "float32") -> tuple[np.ndarray, np.ndarray]:
+def made(
+    seed: int, size: int, levels: int, share: float, dtype: str = "float32"
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores of few levels, so that there are ties, a little larger where anomalous."""
     rng = np.random.default_rng(seed)
     anomaly = (rng.random(size) < share).astype(np.uint8)
-    return (rng.integers(0, levels, size) + rng.integers(0, 3, size) * anomaly - levels // 2).astype(dtype), anomaly
+    return (rng.integers(0, levels, size) + rng.integers(0, 3, size) * anomaly - levels // 2).astype(
+        dtype
+    ), anomaly
 
 
 def same(one, other) -> bool:
     return all(
-        getattr(one, k) == getattr(other, k) or (math.isnan(getattr(one, k)) and math.isnan(getattr(other, k))) for k in NUMBERS
+        getattr(one, k) == getattr(other, k)
+        or (math.isnan(getattr(one, k)) and math.isnan(getattr(other, k)))
+        for k in NUMBERS
     )
 
 
@@ -83,7 +101,9 @@ def test_a_constant_score_has_the_share_of_anomalies(seed, size):
 def test_void_never_changes_a_number(seed, there, void):
     score, anomaly = made(seed, 100, 9, 0.3)
     place = np.sort(np.random.default_rng(seed).integers(0, 101, 40))
-    padded = detection(np.insert(score, place, there), np.insert(anomaly.astype(np.int64), place, void), void=void)
+    padded = detection(
+        np.insert(score, place, there), np.insert(anomaly.astype(np.int64), place, void), void=void
+    )
     assert same(padded, detection(score, anomaly))
 
 
@@ -106,7 +126,10 @@ def test_order_shape_and_monotone_change_of_scores_do_not_show(seed, dtype):
 def test_minus_zero_is_zero_in_every_kind_of_float():
     for dtype in (np.float16, np.float32, np.float64):
         for anomaly in ([0, 0, 1, 1], [1, 1, 0, 0]):
-            assert misclassification(np.array([-0.0, -0.0, 0.0, 0.0], dtype), np.array(anomaly)).correct.auroc == 0.5
+            assert (
+                misclassification(np.array([-0.0, -0.0, 0.0, 0.0], dtype), np.array(anomaly)).correct.auroc
+                == 0.5
+            )
             assert detection(np.array([-0.0, -0.0, 0.0, 0.0], dtype), np.array(anomaly)).auroc == 0.5
 
 
@@ -126,8 +149,12 @@ def test_first_and_closest_are_two_rules(monkeypatch, rows):
     score = np.repeat([9, 8, 7, 6, 5, 4], [5, 1, 4, 1, 1, 2])
     anomaly = np.repeat([1, 0, 1, 0, 1, 0], [5, 1, 4, 1, 1, 2])
     assert detection(score, anomaly).fpr95 == 0.5
-    assert detection(score, anomaly, fpr_rule="closest").fpr95 == 0.5  # .9 and 1.0 are equally far, but for float64
-    assert detection(score, anomaly, fpr_rule="closest", recall=0.92).fpr95 == 0.5  # the lowest threshold with .9
+    assert (
+        detection(score, anomaly, fpr_rule="closest").fpr95 == 0.5
+    )  # .9 and 1.0 are equally far, but for float64
+    assert (
+        detection(score, anomaly, fpr_rule="closest", recall=0.92).fpr95 == 0.5
+    )  # the lowest threshold with .9
     assert detection(score, anomaly, fpr_rule="first", recall=0.92).fpr95 == 0.5
     assert detection(score, anomaly, fpr_rule="closest", recall=0.6).fpr95 == 0.25
     assert detection(score, anomaly, recall=0.9).fpr95 == 0.25
@@ -175,7 +202,10 @@ def test_best_f1_is_the_best_of_all_thresholds(seed, levels):
     score, anomaly = made(seed, 80, levels, 0.3)
     anomaly[0] = 1
     threshold, f1 = best_f1(detection(score, anomaly))
-    every = {float(t): 2 * ((score >= t) & (anomaly == 1)).sum() / ((score >= t).sum() + anomaly.sum()) for t in np.unique(score)}
+    every = {
+        float(t): 2 * ((score >= t) & (anomaly == 1)).sum() / ((score >= t).sum() + anomaly.sum())
+        for t in np.unique(score)
+    }
     assert f1 == pytest.approx(max(every.values()))
     assert threshold == max(t for t, value in every.items() if value == pytest.approx(f1, abs=1e-15))
 
@@ -265,7 +295,9 @@ def test_calibration_auroc_of_the_release(confidence, auroc):
     assert found.correct.auroc == pytest.approx(auroc)
 
 
-@pytest.mark.parametrize(("confidence", "ap"), [((1, 0, 0, 0, 1), 1), ((1, 0.8, 0.5, 0.1, 0.5), 0.75), ((0.5,) * 5, 0.4)])
+@pytest.mark.parametrize(
+    ("confidence", "ap"), [((1, 0, 0, 0, 1), 1), ((1, 0.8, 0.5, 0.1, 0.5), 0.75), ((0.5,) * 5, 0.4)]
+)
 def test_precision_recall_of_correctness_of_the_release(confidence, ap):
     assert misclassification(-np.array(confidence), INCORRECT).correct.average_precision == pytest.approx(ap)
 
@@ -275,10 +307,16 @@ def test_both_directions_are_those_of_scikit_learn_and_leave_void_out():
 
     rng = np.random.default_rng(5)
     wrong = rng.choice([0, 1, 255], 500, p=[0.6, 0.3, 0.1])
-    for doubt in (rng.random(500).astype(np.float16), rng.integers(0, 200, 500).astype(np.uint8), rng.random(500)):
+    for doubt in (
+        rng.random(500).astype(np.float16),
+        rng.integers(0, 200, 500).astype(np.uint8),
+        rng.random(500),
+    ):
         found = misclassification(doubt, wrong)
         kept = wrong != 255
-        assert found.incorrect.average_precision == pytest.approx(average_precision_score(wrong[kept], doubt[kept]), abs=1e-12)
+        assert found.incorrect.average_precision == pytest.approx(
+            average_precision_score(wrong[kept], doubt[kept]), abs=1e-12
+        )
         assert found.correct.average_precision == pytest.approx(
             average_precision_score(1 - wrong[kept], -doubt[kept].astype(float)), abs=1e-12
         )

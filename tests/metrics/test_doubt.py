@@ -1,4 +1,6 @@
-"""Doubt from probabilities and logits: by formula in float64, and without the ties that 1 - p in float32 makes."""
+"""Doubt from probabilities and logits: by formula in float64, and without the ties that 1 - p in float32
+makes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ import numpy as np
 import pytest
 
 from faultscape.errors import MetricError
-from faultscape.metrics import detection, energy, entropy, logit16, margin, max_logit, max_probability, surprise
+from faultscape.metrics import (
+    detection,
+    energy,
+    entropy,
+    logit16,
+    margin,
+    max_logit,
+    max_probability,
+    surprise,
+)
 from refusals import refused
 
 
@@ -60,7 +71,9 @@ def test_peaked_pixels_do_not_tie():
         assert len(np.unique(doubt)) > 0.98 * doubt.size
     exact = max_probability(softmax(logits.astype(float)))
     wrong = rng.random((200, 200)) < exact * 50
-    assert detection(max_probability(p), wrong).auroc == pytest.approx(detection(exact, wrong).auroc, abs=1e-6)
+    assert detection(max_probability(p), wrong).auroc == pytest.approx(
+        detection(exact, wrong).auroc, abs=1e-6
+    )
 
 
 def test_certainty_is_no_doubt_and_no_nan():
@@ -79,7 +92,9 @@ def test_large_logits_do_not_overflow():
 
 
 def test_logit16_keeps_the_order_and_the_digits_of_small_doubts():
-    doubt = np.concatenate([[0], np.logspace(-30, -1, 200), 1 - np.logspace(-1, -6, 50), [1]]).astype(np.float32)
+    doubt = np.concatenate([[0], np.logspace(-30, -1, 200), 1 - np.logspace(-1, -6, 50), [1]]).astype(
+        np.float32
+    )
     stored = logit16(doubt)
     assert stored.dtype == np.float16
     assert np.isfinite(stored).all()
@@ -88,7 +103,9 @@ def test_logit16_keeps_the_order_and_the_digits_of_small_doubts():
     assert (stored[0], stored[-1]) == (-2048, 2048)
     back = 1 / (1 + np.exp(-stored[1:201].astype(float)))
     np.testing.assert_allclose(back, doubt[1:201], rtol=0.05)
-    assert len(np.unique((1 - (1 - doubt[:200]).astype(np.float16)).astype(float))) < 60  # float16 of the probability does not
+    assert (
+        len(np.unique((1 - (1 - doubt[:200]).astype(np.float16)).astype(float))) < 60
+    )  # float16 of the probability does not
     assert logit16(np.array([1e-300]))[0] == pytest.approx(-690.8, abs=0.5)
 
 

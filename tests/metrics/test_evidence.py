@@ -24,7 +24,9 @@ def test_a_mean_over_images_has_students_interval_of_those_with_a_value() -> Non
 
 
 def test_images_that_come_in_groups_of_copies_are_worth_one_each() -> None:
-    """Five copies of each of eight images, drawn as groups, give the intervals of eight images, whatever the metric."""
+    """Five copies of each of eight images, drawn as groups, give the intervals of eight images, whatever the
+    metric.
+    """
     rng = np.random.default_rng(1)
     both = rng.integers(5, 50, (8, 3))
     one = {"both": both, "truth_pixels": np.c_[both + rng.integers(0, 30, (8, 3)), np.zeros(8, int)]}
@@ -38,17 +40,23 @@ def test_images_that_come_in_groups_of_copies_are_worth_one_each() -> None:
         for metric, entry in few.items():
             ends = entry.evidence.interval(units_of(8))
             assert copies[metric].evidence.interval(units) == pytest.approx(ends, rel=1e-7), metric
-            assert np.ptp(copies[metric].evidence.interval(units_of(40))) < 0.5 * np.ptp(ends), metric  # taken as independent
+            assert np.ptp(copies[metric].evidence.interval(units_of(40))) < 0.5 * np.ptp(ends), (
+                metric
+            )  # taken as independent
 
 
 def test_slopes_of_a_ratio_are_its_derivatives() -> None:
     rng = np.random.default_rng(2)
     above, below = rng.random((2, 30))
-    found = of_sums({"a": above, "b": below}, lambda sums: {"r": (sums["a"] / sums["b"], None)}, np.arange(30) != 4)["r"][0]
+    found = of_sums(
+        {"a": above, "b": below}, lambda sums: {"r": (sums["a"] / sums["b"], None)}, np.arange(30) != 4
+    )["r"][0]
     rest = np.delete(np.arange(30), 4)
     ratio = above[rest].sum() / below[rest].sum()
     assert float(found.value) == pytest.approx(ratio)
-    assert found.slopes[rest] == pytest.approx((above[rest] - ratio * below[rest]) / below[rest].sum(), abs=1e-11)
+    assert found.slopes[rest] == pytest.approx(
+        (above[rest] - ratio * below[rest]) / below[rest].sum(), abs=1e-11
+    )
     assert np.isnan(found.slopes[4])
     assert Ratios(found, None).interval(units_of(30))[0] < ratio
 
@@ -60,7 +68,10 @@ def test_two_numbers_made_of_classes_are_compared_over_the_classes_that_both_hav
     slopes[:, 7] = np.nan  # an image that counts for nothing
     slopes[0, :, 1] = slopes[1, :, 3] = np.nan
     one, other = (
-        Ratios(Linear(np.nanmean(v), np.where(np.arange(30) == 7, np.nan, np.nanmean(np.nan_to_num(s), 1))), Linear(v, s))
+        Ratios(
+            Linear(np.nanmean(v), np.where(np.arange(30) == 7, np.nan, np.nanmean(np.nan_to_num(s), 1))),
+            Linear(v, s),
+        )
         for v, s in zip(values, slopes, strict=True)
     )
     both, rest = [0, 2], np.arange(30) != 7
@@ -90,13 +101,18 @@ def test_a_difference_has_the_units_that_either_number_has() -> None:
     values = np.random.default_rng(7).exponential(size=(2, 20))
     values[0, 10:] = values[1, :10] = np.nan
     left = [np.array([np.nanmean(np.delete(v, k)) for k in range(20)]) for v in values]
-    one, other = (Drawn(float(np.nanmean(v)), np.zeros(0), gone, ~np.isnan(v)) for v, gone in zip(values, left, strict=True))
+    one, other = (
+        Drawn(float(np.nanmean(v)), np.zeros(0), gone, ~np.isnan(v))
+        for v, gone in zip(values, left, strict=True)
+    )
     gap = one.common(other).interval(units_of(20))
     assert gap == pytest.approx(jackknife_interval(one.value - other.value, left[0] - left[1], 20))
 
 
 def test_an_error_that_noise_makes_larger_may_be_none_at_all() -> None:
-    """Calibrated forecasts: the calibration error is above 0 by chance alone, and its interval reaches down to 0."""
+    """Calibrated forecasts: the calibration error is above 0 by chance alone, and its interval reaches down
+    to 0.
+    """
     from faultscape.metrics import calibration
 
     held = inside = 0
@@ -121,7 +137,9 @@ def test_what_moves_in_steps_has_the_spread_of_its_draws() -> None:
     low, high = Drawn(0.5, replicates, left, used, shape="stepped").interval(units_of(30))
     half = stats.t.ppf(0.975, 29) * replicates.std() * np.sqrt(30 / 29)
     assert (low, high) == (pytest.approx(0.5 - half), pytest.approx(0.5 + half))
-    gap = Drawn(0.5, replicates, left, used, shape="stepped").common(Drawn(0.4, replicates / 2, left, used, shape="stepped"))
+    gap = Drawn(0.5, replicates, left, used, shape="stepped").common(
+        Drawn(0.4, replicates / 2, left, used, shape="stepped")
+    )
     assert np.ptp(gap.interval(units_of(30))) == pytest.approx(half)
 
 
@@ -143,7 +161,12 @@ def test_whole_groups_are_drawn_and_left_out() -> None:
     assert (draws.weights[1:201][:, [0, 1, 3, 5]].sum(1) == 4).all()
     assert (draws.weights[201:] == 0).sum(1).tolist() == [2, 2, 1, 1]
     value, replicates, left_out = draws.split(np.arange(205.0))
-    assert (value, replicates[0], replicates[-1], left_out.tolist()) == (0.0, 1.0, 200.0, [201.0, 202.0, 203.0, 204.0])
+    assert (value, replicates[0], replicates[-1], left_out.tolist()) == (
+        0.0,
+        1.0,
+        200.0,
+        [201.0, 202.0, 203.0, 204.0],
+    )
 
 
 def test_neighbours_that_are_alike_are_found_and_shuffled_ones_are_not() -> None:
@@ -155,6 +178,8 @@ def test_neighbours_that_are_alike_are_found_and_shuffled_ones_are_not() -> None
     assert too_narrow(0.8) == pytest.approx(3)
     assert alike(values) == neighbour_correlation(values)
     assert sum(alike(rng.permutation(values)) is not None for _ in range(200)) == 0
-    assert sum(alike(rng.normal(size=10)) is not None for _ in range(200)) < 10  # of ten images a correlation of .3 is chance
+    assert (
+        sum(alike(rng.normal(size=10)) is not None for _ in range(200)) < 10
+    )  # of ten images a correlation of .3 is chance
     assert alike(np.full(9, np.nan)) is None
     assert alike(np.ones(9)) is None

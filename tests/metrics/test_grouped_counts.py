@@ -1,4 +1,6 @@
-"""Pixels by score and by what they are: exact, coded and read back the same, and the numbers and slopes that follow."""
+"""Pixels by score and by what they are: exact, coded and read back the same, and the numbers and slopes that
+follow.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ from faultscape.metrics.scores.rank_slopes import average_precision_of, rank_ima
 from refusals import refused
 
 
-def frame(seed: int, objects: int = 3, *, classes: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def frame(
+    seed: int, objects: int = 3, *, classes: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Scores float16 (24, 40), labels of anomaly with void, and which known pixels are wrong."""
     rng = np.random.default_rng(seed)
     anomaly = np.zeros((24, 40), np.uint8)
@@ -46,12 +50,16 @@ def frame(seed: int, objects: int = 3, *, classes: bool = True) -> tuple[np.ndar
 
 def same(one: GroupedCounts, other: GroupedCounts) -> bool:
     rows = all((a == c).all() and (b == d).all() for (a, b), (c, d) in zip(one.rows, other.rows, strict=True))
-    return rows and bool((one.objects.pixels == other.objects.pixels).all() and (one.objects.down == other.objects.down).all())
+    return rows and bool(
+        (one.objects.pixels == other.objects.pixels).all() and (one.objects.down == other.objects.down).all()
+    )
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 5), st.booleans())
-def test_counts_are_those_of_the_pixels_and_survive_their_code(seed: int, objects: int, classes: bool) -> None:
+def test_counts_are_those_of_the_pixels_and_survive_their_code(
+    seed: int, objects: int, classes: bool
+) -> None:
     score, anomaly, wrong = frame(seed, objects, classes=classes)
     groups, held = group_pixels(anomaly, wrong)
     counts = count_groups(score, groups, held)
@@ -117,20 +125,32 @@ def test_void_pixels_change_nothing_whatever_stands_there() -> None:
     score[anomaly == 255] = np.nan
     after = count_groups(score, groups, held)
     assert of_anomaly(after).known.sum() == of_anomaly(before).known.sum()
-    assert all((a[1] == b[1]).all() for k, (a, b) in enumerate(zip(before.rows, after.rows, strict=True)) if k != 3)
+    assert all(
+        (a[1] == b[1]).all() for k, (a, b) in enumerate(zip(before.rows, after.rows, strict=True)) if k != 3
+    )
     score[5, 5] = np.inf
-    with refused(MetricError, "a.png: 1 scores are NaN or infinite; expected finite numbers in all pixels that are not void"):
+    with refused(
+        MetricError,
+        "a.png: 1 scores are NaN or infinite; expected finite numbers in all pixels that are not void",
+    ):
         count_groups(score, groups, held, where="a.png")
 
 
 def test_minus_zero_is_zero() -> None:
     groups, held = group_pixels(None, np.zeros((1, 2), np.uint8))
-    ((places, of), *_) = count_groups(np.array([[0.0, -0.0]], np.float16), groups, held).rows
+    (places, of), *_ = count_groups(np.array([[0.0, -0.0]], np.float16), groups, held).rows
     assert (VALUES[places].tolist(), of.tolist()) == ([0.0], [2])
 
 
 @pytest.mark.parametrize(
-    "change", [lambda c: c[:-3], lambda c: b"XX" + c[2:], lambda c: c[:8], lambda c: c[:2] + b"\xff\xff" + c[4:], lambda _: b""]
+    "change",
+    [
+        lambda c: c[:-3],
+        lambda c: b"XX" + c[2:],
+        lambda c: c[:8],
+        lambda c: c[:2] + b"\xff\xff" + c[4:],
+        lambda _: b"",
+    ],
 )
 def test_damaged_codes_are_refused(change: object) -> None:
     score, anomaly, wrong = frame(5)
@@ -143,11 +163,16 @@ def test_damaged_codes_are_refused(change: object) -> None:
 def test_slopes_are_what_a_number_loses_without_a_unit(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_slopes, "_STEPS", steps)
     monkeypatch.setattr(rank_slopes, "_FEWEST", steps)
-    images = [of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in map(frame, range(18))]
+    images = [
+        of_anomaly(count_groups(score, *group_pixels(anomaly, wrong)))
+        for score, anomaly, wrong in map(frame, range(18))
+    ]
     of = np.arange(18) % 9
     draws = draw_units(units_of(9), 40, 3)
     found = rank_images(images, of, draws)
-    without = np.array([bootstrap.replicates(images, (of != unit)[None].astype(float))[0] for unit in range(9)])
+    without = np.array(
+        [bootstrap.replicates(images, (of != unit)[None].astype(float))[0] for unit in range(9)]
+    )
     jackknife = 8 / 9 * (without.mean(0) - without)
     within = 1e-12 if steps == SIZE else 0.1 * np.abs(jackknife).max()  # of few thresholds they are near
     assert np.abs(found.average_precision.slopes - jackknife[:, 0]).max() <= within
@@ -156,13 +181,17 @@ def test_slopes_are_what_a_number_loses_without_a_unit(steps: int, monkeypatch: 
     assert np.abs(found.fpr.replicates - drawn).max() <= (1e-12 if steps == SIZE else 0.1)
     spread = float(((without[:, 0] - without[:, 0].mean()) ** 2).sum() * 8 / 9)
     low, high = student_interval(found.average_precision, Units(np.arange(9), 9))
-    assert (high - low) / 2 == pytest.approx(student_t.ppf(0.975, 8) * np.sqrt(spread), rel=1e-9 if steps == SIZE else 0.1)
+    assert (high - low) / 2 == pytest.approx(
+        student_t.ppf(0.975, 8) * np.sqrt(spread), rel=1e-9 if steps == SIZE else 0.1
+    )
 
 
 def test_fewer_than_six_units_with_anomalies_carry_no_interval() -> None:
     def of_frames(objects: int) -> list[bootstrap.SparseHistogram]:
         frames = [frame(k, objects=3 if k < objects else 0) for k in range(20)]
-        return [of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in frames]
+        return [
+            of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in frames
+        ]
 
     units, draws = Units(np.arange(20), 20), draw_units(units_of(20), 30, 0)
     some, few = (rank_images(of_frames(objects), None, draws) for objects in (6, 5))
@@ -186,22 +215,31 @@ def test_images_without_anomalies_count_and_sets_without_any_have_no_number() ->
 
 
 def test_intervals_cover_the_number_of_all_images_about_as_often_as_they_say() -> None:
-    """95 % intervals of AP, AUROC and FPR95 over 40 images drawn from 600 of unequal difficulty, 300 times."""
+    """95 % intervals of AP, AUROC and FPR95 over 40 images drawn from 600 of unequal difficulty, 300
+    times.
+    """
     rng = np.random.default_rng(0)
     images = []
     for k in range(600):
         shift = rng.normal() * 0.7
         anomaly = np.zeros((12, 20), np.uint8)
         anomaly[: rng.integers(1, 5), :5] = 1
-        score = (rng.normal(size=anomaly.shape) + shift + 1.5 * (anomaly == 1) + rng.normal() * 0.5 * (anomaly == 1)).astype(
-            np.float16
-        )
+        score = (
+            rng.normal(size=anomaly.shape)
+            + shift
+            + 1.5 * (anomaly == 1)
+            + rng.normal() * 0.5 * (anomaly == 1)
+        ).astype(np.float16)
         images.append(of_anomaly(count_groups(score, *group_pixels(anomaly, None), where=str(k))))
     whole, units, draws = rank_images(images), Units(np.arange(40), 40), draw_units(units_of(40), 200, 1)
     hit = np.zeros(3)
     for _ in range(300):
         some = rank_images([images[k] for k in rng.choice(600, 40, replace=False)], None, draws)
-        intervals = student_interval(some.average_precision, units), student_interval(some.auroc, units), some.fpr.interval(units)
+        intervals = (
+            student_interval(some.average_precision, units),
+            student_interval(some.auroc, units),
+            some.fpr.interval(units),
+        )
         for place, ((low, high), truth) in enumerate(
             zip(intervals, (whole.average_precision, whole.auroc, whole.fpr), strict=True)
         ):

@@ -31,10 +31,14 @@ def test_trapezia_are_scikit_learns_area_under_its_curve() -> None:
 def test_two_hundred_thresholds_lose_what_piles_up_near_0() -> None:
     score, mask = sample()
     exact = fs.metrics.detection(score, mask)
-    counts = other_curves.threshold_counts(score[:7000], mask[:7000]) + other_curves.threshold_counts(score[7000:], mask[7000:])
+    counts = other_curves.threshold_counts(score[:7000], mask[:7000]) + other_curves.threshold_counts(
+        score[7000:], mask[7000:]
+    )
     found = other_curves.keras_areas(counts)
     assert found.auroc < exact.auroc - 0.01
-    spread = (np.argsort(np.argsort(score)) + 0.5) / len(score)  # the same order, spread evenly: nothing is lost
+    spread = (np.argsort(np.argsort(score)) + 0.5) / len(
+        score
+    )  # the same order, spread evenly: nothing is lost
     even = other_curves.keras_areas(other_curves.threshold_counts(spread, mask))
     assert even.auroc == pytest.approx(exact.auroc, abs=1e-3)
     assert even.average_precision == pytest.approx(exact.average_precision, rel=0.15)
@@ -45,7 +49,11 @@ def test_keras_areas_by_hand() -> None:
     counts = other_curves.threshold_counts(np.array([0.2, 0.6, 0.4, 0.8]), np.array([0, 0, 1, 1]))
     assert counts[:, 0].tolist() == [2, 2]
     assert other_curves.keras_areas(counts).auroc == pytest.approx(0.75)
-    assert np.isnan(other_curves.keras_areas(other_curves.threshold_counts(np.array([0.5]), np.array([0]))).average_precision)
+    assert np.isnan(
+        other_curves.keras_areas(
+            other_curves.threshold_counts(np.array([0.5]), np.array([0]))
+        ).average_precision
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,8 +66,12 @@ def test_keras_areas_by_hand() -> None:
         ((0.1, 0.9, 0.9, 0.9, 0.1), 0),
     ],
 )
-def test_the_calibration_auc_of_the_released_code_with_its_ten_thresholds(confidence: tuple[float, ...], auroc: float) -> None:
-    """Truths 0 0 0 1 1, predictions 0 1 1 0 1; by ten thresholds .1 ties with 0, so the second is .75 and not the exact 2 / 3 (test_detection)."""
+def test_the_calibration_auc_of_the_released_code_with_its_ten_thresholds(
+    confidence: tuple[float, ...], auroc: float
+) -> None:
+    """Truths 0 0 0 1 1, predictions 0 1 1 0 1; by ten thresholds .1 ties with 0, so the second is .75 and not
+    the exact 2 / 3 (test_detection).
+    """
     correct = np.array([1, 0, 0, 0, 1])
     counts = other_curves.threshold_counts(np.array(confidence, float), correct, thresholds=10)
     assert other_curves.keras_areas(counts).auroc == pytest.approx(auroc)

@@ -1,4 +1,6 @@
-"""Metrics of two partitions: hand examples, brute force over pixels and assignments, and the laws that distances obey."""
+"""Metrics of two partitions: hand examples, brute force over pixels and assignments, and the laws that
+distances obey.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from faultscape.metrics.overlaps import assignment, partition
 from refusals import refused
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
-ERRORS = (partition.gce, partition.lce, partition.partition_distance, partition.variation_of_information, partition.adapted_rand)
+ERRORS = (
+    partition.gce,
+    partition.lce,
+    partition.partition_distance,
+    partition.variation_of_information,
+    partition.adapted_rand,
+)
 SYMMETRIC = (*ERRORS, partition.rand_index)
 BINARY = np.array([[90, 0], [10, 0]])
 
@@ -35,7 +43,10 @@ def partitions(seed: int, pixels: int = 12, regions: int = 5) -> tuple[np.ndarra
 def refinement(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     """S1 eq. 1 pixel by pixel: the share of a pixel's true region that is not in its predicted one."""
     return np.array(
-        [((truth == t) & (prediction != p)).sum() / (truth == t).sum() for t, p in zip(truth, prediction, strict=True)]
+        [
+            ((truth == t) & (prediction != p)).sum() / (truth == t).sum()
+            for t, p in zip(truth, prediction, strict=True)
+        ]
     )
 
 
@@ -43,7 +54,10 @@ def most_kept(truth: np.ndarray, prediction: np.ndarray) -> int:
     """The most pixels that stay under any renaming of the predicted regions, all of them tried."""
     names = np.unique(np.concatenate([truth, prediction])).tolist()
     places = [names.index(p) for p in prediction.tolist()]
-    return max(sum(order[p] == t for p, t in zip(places, truth.tolist(), strict=True)) for order in permutations(names))
+    return max(
+        sum(order[p] == t for p, t in zip(places, truth.tolist(), strict=True))
+        for order in permutations(names)
+    )
 
 
 def test_one_region_cut_in_two_halves() -> None:
@@ -59,7 +73,9 @@ def test_one_region_cut_in_two_halves() -> None:
 
 def test_the_best_assignment_is_not_the_greedy_one() -> None:
     overlaps = (np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([10, 9, 8]))
-    assert partition.partition_distance(*overlaps) == pytest.approx(10 / 27)  # 9 + 8 stay; the largest overlap alone keeps 10
+    assert partition.partition_distance(*overlaps) == pytest.approx(
+        10 / 27
+    )  # 9 + 8 stay; the largest overlap alone keeps 10
     dearer = (np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([20, 9, 8]))
     assert partition.partition_distance(*dearer) == pytest.approx(17 / 37)
 
@@ -72,13 +88,27 @@ def test_all_equal_what_pixels_say(seed: int) -> None:
     over, under = refinement(truth, prediction), refinement(prediction, truth)
     assert partition.gce(*pairs) == pytest.approx(min(over.sum(), under.sum()) / n, abs=1e-12)
     assert partition.lce(*pairs) == pytest.approx(np.minimum(over, under).sum() / n, abs=1e-12)
-    assert partition.partition_distance(*pairs) == pytest.approx(1 - most_kept(truth, prediction) / n, abs=1e-12)
-    same = [(truth[a] == truth[b], prediction[a] == prediction[b]) for a, b in product(range(n), repeat=2) if a != b]
+    assert partition.partition_distance(*pairs) == pytest.approx(
+        1 - most_kept(truth, prediction) / n, abs=1e-12
+    )
+    same = [
+        (truth[a] == truth[b], prediction[a] == prediction[b])
+        for a, b in product(range(n), repeat=2)
+        if a != b
+    ]
     assert partition.rand_index(*pairs) == pytest.approx(np.mean([t == p for t, p in same]), abs=1e-12)
     assert partition.adapted_rand_parts(*pairs) == pytest.approx(
         (share(t for t, p in same if p), share(p for t, p in same if t)), abs=1e-12, nan_ok=True
     )
-    parts = [-np.mean([np.log2(((truth == t) & (prediction == p)).sum() / (region == own).sum()) for t, p, own in zip(truth, prediction, region, strict=True)]) for region in (truth, prediction)]  # fmt: skip
+    parts = [
+        -np.mean(
+            [
+                np.log2(((truth == t) & (prediction == p)).sum() / (region == own).sum())
+                for t, p, own in zip(truth, prediction, region, strict=True)
+            ]
+        )
+        for region in (truth, prediction)
+    ]
     assert partition.variation_of_information_parts(*pairs) == pytest.approx(parts, abs=1e-12)
 
 
@@ -89,9 +119,13 @@ def share(values: object) -> float:
 
 @given(st.integers(0, 100_000), st.integers(1, 60), st.integers(1, 60), st.sampled_from([2, 4, 1000]))
 @settings(max_examples=60)
-def test_peeling_and_the_sparse_solver_equal_the_dense_one(seed: int, true: int, predicted: int, largest: int) -> None:
+def test_peeling_and_the_sparse_solver_equal_the_dense_one(
+    seed: int, true: int, predicted: int, largest: int
+) -> None:
     rng = np.random.default_rng(seed)
-    cells = rng.integers(1, largest, (true, predicted)) * (rng.random((true, predicted)) < rng.choice([0.05, 0.2, 0.9]))
+    cells = rng.integers(1, largest, (true, predicted)) * (
+        rng.random((true, predicted)) < rng.choice([0.05, 0.2, 0.9])
+    )
     cells[0, 0] = 3
     overlaps = partition.confusion_table(cells)
     dense = partition.partition_distance(*overlaps)
@@ -115,7 +149,9 @@ def test_a_partition_is_no_distance_from_itself_and_names_do_not_matter(seed: in
     truth, prediction = partitions(seed, 40)
     for error in ERRORS:
         assert error(*table(truth, 7 - truth)) == pytest.approx(0, abs=1e-12)
-        assert error(*table(truth * 1000 - 5, prediction)) == pytest.approx(error(*table(truth, 9 - prediction)), abs=1e-12)
+        assert error(*table(truth * 1000 - 5, prediction)) == pytest.approx(
+            error(*table(truth, 9 - prediction)), abs=1e-12
+        )
     assert partition.rand_index(*table(truth, truth + 3)) == 1
 
 
@@ -128,7 +164,9 @@ def test_swapping_the_two_changes_only_which_part_is_which(seed: int) -> None:
     assert partition.variation_of_information_parts(*there) == pytest.approx(
         partition.variation_of_information_parts(*back)[::-1], abs=1e-12
     )
-    assert partition.adapted_rand_parts(*there) == pytest.approx(partition.adapted_rand_parts(*back)[::-1], abs=1e-12)
+    assert partition.adapted_rand_parts(*there) == pytest.approx(
+        partition.adapted_rand_parts(*back)[::-1], abs=1e-12
+    )
 
 
 @given(st.integers(0, 100_000))
@@ -144,10 +182,15 @@ def test_order_of_rows_and_empty_pairs_change_nothing_and_lce_is_never_above_gce
 @given(st.integers(0, 100_000))
 def test_confusion_matrices_give_the_class_partition_and_each_class_by_itself(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    cells = rng.integers(0, 9, (3, 4, 5)) * (rng.random((3, 4, 5)) < 0.6)  # three images, four classes, void in the prediction
+    cells = rng.integers(0, 9, (3, 4, 5)) * (
+        rng.random((3, 4, 5)) < 0.6
+    )  # three images, four classes, void in the prediction
     for one in cells:
         pairs = partition.confusion_table(one)
-        for of_cells, of_table in ((partition.gce_cells, partition.gce), (partition.lce_cells, partition.lce)):
+        for of_cells, of_table in (
+            (partition.gce_cells, partition.gce),
+            (partition.lce_cells, partition.lce),
+        ):
             assert of_cells(one) == pytest.approx(of_table(*pairs), abs=1e-12, nan_ok=True)
     binary = partition.binary_cells(cells)
     assert binary.shape == (3, 4, 2, 2)
@@ -155,7 +198,9 @@ def test_confusion_matrices_give_the_class_partition_and_each_class_by_itself(se
         merged = np.stack([cells.sum(1) - cells[:, k], cells[:, k]], 1)
         merged = np.stack([merged.sum(2) - merged[:, :, k], merged[:, :, k]], 2)
         assert (binary[:, k] == merged).all()
-    assert partition.gce_cells(cells) == pytest.approx([partition.gce_cells(one) for one in cells], nan_ok=True)
+    assert partition.gce_cells(cells) == pytest.approx(
+        [partition.gce_cells(one) for one in cells], nan_ok=True
+    )
 
 
 def test_gce_of_figure_3_is_that_of_the_binary_class_partition() -> None:
@@ -168,7 +213,9 @@ def test_gce_of_figure_3_is_that_of_the_binary_class_partition() -> None:
         assert value == pytest.approx(figure_3.EXACT[letter][1], abs=5.1e-5)
         tp, fn = (truth & prediction).sum(), (truth & ~prediction & 1).sum()
         fp = (prediction & ~truth & 1).sum()
-        assert partition.gce_cells(np.array([[10_000 - tp - fn - fp, fp], [fn, tp]])) == pytest.approx(value, abs=1e-12)
+        assert partition.gce_cells(np.array([[10_000 - tp - fn - fp, fp], [fn, tp]])) == pytest.approx(
+            value, abs=1e-12
+        )
 
 
 def test_all_errors_at_once_are_each_by_itself() -> None:

@@ -1,4 +1,6 @@
-"""Recall by size: region by region in plain words, cuts of quarters, anomalous objects, and what must not matter."""
+"""Recall by size: region by region in plain words, cuts of quarters, anomalous objects, and what must not
+matter.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from scipy import ndimage
 import made
 from faultscape.errors import MetricError
 from faultscape.maps.regions import overlaps
-from faultscape.metrics.overlaps.recall_by_size import OCTAVES, object_size_counts, recall_of_quarter, size_counts
+from faultscape.metrics.overlaps.recall_by_size import (
+    OCTAVES,
+    object_size_counts,
+    recall_of_quarter,
+    size_counts,
+)
 from refusals import refused
 
 C = 3
@@ -27,7 +34,9 @@ def regions_of(truth: np.ndarray, prediction: np.ndarray) -> list[tuple[int, int
         predicted = [theirs == k for k in range(1, m + 1)]
         for k in range(1, n + 1):
             region = mine == k
-            out.append((c, int(region.sum()), any((region & p).sum() / (region | p).sum() > 0.5 for p in predicted)))
+            out.append(
+                (c, int(region.sum()), any((region & p).sum() / (region | p).sum() > 0.5 for p in predicted))
+            )
     return out
 
 
@@ -50,13 +59,16 @@ def test_counts_are_those_of_a_loop_over_regions(seed: int) -> None:
 
 
 def quarters(sizes: list[int], found: list[bool]) -> list[float]:
-    """Recall of each quarter of some regions, in order of size, those of one octave being cut in proportion."""
+    """Recall of each quarter of some regions, in order of size, those of one octave being cut in
+    proportion.
+    """
     octaves = np.array([size.bit_length() for size in sizes])
     hits = np.array(found, float)
     even = np.array([hits[octaves == of].mean() for of in octaves[np.argsort(octaves, kind="stable")]])
     n = len(even)
     inside = [
-        np.clip(np.minimum(np.arange(1, n + 1), (k + 1) * n / 4) - np.maximum(np.arange(n), k * n / 4), 0, 1) for k in range(4)
+        np.clip(np.minimum(np.arange(1, n + 1), (k + 1) * n / 4) - np.maximum(np.arange(n), k * n / 4), 0, 1)
+        for k in range(4)
     ]
     return [float((part * even).sum() / (n / 4)) for part in inside]
 
@@ -69,7 +81,9 @@ def test_a_quarter_is_one_of_the_regions_in_order_of_size(of: list[tuple[int, bo
     expected = quarters([size for size, _ in of], [found for _, found in of])
     found = [float(recall_of_quarter(counts, k)) for k in range(4)]
     assert found == pytest.approx(expected, abs=1e-12)
-    assert np.mean(found) == pytest.approx(np.mean([hit for _, hit in of]))  # the four together are the recall of all
+    assert np.mean(found) == pytest.approx(
+        np.mean([hit for _, hit in of])
+    )  # the four together are the recall of all
 
 
 def test_only_large_regions_found() -> None:

@@ -1,4 +1,6 @@
-"""Region metrics: their laws, brute force, and the plain twin of their counts (S1 III; Kirillov et al. for PQ)."""
+"""Region metrics: their laws, brute force, and the plain twin of their counts (S1 III; Kirillov et al. for
+PQ).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def two_maps(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     block, high = draw(st.integers(1, 4)), draw(st.integers(3, 4))
     size = draw(st.integers(4, 16))
-    one, other = (rng.integers(0, high, (size, size + 3)).repeat(block, 0).repeat(block, 1)[:size, : size + 3] for _ in range(2))
+    one, other = (
+        rng.integers(0, high, (size, size + 3)).repeat(block, 0).repeat(block, 1)[:size, : size + 3]
+        for _ in range(2)
+    )
     return one.astype(np.uint8), np.where(rng.random(one.shape) < 0.5, one, other).astype(np.uint8)
 
 
@@ -60,7 +65,11 @@ def by_hand(truth: np.ndarray, prediction: np.ndarray, class_: int) -> dict[str,
     m_o, m_u = np.maximum(touch.sum(1) - 1, 0).sum(), np.maximum(touch.sum(0) - 1, 0).sum()
     area = np.array([[(a & b).sum() / a.sum() for b in s] for a in g])
     n = len(g) * len(s)
-    return {"rom": np.tanh(g_o * s_o / n * m_o), "rum": np.tanh(g_u * s_u / n * m_u), "pe_os": float((1 - area.max(1)).mean())}
+    return {
+        "rom": np.tanh(g_o * s_o / n * m_o),
+        "rum": np.tanh(g_u * s_u / n * m_u),
+        "pe_os": float((1 - area.max(1)).mean()),
+    }
 
 
 @settings(max_examples=60)
@@ -83,7 +92,9 @@ def test_rum_of_a_pair_is_rom_of_the_pair_turned_round(maps: Any) -> None:
 
 @settings(max_examples=40)
 @given(two_maps(), st.permutations([0, 1, 2]), st.sampled_from([4, 8]))
-def test_permuting_labels_flipping_and_enlarging_change_nothing(maps: Any, order: list[int], connectivity: int) -> None:
+def test_permuting_labels_flipping_and_enlarging_change_nothing(
+    maps: Any, order: list[int], connectivity: int
+) -> None:
     truth, prediction = maps
     found = regions(truth, prediction, connectivity=connectivity)
     same(found, regions(truth[::-1], prediction[::-1], connectivity=connectivity))
@@ -98,7 +109,9 @@ def test_permuting_labels_flipping_and_enlarging_change_nothing(maps: Any, order
 
 def test_moving_an_edge_by_a_pixel_leaves_rom_and_rum_as_they_are() -> None:
     truth, prediction = np.zeros((2, 40, 40), np.uint8)
-    truth[5:35, 5:35] = prediction[6:34, 6:18] = prediction[6:34, 22:34] = 1  # S1 III-C: one region in two pieces
+    truth[5:35, 5:35] = prediction[6:34, 6:18] = prediction[6:34, 22:34] = (
+        1  # S1 III-C: one region in two pieces
+    )
     moved = prediction.copy()
     moved[5:35, 5:6] = 1  # the left piece grows by a pixel
     before, after = (fs.metrics.regions(truth, p, 2, background=0) for p in (prediction, moved))
@@ -115,7 +128,9 @@ def test_an_isolated_false_region_multiplies_the_argument_of_tanh_by_m_over_m_pl
     before, after = (fs.metrics.regions(truth, p, 2, background=0, scale="none") for p in (prediction, more))
     assert after.rom == pytest.approx(before.rom * 2 / 3)
     assert fs.metrics.regions(truth, more, 2, background=0).rom == pytest.approx(np.tanh(after.rom))
-    assert fs.metrics.regions(truth, more, 2, background=0, scale="sigmoid").rom == pytest.approx(1 / (1 + np.exp(-after.rom)))
+    assert fs.metrics.regions(truth, more, 2, background=0, scale="sigmoid").rom == pytest.approx(
+        1 / (1 + np.exp(-after.rom))
+    )
 
 
 @settings(max_examples=60)
@@ -158,12 +173,18 @@ def test_counts_above_a_threshold_are_those_of_the_regions_that_are_left(maps: A
             assert np.array_equal(plain[0][name][i], alone[name]), name
         kept = table.confidence[table.prediction] >= threshold
         inside = kept & (table.truth_label[table.truth] == table.prediction_label[table.prediction])
-        expected = np.bincount(table.truth_label[table.truth][inside], weights=table.pixels[inside], minlength=4)[:3]
+        expected = np.bincount(
+            table.truth_label[table.truth][inside], weights=table.pixels[inside], minlength=4
+        )[:3]
         assert np.array_equal(both[i], expected)
 
 
-def panoptic_by_the_reference(truth: np.ndarray, prediction: np.ndarray, classes: int) -> dict[str, list[float]]:
-    """The published rule, segment by segment: union without void, predictions that are mostly void left out."""
+def panoptic_by_the_reference(
+    truth: np.ndarray, prediction: np.ndarray, classes: int
+) -> dict[str, list[float]]:
+    """The published rule, segment by segment: union without void, predictions that are mostly void left
+    out.
+    """
     out = {"iou": [0.0] * classes, "tp": [0] * classes, "fp": [0] * classes, "fn": [0] * classes}
     segments = []
     for label_map in (truth, prediction):
@@ -215,8 +236,12 @@ def test_persello_per_region_of_the_truth_or_of_the_prediction() -> None:
     truth = np.array([[1] * 10 + [0] * 4 + [1] * 6])
     prediction = np.array([[1] * 6 + [0] + [1] * 5 + [0] * 8])
     of_truth = fs.metrics.regions(truth, prediction, 2, background=0)
-    assert of_truth.pe_os == pytest.approx((0.4 + 1) / 2)  # the largest piece has 6 of 10 pixels; the second region has none
-    assert of_truth.pe_us == pytest.approx(0.0)  # of that piece all lies inside; what nothing touches is left out
+    assert of_truth.pe_os == pytest.approx(
+        (0.4 + 1) / 2
+    )  # the largest piece has 6 of 10 pixels; the second region has none
+    assert of_truth.pe_us == pytest.approx(
+        0.0
+    )  # of that piece all lies inside; what nothing touches is left out
     of_prediction = fs.metrics.regions(truth, prediction, 2, background=0, per="prediction")
     assert of_prediction.pe_os == pytest.approx((0.4 + 0.7) / 2)
     assert of_prediction.pe_us == pytest.approx((0 + 0.4) / 2)
@@ -264,7 +289,9 @@ def test_absent_classes_are_undefined_counted_and_zero_when_asked() -> None:
     zero = fs.metrics.regions(truth, prediction, 3, absent="zero")
     assert zero.per_image["rom"][0, 1] == zero.per_image["ap50"][0, 1] == 0
     assert np.isnan(zero.per_image["rom"][0, 2])
-    assert fs.metrics.regions(truth, prediction, 3, absent="zero", scale="sigmoid").per_image["rom"][0, 1] == 0
+    assert (
+        fs.metrics.regions(truth, prediction, 3, absent="zero", scale="sigmoid").per_image["rom"][0, 1] == 0
+    )
 
 
 def test_several_images_are_averaged_after_their_classes() -> None:
@@ -283,7 +310,9 @@ def test_given_regions_keep_their_ids_and_classes() -> None:
     assert found.counts["predicted_regions"].tolist() == [[0, 2]]  # 1002 lies in void alone
     assert found.rom == found.rum == pytest.approx(np.tanh(1 * 2 / 4 * 1))
     small = np.array([[0, 1, 1]], np.uint8)  # ids of 8 bits and a divisor that these cannot hold
-    assert fs.metrics.regions(small, small, 2, regions="given", divisor=1000).counts["truth_regions"].tolist() == [[1, 1]]
+    assert fs.metrics.regions(small, small, 2, regions="given", divisor=1000).counts[
+        "truth_regions"
+    ].tolist() == [[1, 1]]
     free = fs.metrics.regions(np.array([[7, 7, 9]]), np.array([[3, 4, 4]]), regions="given")
     assert free.counts["torn_truth"].tolist() == [[1]]
 
@@ -307,18 +336,30 @@ def test_on_human_segmentations_ror_and_pe_say_what_rom_and_rum_no_longer_can(da
         0.94,
         0.72,
     ]
-    assert [round(fine.ror, 2), round(fine.pe_os, 2), round(fine.rur, 2), round(fine.pe_us, 2)] == [0.89, 0.45, 0.39, 0.29]
+    assert [round(fine.ror, 2), round(fine.pe_os, 2), round(fine.rur, 2), round(fine.pe_us, 2)] == [
+        0.89,
+        0.45,
+        0.39,
+        0.29,
+    ]
     assert min(coarse.rom, coarse.rum, fine.rom, fine.rum) > 0.9
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"regions": "cut"}, "connected or given"), ({"void": "drop"}, "void='drop'"), ({"absent": "one"}, "absent='one'"),
-        ({"scale": "relu"}, "scale='relu'"), ({"match": "giou"}, "match='giou'"), ({"per": "image"}, "per='image'"), ({"connectivity": 5}, "4 .sides."),
+        ({"regions": "cut"}, "connected or given"),
+        ({"void": "drop"}, "void='drop'"),
+        ({"absent": "one"}, "absent='one'"),
+        ({"scale": "relu"}, "scale='relu'"),
+        ({"match": "giou"}, "match='giou'"),
+        ({"per": "image"}, "per='image'"),
+        ({"connectivity": 5}, "4 .sides."),
     ],
-)  # fmt: skip
-def test_a_choice_that_is_not_known_is_refused_with_those_that_are(options: dict[str, Any], words: str) -> None:
+)
+def test_a_choice_that_is_not_known_is_refused_with_those_that_are(
+    options: dict[str, Any], words: str
+) -> None:
     with refused(FaultscapeError, words):
         fs.metrics.regions(np.zeros((2, 2), int), np.zeros((2, 2), int), **({"classes": 2} | options))
 
@@ -342,7 +383,9 @@ def test_wrong_maps_are_refused() -> None:
 
 
 def test_overlaps_that_are_not_counted_cannot_be_asked_for() -> None:
-    counts = region_set.count([overlaps(np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.uint8), 1)] * 2, 1, "iou")
+    counts = region_set.count(
+        [overlaps(np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.uint8), 1)] * 2, 1, "iou"
+    )
     with refused(FaultscapeError, r"overlap=0.4 is not counted; use one of 0.5, 0.55"):
         over_under.average_precision_of_regions(counts, 0.4)
 
@@ -351,5 +394,7 @@ def test_the_background_is_not_counted_as_undefined_by_pooled_region_metrics() -
     one = np.array([[0, 0, 1, 1]], np.uint8)
     classes = region_set.resolve(3, background=0)  # class 2 is on neither side
     stats, _ = image_statistics.of_maps(one, one, classes, Definitions())
-    found = summary.summarise({k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones(1, bool))
+    found = summary.summarise(
+        {k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones(1, bool)
+    )
     assert [found[name].undefined for name in ("pq", "boundary_iou", "miou")] == [1, 1, 1]

@@ -1,4 +1,6 @@
-"""Area under per-region overlap: the curve drawn threshold by threshold, the streamed number, hand examples, and what must not matter."""
+"""Area under per-region overlap: the curve drawn threshold by threshold, the streamed number, hand examples,
+and what must not matter.
+"""
 
 from __future__ import annotations
 
@@ -68,18 +70,25 @@ def test_it_is_the_area_under_the_curve_of_all_thresholds(seed: int, limit: floa
 
 @given(st.integers(0, 100_000))
 def test_what_is_counted_of_images_gives_the_same_number(seed: int) -> None:
-    """Where scores fall on numbers that float16 keeps apart, histograms are exact, however often an image counts."""
+    """Where scores fall on numbers that float16 keeps apart, histograms are exact, however often an image
+    counts.
+    """
     images = made(seed)
     if not any((mask == 0).any() for _, mask in images) or not any((mask == 1).any() for _, mask in images):
         return
     how = bootstrap.Coarse(logit=False, centre=5.0, width=3.0)
     held = [bootstrap.sparse_histogram(score, mask, how) for score, mask in images]
     shares = [bootstrap.shares_at(h, *image, how, 8) for h, image in zip(held, images, strict=True)]
-    held = [bootstrap.SparseHistogram(h.places, h.known, h.anomalous, s) for h, s in zip(held, shares, strict=True)]
+    held = [
+        bootstrap.SparseHistogram(h.places, h.known, h.anomalous, s)
+        for h, s in zip(held, shares, strict=True)
+    ]
     weights = np.array([[1] * len(images), [2] + [1] * (len(images) - 1)])
     for known, anomalous, share in bootstrap.grouped(held, weights, ("known", "anomalous", "shares")):
         for limit in (0.3, 0.8):
-            found = computations.overlap_of_groups(Groups(known, anomalous, shares=share), Definitions(fpr_limit=limit))
+            found = computations.overlap_of_groups(
+                Groups(known, anomalous, shares=share), Definitions(fpr_limit=limit)
+            )
             for k, of in enumerate([images, [images[0], *images]]):
                 assert found[k] == pytest.approx(drawn(of, limit, 8), abs=1e-9)
 
@@ -89,7 +98,9 @@ def test_regions_count_alike_whatever_their_size() -> None:
     mask[:10, :10] = mask[15, 15] = 1
     large, small = np.zeros((2, 20, 20))
     large[:10, :10] = small[15, 15] = 1.0
-    assert aupro(large, mask) == pytest.approx(0.5 + 0.5 * 0.15)  # the rest of both comes with all known pixels at once
+    assert aupro(large, mask) == pytest.approx(
+        0.5 + 0.5 * 0.15
+    )  # the rest of both comes with all known pixels at once
     assert aupro(small, mask) == pytest.approx(0.5 + 0.5 * 0.15)
     assert aupro(mask.astype(float), mask) == 1.0
     assert aupro(1.0 - mask, mask) == 0.0
@@ -121,7 +132,9 @@ def test_the_threshold_of_alarms_is_the_lowest_that_few_known_pixels_reach() -> 
         assert stream(lambda: [(score, mask)], alarm=alarm, limit=1).alarm_threshold == threshold
     assert fs.metrics.detection(score, mask, alarm=0.01).alarm_threshold == np.inf
     assert np.isnan(fs.metrics.detection(score, np.ones(100, int)).alarm_threshold)
-    tied = np.r_[np.zeros(57), np.ones(3), 1.0]  # three of sixty known pixels share the anomaly's score: .05 to the last bit
+    tied = np.r_[
+        np.zeros(57), np.ones(3), 1.0
+    ]  # three of sixty known pixels share the anomaly's score: .05 to the last bit
     assert fs.metrics.detection(tied, np.arange(61) == 60).alarm_threshold == 1.0
     assert fs.metrics.detection(tied, np.arange(61) == 60, alarm=0.04).alarm_threshold == np.inf
 

@@ -1,4 +1,6 @@
-"""Numbers over conditions: withheld classes, means, drops and the corruption error, with slopes that are their derivatives."""
+"""Numbers over conditions: withheld classes, means, drops and the corruption error, with slopes that are
+their derivatives.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ import pytest
 
 from faultscape.metrics.intervals.evidence import Ratios
 from faultscape.metrics.intervals.units import draw_units, units_of
-from faultscape.metrics.robustness import corruption_error, ece_of_bins, mean_corrupted, miou_of_cells, relative_drop, without
+from faultscape.metrics.robustness import (
+    corruption_error,
+    ece_of_bins,
+    mean_corrupted,
+    miou_of_cells,
+    relative_drop,
+    without,
+)
 
 RNG = np.random.default_rng(0)
 OF = np.array([0, 1, 1, 2, 3])
@@ -47,7 +56,9 @@ def test_slopes_of_what_is_made_of_several_conditions_are_derivatives() -> None:
         return {
             "mean": mean,
             "drop": relative_drop(miou(clean, weights), mean),
-            "error": corruption_error(mine, {("noise", 1): miou(theirs, weights), ("fog", 1): miou(clean, weights)}),
+            "error": corruption_error(
+                mine, {("noise", 1): miou(theirs, weights), ("fog", 1): miou(clean, weights)}
+            ),
         }
 
     found = numbers()
@@ -63,7 +74,9 @@ def test_withheld_classes_are_as_if_they_were_void() -> None:
     assert kept[:, 1].sum() == 0
     assert kept[:, :, 1].sum() == 0
     assert (kept[:, 0, -1] == of[:, 0, -1] + of[:, 0, 1]).all()
-    iou = [kept[:, c, c].sum() / (kept[:, c].sum() + kept[:, :, c].sum() - kept[:, c, c].sum()) for c in (0, 2)]
+    iou = [
+        kept[:, c, c].sum() / (kept[:, c].sum() + kept[:, :, c].sum() - kept[:, c, c].sum()) for c in (0, 2)
+    ]
     assert miou_of_cells(kept, OF, 4).value == pytest.approx(np.mean(iou))
 
 
@@ -76,7 +89,9 @@ def test_a_corruption_counts_as_one_however_many_severities_it_has() -> None:
 def test_corruption_error_takes_the_conditions_that_both_have() -> None:
     mine = {("noise", 1): miou(cells(1)), ("noise", 2): miou(cells(2))}
     theirs = {("noise", 1): miou(cells(3))}
-    assert corruption_error(mine, theirs).value == pytest.approx((1 - miou(cells(1)).value) / (1 - miou(cells(3)).value))
+    assert corruption_error(mine, theirs).value == pytest.approx(
+        (1 - miou(cells(1)).value) / (1 - miou(cells(3)).value)
+    )
     assert np.isnan(corruption_error(mine, {("fog", 1): miou(cells(3))}).value)
     assert corruption_error(mine, mine).value == 1
 

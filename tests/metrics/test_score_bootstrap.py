@@ -24,10 +24,14 @@ def test_replicates_are_the_exact_metrics_of_the_drawn_pixels(logit: bool, shift
     given = [(score + np.float32(shift), mask) for score, mask in images()]
     rng = np.random.default_rng(1)
     weights = np.concatenate([np.ones((1, 7)), rng.multinomial(7, np.full(7, 1 / 7), 40)])
-    found = sb.replicates([sb.sparse_histogram(*pair, sb.Coarse(logit=logit)) for pair in given], weights, fpr_rule=rule)
+    found = sb.replicates(
+        [sb.sparse_histogram(*pair, sb.Coarse(logit=logit)) for pair in given], weights, fpr_rule=rule
+    )
     for row, times in zip(found, weights.astype(int), strict=True):
         drawn = [given[k] for k in range(7) for _ in range(times[k])]
-        score = np.concatenate([sb.coarse_scores(s, sb.Coarse(logit=logit)).ravel() for s, _ in drawn]).astype(np.float32)
+        score = np.concatenate(
+            [sb.coarse_scores(s, sb.Coarse(logit=logit)).ravel() for s, _ in drawn]
+        ).astype(np.float32)
         exact = fs.metrics.detection(score, np.concatenate([m.ravel() for _, m in drawn]), fpr_rule=rule)
         assert row == pytest.approx([exact.average_precision, exact.auroc, exact.fpr95], abs=1e-12)
 
@@ -58,7 +62,9 @@ def test_a_replicate_without_an_anomaly_has_no_value() -> None:
     assert np.isnan(found[2]).all()
 
 
-@pytest.mark.parametrize(("times", "more"), [(1.0, 0.0), (1.0, 1e6), (1e-12, 0.0), (1e12, -1e15), (1e300, 0.0), (1e-300, 0.0)])
+@pytest.mark.parametrize(
+    ("times", "more"), [(1.0, 0.0), (1.0, 1e6), (1e-12, 0.0), (1e12, -1e15), (1e300, 0.0), (1e-300, 0.0)]
+)
 def test_neither_an_offset_nor_a_unit_changes_the_replicates(times: float, more: float) -> None:
     """What ranks the pixels alike has the same intervals, up to the steps of float16."""
     given = [(-np.log(score.astype(float) / 1.01 + 0.001), mask) for score, mask in images()]

@@ -11,11 +11,22 @@ import pytest
 import faultscape as fs
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.pixel_facts import facts_of, facts_of_members
-from faultscape.metrics.scorers import SCORERS, Scorer, check_scorers, missing, offset_of, rounded, score_pixels, scorer_named
+from faultscape.metrics.scorers import (
+    SCORERS,
+    Scorer,
+    check_scorers,
+    missing,
+    offset_of,
+    rounded,
+    score_pixels,
+    scorer_named,
+)
 from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
 from refusals import refused
 
-TRAINED = [scorer.name for scorer in SCORERS if scorer.needs in ("void", "outlier", "dirichlet", "fitted")]  # not of facts
+TRAINED = [
+    scorer.name for scorer in SCORERS if scorer.needs in ("void", "outlier", "dirichlet", "fitted")
+]  # not of facts
 NAMES = [scorer.name for scorer in SCORERS if scorer.name not in TRAINED]
 OWN = """
 from faultscape.metrics.scorers import Scorer
@@ -57,8 +68,12 @@ def test_scores_are_those_of_their_formulas() -> None:
     p = np.array([0.7, 0.2, 0.1])
     facts = facts_of(np.log(p).astype(np.float32)[:, None, None] + 3, (1, 1))
     expected = {
-        "msp": 0.3, "entropy": -(p * np.log(p)).sum(), "margin": 0.5, "max-logit": -(np.log(0.7) + 3), "energy": -3.0,
-    }  # fmt: skip
+        "msp": 0.3,
+        "entropy": -(p * np.log(p)).sum(),
+        "margin": 0.5,
+        "max-logit": -(np.log(0.7) + 3),
+        "energy": -3.0,
+    }
     for name, value in expected.items():
         assert score_pixels(scorer_named(name), facts)[0, 0] == pytest.approx(value, rel=1e-5)
 
@@ -72,9 +87,15 @@ def test_a_scorer_says_what_a_model_lacks() -> None:
         "mutual-information",
         "variance",
     ]
-    assert [name for name in NAMES if missing(scorer_named(name), several)] == ["max-logit", "energy", "variance"]
+    assert [name for name in NAMES if missing(scorer_named(name), several)] == [
+        "max-logit",
+        "energy",
+        "variance",
+    ]
     for name in TRAINED:
-        assert "train" in missing(scorer_named(name), one) or "faultscape fit" in missing(scorer_named(name), one)
+        assert "train" in missing(scorer_named(name), one) or "faultscape fit" in missing(
+            scorer_named(name), one
+        )
 
 
 def test_chance_follows_from_the_image_alone() -> None:
@@ -94,7 +115,9 @@ def test_rounding_keeps_small_doubt_apart() -> None:
 
 @pytest.mark.parametrize("temperature", [1.0, 100.0, 1000.0])
 def test_a_temperature_that_makes_all_probabilities_even_leaves_scores_apart(temperature: float) -> None:
-    """ODIN at T = 1000: all of 1 - max p lies within a thousandth of the largest value, and its order still counts."""
+    """ODIN at T = 1000: all of 1 - max p lies within a thousandth of the largest value, and its order still
+    counts.
+    """
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 3, (19, 100, 200)).astype(np.float32)
     anomalous = (rng.uniform(size=logits.shape[1:]) < 0.1).astype(np.uint8)
@@ -113,7 +136,9 @@ def test_a_scorer_of_ones_own(tmp_path: Path) -> None:
     assert isinstance(twice, Scorer)
     facts = facts_of(np.zeros((2, 1, 1), np.float32), (1, 1))
     assert score_pixels(twice, facts)[0, 0] == 1.0
-    with refused(MetricError, r"scorer wrong: gave float32 of shape \(1,\); expected floats of shape \(1, 1\)"):
+    with refused(
+        MetricError, r"scorer wrong: gave float32 of shape \(1,\); expected floats of shape \(1, 1\)"
+    ):
         score_pixels(scorer_named(f"{tmp_path / 'own.py'}:WRONG"), facts)
 
 
@@ -137,7 +162,11 @@ def test_a_scorer_of_a_trained_or_fitted_network_is_complete(name: str) -> None:
     assert (scorer.needs == "fitted") == (name in {method.name for method in METHODS})
     for method in METHODS:
         if method.name == name:
-            assert (scorer.title, scorer.formula, scorer.source) == (method.title, method.formula, method.source)
+            assert (scorer.title, scorer.formula, scorer.source) == (
+                method.title,
+                method.formula,
+                method.source,
+            )
 
 
 def test_a_file_of_ones_own_is_no_fitted_method_though_its_name_begins_like_one() -> None:

@@ -1,4 +1,6 @@
-"""Risk, coverage and windows: hand examples, the laws that bind them to AUROC, and the example of S3's code."""
+"""Risk, coverage and windows: hand examples, the laws that bind them to AUROC, and the example of S3's
+code.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_groups_of_images_add_up() -> None:
 
 
 def test_pavpu_of_four_windows() -> None:
-    """Two windows accurate and certain, one inaccurate and certain, one inaccurate and uncertain: .75, .67, .5 as in S3's own test."""
+    """Two windows accurate and certain, one inaccurate and certain, one inaccurate and uncertain: .75, .67,
+    .5 as in S3's own test.
+    """
     incorrect = np.zeros((4, 4), np.uint8)
     incorrect[2:] = 1
     doubt = np.full((4, 4), 0.1)
@@ -89,7 +93,10 @@ def test_windows_equal_a_loop() -> None:
                 right = (incorrect[y : y + 3, x : x + 3][inside] == 0).mean() > 0.6
                 sure = doubt[y : y + 3, x : x + 3][inside].mean() <= 0.45
                 expected[2 * (not right) + (not sure)] += 1
-    assert sel.window_counts(doubt, incorrect, window=3, certain=0.45, accurate=0.6).tolist() == expected.tolist()
+    assert (
+        sel.window_counts(doubt, incorrect, window=3, certain=0.45, accurate=0.6).tolist()
+        == expected.tolist()
+    )
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -1,4 +1,6 @@
-"""Thinning and clDice: the compiled kernel against its plain twin and the definition's own words, hand examples, and what must not matter."""
+"""Thinning and clDice: the compiled kernel against its plain twin and the definition's own words, hand
+examples, and what must not matter.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from scipy import ndimage
 from faultscape.errors import LabelMapError
 from faultscape.metrics import skeletons
 from faultscape.metrics.kernels import plain_centrelines
-from faultscape.metrics.skeletons import centrelines, cldice, skeleton_counts, topology_precision, topology_sensitivity
+from faultscape.metrics.skeletons import (
+    centrelines,
+    cldice,
+    skeleton_counts,
+    topology_precision,
+    topology_sensitivity,
+)
 from refusals import refused
 
 NONE = 200
@@ -55,7 +63,9 @@ def test_a_centreline_has_the_pieces_of_its_class_and_lies_in_it(seed: int) -> N
 
 
 def test_a_neighbourhood_lets_its_pixel_go_as_guo_and_hall_say() -> None:
-    """Counted in words: one run of neighbours around, not the end of a line, and no side that the pass leaves."""
+    """Counted in words: one run of neighbours around, not the end of a line, and no side that the pass
+    leaves.
+    """
     for bits in range(256):
         ring = [bool(bits >> k & 1) for k in range(8)]  # from the one above on clockwise
         crossings = sum(not ring[k] and (ring[k + 1] or ring[(k + 2) % 8]) for k in (0, 2, 4, 6))
@@ -69,7 +79,9 @@ def test_a_neighbourhood_lets_its_pixel_go_as_guo_and_hall_say() -> None:
 
 
 def test_a_large_map_is_thinned_as_another_library_does() -> None:
-    """The digest is that of scikit-image 0.26's `thin`, which is of the same authors' algorithm, of each class of this map."""
+    """The digest is that of scikit-image 0.26's `thin`, which is of the same authors' algorithm, of each
+    class of this map.
+    """
     field = np.random.default_rng(7).integers(0, 64, (150, 200))
     for _ in range(3):
         field = sum(np.roll(field, (y, x), (0, 1)) for y in (-1, 0, 1) for x in (-1, 0, 1)) // 9
@@ -100,7 +112,9 @@ def test_void_of_the_truth_changes_nothing() -> None:
     counts = skeleton_counts(truth, prediction, 3)
     for label in (0, 1, 3):
         assert (skeleton_counts(truth, np.where(truth == 3, np.uint8(label), prediction), 3) == counts).all()
-    missed = np.where(np.arange(40)[:, None] > 30, np.uint8(3), prediction)  # what only the prediction calls void is no class
+    missed = np.where(
+        np.arange(40)[:, None] > 30, np.uint8(3), prediction
+    )  # what only the prediction calls void is no class
     assert (skeleton_counts(truth, missed, 3)[:, 3] == counts[:, 3]).all()
     assert skeleton_counts(truth, missed, 3)[:, 1].sum() < counts[:, 1].sum()
 
@@ -117,5 +131,7 @@ def test_maps_that_do_not_fit_are_refused() -> None:
     one = np.zeros((3, 3), np.uint8)
     with refused(LabelMapError, "they must be of one size"):
         skeleton_counts(one, one[:2], 2)
-    with refused(LabelMapError, "expected a label map, H x W uint8 or uint16, without a mask; got int64 of shape"):
+    with refused(
+        LabelMapError, "expected a label map, H x W uint8 or uint16, without a mask; got int64 of shape"
+    ):
         centrelines(one.astype(np.int64), NONE)

@@ -1,4 +1,6 @@
-"""Streams and histograms: the same numbers as in memory, to the last bit where that is promised, however the pixels come."""
+"""Streams and histograms: the same numbers as in memory, to the last bit where that is promised, however the
+pixels come.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,18 @@ from faultscape.metrics.scores import counts, histogram
 from faultscape.metrics.scores import stream as score_stream
 from refusals import refused
 
-NUMBERS = ("average_precision", "auroc", "fpr95", "share_below", "f1", "f1_threshold", "positives", "negatives", "low", "high")
+NUMBERS = (
+    "average_precision",
+    "auroc",
+    "fpr95",
+    "share_below",
+    "f1",
+    "f1_threshold",
+    "positives",
+    "negatives",
+    "low",
+    "high",
+)
 CURVES = ("scores", "true_positives", "false_positives", "above")
 
 
@@ -47,7 +60,9 @@ def assert_same(one, other, names=NUMBERS):
 
 @pytest.fixture(params=["compiled", "plain"])
 def kernels(request, monkeypatch):
-    monkeypatch.setattr(score_stream, "_kernels", lambda: compiled_stream if request.param == "compiled" else plain_stream)
+    monkeypatch.setattr(
+        score_stream, "_kernels", lambda: compiled_stream if request.param == "compiled" else plain_stream
+    )
 
 
 @pytest.fixture
@@ -99,7 +114,9 @@ def test_scores_of_more_than_32_bits_are_kept_apart(seed, kind):
 @pytest.mark.usefixtures("kernels", "small_buffers")
 @pytest.mark.parametrize("limit", [1 << 20, 11])
 def test_a_stream_widens_from_the_chunk_that_needs_it(limit):
-    """Chunks of float16, float32, small integers and float64 in one stream, in either order: as if all had been float64."""
+    """Chunks of float16, float32, small integers and float64 in one stream, in either order: as if all had
+    been float64.
+    """
     narrow, anomaly = made(1, 600)
     wider, more = wide(1, 300, "float64")
     parts = [
@@ -108,7 +125,9 @@ def test_a_stream_widens_from_the_chunk_that_needs_it(limit):
         (np.nan_to_num(narrow[400:] * 100).astype(np.int16), anomaly[400:]),
         (np.where(more == 255, np.nan, wider + 1e6), more),
     ]
-    whole = detection(np.concatenate([s.astype(np.float64) for s, _ in parts]), np.concatenate([a for _, a in parts]))
+    whole = detection(
+        np.concatenate([s.astype(np.float64) for s, _ in parts]), np.concatenate([a for _, a in parts])
+    )
     for order in (parts, parts[::-1], parts[2:] + parts[:2]):
         assert_same(whole, stream(lambda order=order: iter(order), limit=limit))
 
@@ -156,7 +175,10 @@ def test_bad_chunks_are_refused_by_name():
     for bad, message in (
         ((np.array([0.1, np.nan]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
         ((np.array([0.1, np.inf]), np.array([0, 1]), "two"), "two: 1 of 2 scores are NaN or infinite"),
-        ((np.array([1, 2**53 + 1]), np.array([0, 1]), "two"), r"two: 1 of 2 scores are whole numbers of 2\^53 or more"),
+        (
+            (np.array([1, 2**53 + 1]), np.array([0, 1]), "two"),
+            r"two: 1 of 2 scores are whole numbers of 2\^53 or more",
+        ),
         ((np.array([0.1, 0.2]), np.array([0, 3]), "two"), "two: the mask holds 3"),
         ((np.array([0.1]), np.array([0, 1]), "two"), r"two: the score has shape \(1,\)"),
     ):
@@ -185,7 +207,11 @@ def test_the_kernels_are_their_plain_twins(seed, size, number, levels):
     anomaly = rng.choice(np.array([0, 1, 255], np.uint8), size)
     results = []
     for kernels in (compiled_stream, plain_stream):
-        up_to, equal, own = np.zeros(len(marks) + 1, np.uint32), np.zeros(len(marks), np.uint32), np.zeros(len(marks), np.uint32)
+        up_to, equal, own = (
+            np.zeros(len(marks) + 1, np.uint32),
+            np.zeros(len(marks), np.uint32),
+            np.zeros(len(marks), np.uint32),
+        )
         if len(marks):
             kernels.count_between(values, marks, up_to, equal)
             kernels.count_equal(values[np.isin(values, marks)], marks, own)
@@ -219,7 +245,10 @@ def test_a_histogram_of_float16_is_exact_and_adds_up(monkeypatch, compiled, seed
         assert (summed.anomalous == whole.anomalous).all()
     assert whole.known.dtype == np.int64
     assert_same(detection_from_histogram(whole), detection(score.astype(np.float32), anomaly))
-    assert_same(detection(score, anomaly, fpr_rule="closest"), detection(score.astype(np.float64), anomaly, fpr_rule="closest"))
+    assert_same(
+        detection(score, anomaly, fpr_rule="closest"),
+        detection(score.astype(np.float64), anomaly, fpr_rule="closest"),
+    )
     assert (whole.opposite.opposite.known == whole.known).all()
     opposite = detection_from_histogram(whole.opposite)
     assert_same(opposite, misclassification(score.astype(np.float32), anomaly).correct)
@@ -269,7 +298,9 @@ print(histogram16(score.astype(np.float16), anomaly).known.sum())
 """
     environment = {**os.environ, "FAULTSCAPE_NUMBA": "0"}
     words = [sys.executable, "-W", "error", "-c", code]
-    said = subprocess.run(words, check=True, env=environment, capture_output=True, text=True).stdout.splitlines()
+    said = subprocess.run(
+        words, check=True, env=environment, capture_output=True, text=True
+    ).stdout.splitlines()
     rng = np.random.default_rng(0)
     score, anomaly = rng.random(1000).astype(np.float32), rng.integers(0, 2, 1000)
     assert said[0] == "None plain_stream"

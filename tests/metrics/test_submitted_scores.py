@@ -1,4 +1,6 @@
-"""Scores of which nobody says what they are: rounded to 16 bits in their order, and near enough for numbers that are compared within .01."""
+"""Scores of which nobody says what they are: rounded to 16 bits in their order, and near enough for numbers
+that are compared within .01.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_rounding_keeps_the_order_and_the_numbers(kind: str, pixels: tuple[np.nd
 
 
 @pytest.mark.parametrize(("kind", "other"), [("saturated", 0.01), ("odin", None)])
-def test_one_rounding_for_all_kinds_would_not_do(kind: str, other: float | None, pixels: tuple[np.ndarray, np.ndarray]) -> None:
+def test_one_rounding_for_all_kinds_would_not_do(
+    kind: str, other: float | None, pixels: tuple[np.ndarray, np.ndarray]
+) -> None:
     anomaly, z = pixels
     score = KINDS[kind](z).astype(np.float32)
     assert (offset_of_submitted(score) is None) != (other is None)

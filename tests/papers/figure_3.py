@@ -1,11 +1,14 @@
 """S1 Fig. 3 drawn as pixels: sixteen pairs of maps, the numbers printed under them, and the exact ones.
 
-What: the figure shows boxes without sizes; these were found so that the printed rows come out. Two equal true regions of 90 x 30 pixels on 100 x 100; every
-prediction is a union of boxes, and panels k to p are e to j with one more, false, region.
-Conventions: maps are (100, 100) uint8, 1 = the class, 0 = background. ``PRINTED`` are errors (0 best) with two decimals, panels a to p in order; the 1-PQ row
-is left out, since no reading of PQ gives it. ``EXACT`` are IoU error, GCE of the binary class partition, and PE-OS.
-Exceptions: GCE of panel a is printed 1.00, the formula gives 0 (an empty prediction is a partition of one class); ROM of j and p is printed cut off, not
-rounded. 1-AP comes out only when regions match by Dice, not by IoU.
+What: the figure shows boxes without sizes; these were found so that the printed rows come out. Two equal true
+regions of 90 x 30 pixels on 100 x 100; every prediction is a union of boxes, and panels k to p are e to j
+with one more, false, region.
+Conventions: maps are (100, 100) uint8, 1 = the class, 0 = background. ``PRINTED`` are errors (0 best) with
+two decimals, panels a to p in order; the 1-PQ row is left out, since no reading of PQ gives it. ``EXACT`` are
+IoU error, GCE of the binary class partition, and PE-OS.
+Exceptions: GCE of panel a is printed 1.00, the formula gives 0 (an empty prediction is a partition of one
+class); ROM of j and p is printed cut off, not rounded. 1-AP comes out only when regions match by Dice, not by
+IoU.
 Source: S1 Fig. 3.
 """
 
@@ -28,15 +31,73 @@ PREDICTED: dict[str, tuple[Box, ...]] = {
     "i": ((5, 37, 8, 30), (46, 18, 8, 30), (68, 18, 8, 30), (8, 84, 62, 30)),
     "j": ((5, 38, 8, 30), (47, 19, 8, 30), (70, 19, 8, 30), (5, 38, 62, 30), (50, 38, 62, 30)),
 }
-FALSE = {"k": ("e", 32, 14), "l": ("f", 31, 11), "m": ("g", 30, 11), "n": ("h", 26, 11), "o": ("i", 23, 12), "p": ("j", 27, 12)}
+FALSE = {
+    "k": ("e", 32, 14),
+    "l": ("f", 31, 11),
+    "m": ("g", 30, 11),
+    "n": ("h", 26, 11),
+    "o": ("i", 23, 12),
+    "p": ("j", 27, 12),
+}
 
 LETTERS = "abcdefghijklmnop"
 PRINTED: dict[str, tuple[float, ...]] = {
-    "iou_error": (1.00, 0.53, 0.07, 0.11, 0.58, 0.51, 0.29, 0.58, 0.13, 0.16, 0.61, 0.54, 0.33, 0.60, 0.17, 0.20),
+    "iou_error": (
+        1.00,
+        0.53,
+        0.07,
+        0.11,
+        0.58,
+        0.51,
+        0.29,
+        0.58,
+        0.13,
+        0.16,
+        0.61,
+        0.54,
+        0.33,
+        0.60,
+        0.17,
+        0.20,
+    ),
     "gce": (1.00, 0.27, 0.07, 0.12, 0.34, 0.38, 0.29, 0.26, 0.12, 0.14, 0.40, 0.42, 0.33, 0.32, 0.17, 0.20),
     "pe_os": (1.00, 0.53, 0.07, 0.06, 0.78, 0.61, 0.49, 0.78, 0.33, 0.58, 0.78, 0.61, 0.49, 0.78, 0.33, 0.58),
-    "ap50_error": (1.00, 0.00, 0.00, 0.33, 0.50, 0.50, 0.33, 0.67, 0.50, 0.60, 0.67, 0.67, 0.50, 0.75, 0.60, 0.67),
-    "ap75_error": (1.00, 0.00, 0.00, 0.33, 1.00, 1.00, 1.00, 1.00, 0.75, 1.00, 1.00, 1.00, 1.00, 1.00, 0.80, 1.00),
+    "ap50_error": (
+        1.00,
+        0.00,
+        0.00,
+        0.33,
+        0.50,
+        0.50,
+        0.33,
+        0.67,
+        0.50,
+        0.60,
+        0.67,
+        0.67,
+        0.50,
+        0.75,
+        0.60,
+        0.67,
+    ),
+    "ap75_error": (
+        1.00,
+        0.00,
+        0.00,
+        0.33,
+        1.00,
+        1.00,
+        1.00,
+        1.00,
+        0.75,
+        1.00,
+        1.00,
+        1.00,
+        1.00,
+        1.00,
+        0.80,
+        1.00,
+    ),
     "rom": (0.00, 0.00, 0.00, 0.00, 0.46, 0.46, 0.96, 0.76, 0.64, 0.99, 0.32, 0.32, 0.91, 0.64, 0.54, 0.98),
 }
 CUT_OFF = "jp"  # ROM printed without rounding
@@ -93,12 +154,19 @@ EXACT_ROM: dict[str, float] = {
     "o": 0.5370,
     "p": 0.9866,
 }
-EXACT_RUM: dict[str, float] = dict.fromkeys(LETTERS, 0.0) | {"f": 0.4621, "g": 0.3215, "l": 0.3215, "m": 0.2449}
+EXACT_RUM: dict[str, float] = dict.fromkeys(LETTERS, 0.0) | {
+    "f": 0.4621,
+    "g": 0.3215,
+    "l": 0.3215,
+    "m": 0.2449,
+}
 
 
 def panels() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return (truth, prediction) of every panel, maps (100, 100) uint8 of 0 and 1."""
-    boxes = PREDICTED | {letter: (*PREDICTED[of], (10, rows, 41, columns)) for letter, (of, rows, columns) in FALSE.items()}
+    boxes = PREDICTED | {
+        letter: (*PREDICTED[of], (10, rows, 41, columns)) for letter, (of, rows, columns) in FALSE.items()
+    }
     return {letter: (drawn(TRUE), drawn(boxes[letter])) for letter in LETTERS}
 
 

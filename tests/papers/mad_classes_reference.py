@@ -1,6 +1,8 @@
-"""S2 written down a second time, slowly and plainly: selection, accuracies, dominance, Perron's rank. It shares no code with the package.
+"""S2 written down a second time, slowly and plainly: selection, accuracies, dominance, Perron's rank. It
+shares no code with the package.
 
-Conventions: labels and confidences are {model: {image: value}}, the truth {image: set of labels}, distances a function of two labels.
+Conventions: labels and confidences are {model: {image: value}}, the truth {image: set of labels}, distances a
+function of two labels.
 """
 
 from __future__ import annotations
@@ -19,12 +21,22 @@ def chains(parents: dict[str, list[str]], node: str) -> list[list[str]]:
 
 
 def weighted(parents: dict[str, list[str]], one: str, other: str) -> float:
-    """The least over pairs of chains of the sum over nodes of either chain that the other lacks of 2^(1 - position)."""
+    """The least over pairs of chains of the sum over nodes of either chain that the other lacks of 2^(1 -
+    position).
+    """
     best = float("inf")
     for first in chains(parents, one):
         for second in chains(parents, other):
             sides = ((first, second), (second, first))
-            best = min(best, sum(2.0 ** (1 - k) for mine, theirs in sides for k, node in enumerate(mine) if node not in theirs))
+            best = min(
+                best,
+                sum(
+                    2.0 ** (1 - k)
+                    for mine, theirs in sides
+                    for k, node in enumerate(mine)
+                    if node not in theirs
+                ),
+            )
     return best
 
 
@@ -37,7 +49,9 @@ def slots(
     confidence: float,
     cap: int,
 ) -> dict[tuple[str, str], list[str]]:
-    """The images of every unordered pair, in order; what is equal follows a hash of its id, as images of which no bytes are known do under seed 0."""
+    """The images of every unordered pair, in order; what is equal follows a hash of its id, as images of
+    which no bytes are known do under seed 0.
+    """
     out = {}
     for one, other in combinations(labels, 2):
         candidates = []
@@ -57,7 +71,10 @@ def slots(
 
 
 def matrices(
-    chosen: dict[tuple[str, str], list[str]], labels: dict[str, dict[str, str]], truth: dict[str, set[str]], laplace: float
+    chosen: dict[tuple[str, str], list[str]],
+    labels: dict[str, dict[str, str]],
+    truth: dict[str, set[str]],
+    laplace: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A, B and Perron's rank."""
     names = list(labels)

@@ -1,22 +1,30 @@
 """A second, independent computation of the maximum-discrepancy competition: an oracle for the product's own.
 
-What: equations 1-10 and Algorithm 1 of Yan, Zhong, Fang, Wang, Ma, "Exposing Semantic Segmentation Failures via Maximum
-Discrepancy Competition" (IJCV 2021), written from the paper alone and importing nothing of the product. Plain before fast.
-Algorithm 2 (one more model) needs no code of its own: the old block of A and R of a larger competition stays as it was.
+What: equations 1-10 and Algorithm 1 of Yan, Zhong, Fang, Wang, Ma, "Exposing Semantic Segmentation Failures
+via Maximum Discrepancy Competition" (IJCV 2021), written from the paper alone and importing nothing of the
+product. Plain before fast. Algorithm 2 (one more model) needs no code of its own: the old block of A and R of
+a larger competition stays as it was.
 
 Conventions, where the paper leaves a choice open:
 
 - A map is an integer array; values 0 .. C-1 are classes, every other value is void.
-- A confusion table is (C+1) x (C+1), rows = reference map, columns = other map, last row and column = void. Pixels where the
+- A confusion table is (C+1) x (C+1), rows = reference map, columns = other map, last row and column = void.
+  Pixels where the
   reference is void are dropped; void in the other map is a miss (a false negative) of the reference's class.
-- mIoU: mean IoU over the classes in the union of both maps (not eq. 7's fixed |Y|+1). FWIoU: IoU weighted by the class
-  frequencies of the reference (eq. 9 as printed lacks that factor). MPA: mean of N_yy / N_y over the classes in the reference.
+- mIoU: mean IoU over the classes in the union of both maps (not eq. 7's fixed |Y|+1). FWIoU: IoU weighted by
+  the class
+  frequencies of the reference (eq. 9 as printed lacks that factor). MPA: mean of N_yy / N_y over the classes
+  in the reference.
 - Between two models the defender's map is the reference; against the truth the truth is.
-- No class in common ground at all (an image that is all void, or has no truth): the concordance is nan, the image counts nowhere.
-- S_ij: defender i, attacker j. Its group y: images where the defender's share of y (void stays in the denominator) is above zero
-  and within the closed interval of the class; K lowest concordances, rounded to 12 decimals, ties by image id.
+- No class in common ground at all (an image that is all void, or has no truth): the concordance is nan, the
+  image counts nowhere.
+- S_ij: defender i, attacker j. Its group y: images where the defender's share of y (void stays in the
+  denominator) is above zero
+  and within the closed interval of the class; K lowest concordances, rounded to 12 decimals, ties by image
+  id.
 - A class without an interval (a background, or a class that no training mask holds) forms no group.
-- Eq. 4 is the mean over the non-empty groups. A pair with no labelled image at all gives nan and no term in eq. 6.
+- Eq. 4 is the mean over the non-empty groups. A pair with no labelled image at all gives nan and no term in
+  eq. 6.
 - Eq. 6 runs over i != j (a diagonal term is a constant), scores sum to one.
 
 `python tests/papers/mad_reference.py SHARED_DATA OUT.json` runs the CamVid models of the local data folder.
@@ -45,15 +53,21 @@ def codes(m, classes):
 
 
 def confusion(a, b, classes):
-    """N_yy' of eq. 8: pixels that map a (reference) calls y and map b calls y'; index `classes` stands for void."""
+    """N_yy' of eq. 8: pixels that map a (reference) calls y and map b calls y'; index `classes` stands for
+    void.
+    """
     a, b = codes(a, classes), codes(b, classes)
     if a.shape != b.shape:
         raise ValueError("the two maps differ in size")
-    return np.bincount((a * (classes + 1) + b).ravel(), minlength=(classes + 1) ** 2).reshape(classes + 1, classes + 1)
+    return np.bincount((a * (classes + 1) + b).ravel(), minlength=(classes + 1) ** 2).reshape(
+        classes + 1, classes + 1
+    )
 
 
 def _parts(table):
-    """N_yy, pixels of y in the reference, and the union of both, per class, without the void row; leading axes stay."""
+    """N_yy, pixels of y in the reference, and the union of both, per class, without the void row; leading
+    axes stay.
+    """
     kept = np.asarray(table)[..., :-1, :].astype(float)
     hit = np.diagonal(kept[..., :-1], axis1=-2, axis2=-1)
     rows, columns = kept.sum(-1), kept[..., :-1].sum(-2)
@@ -87,7 +101,9 @@ CONCORDANCES = {"miou": miou, "fwiou": fwiou, "mpa": mpa}
 
 
 def quartiles(masks, classes, background=None):
-    """{class: (first, third quartile of its share)} over the masks that contain it; void pixels stay in the denominator."""
+    """{class: (first, third quartile of its share)} over the masks that contain it; void pixels stay in the
+    denominator.
+    """
     shares = {y: [] for y in range(classes) if y != background}
     for mask in masks:
         for y, seen in shares.items():
@@ -98,9 +114,11 @@ def quartiles(masks, classes, background=None):
 
 
 def select(concordance, shares, images, scale, per_class=1):
-    """The K images of each group of one ordered pair, lowest concordance first: {class: [(image, concordance)]}.
+    """The K images of each group of one ordered pair, lowest concordance first: {class: [(image,
+    concordance)]}.
 
-    `concordance` holds S(defender, attacker) per image, `shares` the defender's pixel share per image and class.
+    `concordance` holds S(defender, attacker) per image, `shares` the defender's pixel share per image and
+    class.
     """
     chosen = {}
     for y, (low, high) in sorted(scale.items()):
@@ -124,7 +142,9 @@ def performance(values, groups):
 
 
 def matrices(models, slots, values, epsilon=0.01):
-    """(A, R) of eq. 3 and eq. 5. `slots`: {(defender, attacker): {class: [image]}}; `values`: {model: {image: concordance}}."""
+    """(A, R) of eq. 3 and eq. 5. `slots`: {(defender, attacker): {class: [image]}}; `values`: {model: {image:
+    concordance}}.
+    """
 
     def ratio(above, below, groups):
         return (performance(values[above], groups) + epsilon) / (performance(values[below], groups) + epsilon)
@@ -153,7 +173,9 @@ def _logit(x):
 
 
 def _maximise(weights, link):
-    """The mean-zero scores that maximise sum_ij w_ij log F(s_i - s_j): BFGS, then Newton steps to rounding error."""
+    """The mean-zero scores that maximise sum_ij w_ij log F(s_i - s_j): BFGS, then Newton steps to rounding
+    error.
+    """
     weights = np.array(weights, dtype=float)
     np.fill_diagonal(weights, 0.0)
     weights[np.isnan(weights)] = 0.0
@@ -203,7 +225,9 @@ def reuse(models, images, values):
 
 
 def tables(maps, truth, classes):
-    """One pass: image ids, confusions [image, defender, attacker], those with the truth [image, model], shares per class."""
+    """One pass: image ids, confusions [image, defender, attacker], those with the truth [image, model],
+    shares per class.
+    """
     models = list(maps)
     images = sorted(maps[models[0]])
     size = (classes + 1, classes + 1)
@@ -224,23 +248,31 @@ def tables(maps, truth, classes):
 
 
 def competition(maps, truth, classes, scale, epsilon=0.01, per_class=1, concordance="miou", counted=None):
-    """Algorithm 1. `maps`: {model: {image: map}}, `truth`: {image: map}, `scale`: {class: (low, high)}, `classes`: how many.
+    """Algorithm 1. `maps`: {model: {image: map}}, `truth`: {image: map}, `scale`: {class: (low, high)},
+    `classes`: how many.
 
-    Slots are (defender, attacker, class, image, concordance); A, R and the `scores` of each ranking are arrays in the order of
-    `models`; `whole` is each model's mean concordance over every image with truth. `counted` takes the result of `tables`.
+    Slots are (defender, attacker, class, image, concordance); A, R and the `scores` of each ranking are
+    arrays in the order of `models`; `whole` is each model's mean concordance over every image with truth.
+    `counted` takes the result of `tables`.
     """
     models = list(maps)
     images, pairs, truths, shares = counted or tables(maps, truth, classes)
     measure = CONCORDANCES[concordance]
     between, against = measure(pairs), measure(truths)
-    values = {f: {image: float(against[m, i]) for m, image in enumerate(images)} for i, f in enumerate(models)}
+    values = {
+        f: {image: float(against[m, i]) for m, image in enumerate(images)} for i, f in enumerate(models)
+    }
     slots, groups = [], {}
     for i, defender in enumerate(models):
         for j, attacker in enumerate(models):
             if i != j:
                 chosen = select(between[:, i, j], shares[:, i], images, scale, per_class)
                 groups[defender, attacker] = {y: [image for image, _ in found] for y, found in chosen.items()}
-                slots += [(defender, attacker, y, image, value) for y, found in chosen.items() for image, value in found]
+                slots += [
+                    (defender, attacker, y, image, value)
+                    for y, found in chosen.items()
+                    for image, value in found
+                ]
     aggressiveness, resistance = matrices(models, groups, values, epsilon)
     distinct = sorted({slot[3] for slot in slots})
     mean, strengths = reuse(models, distinct, values)
@@ -270,13 +302,23 @@ class Folder(UserDict):
 
 
 def camvid(shared, models=None):
-    """(maps, truth, class names, scale) of the CamVid test split and the zoo's models; `shared` is the folder shared/data."""
+    """(maps, truth, class names, scale) of the CamVid test split and the zoo's models; `shared` is the folder
+    shared/data.
+    """
     home, zoo = pathlib.Path(shared) / "camvid", pathlib.Path(shared) / "camvid-zoo"
-    names = [c["name"] for c in json.loads((home / "classes.json").read_text())["classes"] if not c["ignored"]]
-    train, test = ([line.split() for line in (home / f"{part}.txt").read_text().splitlines()] for part in ("train", "test"))
+    names = [
+        c["name"] for c in json.loads((home / "classes.json").read_text())["classes"] if not c["ignored"]
+    ]
+    train, test = (
+        [line.split() for line in (home / f"{part}.txt").read_text().splitlines()]
+        for part in ("train", "test")
+    )
     truth = Folder({str(pathlib.PurePosixPath(image).with_suffix("")): home / label for image, label in test})
     models = models or sorted(folder.parent.name for folder in zoo.glob("*/labels"))
-    maps = {f: Folder({image: zoo / f / "labels" / (image.split("/")[-1] + ".png") for image in truth}) for f in models}
+    maps = {
+        f: Folder({image: zoo / f / "labels" / (image.split("/")[-1] + ".png") for image in truth})
+        for f in models
+    }
     masks = Folder({label: home / label for _, label in train})
     return maps, truth, names, quartiles((masks[label] for label in masks), len(names))
 
@@ -286,20 +328,37 @@ def main(shared, out):
     start = time.perf_counter()
     maps, truth, names, scale = camvid(shared)
     counted = tables(maps, truth, len(names))
-    result = {"models": list(maps), "classes": names, "scale": {names[y]: bounds for y, bounds in scale.items()}}
+    result = {
+        "models": list(maps),
+        "classes": names,
+        "scale": {names[y]: bounds for y, bounds in scale.items()},
+    }
     for concordance in CONCORDANCES:
         run = competition(maps, truth, len(names), scale, concordance=concordance, counted=counted)
         spearman = {
-            ranking: float(spearmanr(scores.round(DECIMALS), run["whole"]).statistic) for ranking, scores in run["scores"].items()
+            ranking: float(spearmanr(scores.round(DECIMALS), run["whole"]).statistic)
+            for ranking, scores in run["scores"].items()
         }
-        print(concordance, len(run["slots"]), "slots", len(run["images"]), "images", run["empty"], "empty", spearman)
+        print(
+            concordance,
+            len(run["slots"]),
+            "slots",
+            len(run["images"]),
+            "images",
+            run["empty"],
+            "empty",
+            spearman,
+        )
         result[concordance] = {
             "slots": [(d, a, names[y], image, value) for d, a, y, image, value in run["slots"]],
             "images": run["images"],
             "empty": run["empty"],
             "A": run["A"].tolist(),
             "R": run["R"].tolist(),
-            "scores": {ranking: dict(zip(maps, scores.tolist(), strict=True)) for ranking, scores in run["scores"].items()},
+            "scores": {
+                ranking: dict(zip(maps, scores.tolist(), strict=True))
+                for ranking, scores in run["scores"].items()
+            },
             "whole": dict(zip(maps, run["whole"].tolist(), strict=True)),
             "spearman_with_whole": spearman,
         }

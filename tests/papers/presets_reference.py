@@ -1,4 +1,6 @@
-"""What the evaluations behind `fishyscapes`, `anomaly-seg` and `smiyc` compute, step by step in plain NumPy, from their public code as it was read; slow on purpose."""
+"""What the evaluations behind `fishyscapes`, `anomaly-seg` and `smiyc` compute, step by step in plain NumPy,
+from their public code as it was read; slow on purpose.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def areas(tp: np.ndarray, fp: np.ndarray) -> tuple[float, float, float]:
 
 
 def anomaly_seg(frames: Frames) -> tuple[float, float, float]:
-    """Means over the frames that have both kinds of pixels; FPR at the lowest of all thresholds whose recall is closest to .95."""
+    """Means over the frames that have both kinds of pixels; FPR at the lowest of all thresholds whose recall
+    is closest to .95.
+    """
     found = []
     for score, mask in frames:
         judged = mask <= 1
@@ -51,7 +55,9 @@ def anomaly_seg(frames: Frames) -> tuple[float, float, float]:
 
 
 def smiyc_pixels(frames: Frames) -> tuple[float, float, float, float, float]:
-    """AP, AUROC, FPR95, the threshold of the best F1 and the one that the code looks up, from bins between 768 quantiles a frame of scores stored as float16."""
+    """AP, AUROC, FPR95, the threshold of the best F1 and the one that the code looks up, from bins between
+    768 quantiles a frame of scores stored as float16.
+    """
     thresholds, found, mistaken = [], [], []
     for given, mask in frames:
         score = given.astype(np.float16)
@@ -65,7 +71,11 @@ def smiyc_pixels(frames: Frames) -> tuple[float, float, float, float, float]:
         thresholds.append(edges[:-1][::-1])
     at = np.concatenate(thresholds)
     order = np.argsort(at, kind="stable")[::-1]  # theirs leaves the order of equal thresholds to the sort
-    at, tp, fp = at[order], np.cumsum(np.concatenate(found)[order]), np.cumsum(np.concatenate(mistaken)[order])
+    at, tp, fp = (
+        at[order],
+        np.cumsum(np.concatenate(found)[order]),
+        np.cumsum(np.concatenate(mistaken)[order]),
+    )
     positives, negatives = tp[-1], fp[-1]
     keep = [0, *(k for k in range(len(at) - 1) if at[k] != at[k + 1]), len(at) - 1]
     tp, fp = tp[keep], fp[keep]
@@ -85,7 +95,9 @@ def smiyc_pixels(frames: Frames) -> tuple[float, float, float, float, float]:
     )
 
 
-def smiyc_components(frames: Frames, threshold: float, least_predicted: int, least_true: int) -> dict[str, float]:
+def smiyc_components(
+    frames: Frames, threshold: float, least_predicted: int, least_true: int
+) -> dict[str, float]:
     """Mean sIoU, mean precision and mean F1, from every component by itself."""
     siou, precision = [], []
     for given, mask in frames:

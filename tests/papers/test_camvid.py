@@ -1,4 +1,6 @@
-"""S0 on real networks: the verbs' line on CamVid equals an implementation of eqs. 1-10 that shares no code with it."""
+"""S0 on real networks: the verbs' line on CamVid equals an implementation of eqs. 1-10 that shares no code
+with it.
+"""
 
 from __future__ import annotations
 
@@ -43,20 +45,28 @@ def expected(data: Path) -> dict[str, dict]:
     maps, truth, names, scale = reference.camvid(data.resolve())
     counted = reference.tables(maps, truth, 11)
     return {
-        name: reference.competition(maps, truth, 11, scale, concordance=name, counted=counted) | {"names": names}
+        name: (
+            reference.competition(maps, truth, 11, scale, concordance=name, counted=counted)
+            | {"names": names}
+        )
         for name in ("miou", "fwiou", "mpa")
     }
 
 
 @pytest.mark.parametrize("concordance", ["miou", "fwiou", "mpa"])
-def test_slots_matrices_and_scores_equal_the_reference(study: str, expected: dict[str, dict], concordance: str) -> None:
+def test_slots_matrices_and_scores_equal_the_reference(
+    study: str, expected: dict[str, dict], concordance: str
+) -> None:
     from faultscape.study.tables.selections import read_selection
 
     theirs = expected[concordance]
     slots, _ = read_selection(Path(study), concordance)
     classes = fs.classes.resolve("camvid").names
     mine = {(r.defender, r.attacker, r.class_, r.image): r.concordance for r in slots.chosen}
-    wanted = {(d, a, classes[y] if isinstance(y, int) else y, image): value for d, a, y, image, value in theirs["slots"]}
+    wanted = {
+        (d, a, classes[y] if isinstance(y, int) else y, image): value
+        for d, a, y, image, value in theirs["slots"]
+    }
     assert mine.keys() == wanted.keys()
     assert all(abs(mine[key] - wanted[key]) < 1e-9 for key in mine)
 
@@ -85,7 +95,8 @@ def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
     assert every.max() < 0.585  # no per-image mIoU exceeds it
     whole = every.mean(axis=1)
     found = {
-        name: round(float(spearman([r.scores[m] for m in standings.models], whole)), 3) for name, r in standings.rankings.items()
+        name: round(float(spearman([r.scores[m] for m in standings.models], whole)), 3)
+        for name, r in standings.rankings.items()
     }
     assert found["reuse_mean"] == 0.988
     assert found["aggressiveness"] == 0.952
@@ -101,9 +112,14 @@ def test_the_quartiles_of_the_voc_train_masks_equal_those_computed_elsewhere(dat
     ids = (voc / "ImageSets" / "Segmentation" / "train.txt").read_text().split()
     from faultscape.formats.label_maps import read_map
 
-    made = fs.selection.scale((read_map(voc / "SegmentationClass" / f"{id_}.png") for id_ in ids), classes="voc")
+    made = fs.selection.scale(
+        (read_map(voc / "SegmentationClass" / f"{id_}.png") for id_ in ids), classes="voc"
+    )
     theirs = json.loads((voc / "scale_quartiles_train.json").read_text())["classes"]
-    rows = {name: (n, a, b) for name, n, a, b in zip(made.names, made.n_images, made.t_min, made.t_max, strict=True)}
+    rows = {
+        name: (n, a, b)
+        for name, n, a, b in zip(made.names, made.n_images, made.t_min, made.t_max, strict=True)
+    }
     assert len(theirs) == 20
     for name, entry in theirs.items():
         n, low, high = rows[name]

@@ -42,14 +42,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k in range(7):
         split, city = ("val", "frankfurt") if k < 4 else ("train", "aachen")
         scene, place = street.corpus_scene(k), f"{city}_000000_00000{k}"
-        for folder, pixels in (("leftImg8bit", cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)), ("gtFine", ids[scene.truth])):
+        for folder, pixels in (
+            ("leftImg8bit", cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)),
+            ("gtFine", ids[scene.truth]),
+        ):
             end = "leftImg8bit" if folder == "leftImg8bit" else "gtFine_labelIds"
             path = root / "cityscapes" / folder / split / city / f"{place}_{end}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             assert cv2.imwrite(str(path), pixels)
     for name, seed in (("one", 1), ("two", 2)):
         colour_network(
-            root / f"{name}.onnx", np.random.default_rng(seed).normal(size=(len(resolve("cityscapes")), 3)).astype(np.float32) * 3
+            root / f"{name}.onnx",
+            np.random.default_rng(seed).normal(size=(len(resolve("cityscapes")), 3)).astype(np.float32) * 3,
         )
     return root
 
@@ -93,13 +97,16 @@ def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -
     card = fishyscapes.table_1(study, models(root), ["one", "two"]).document
     editions = [condition["edition"] for condition in card["conditions"] if condition["kind"] == "anomaly"]
     assert editions == ["2026-10", "2026-11"]
-    rows = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"}
+    rows = {
+        (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"
+    }
     assert {("one", scorer) for scorer in fishyscapes.SCORERS} | {
         ("ensemble", "mutual-information"),
         ("random", "random"),
     } <= rows
     chance, drawn = (
-        find_cell(card, model, "fishyscapes-v2-2026-10", "average_precision", "random") for model in ("random", "one")
+        find_cell(card, model, "fishyscapes-v2-2026-10", "average_precision", "random")
+        for model in ("random", "one")
     )
     assert chance is not None
     assert drawn is not None
@@ -112,7 +119,10 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     monkeypatch.setattr(
         fs, "predict", partial(fs.predict, engine="local")
     )  # six networks of one step: starting processes takes longer
-    study, few = str(tmp_path / "study"), fs.Schedules(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0)
+    study, few = (
+        str(tmp_path / "study"),
+        fs.Schedules(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
+    )
     fishyscapes.base(study, str(root / "cityscapes"), train=True)
     fs.stress.blend(study, preset="fs-static", set_="main", frames=2)
     models = fishyscapes.train(study, "segformer-b0", few)
@@ -120,18 +130,23 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     quick = fs.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
     fitted = fishyscapes.fit(study, "base", fishyscapes.VALIDATION, quick, fs.FitData(keep_embeddings=600))
     card = fishyscapes.table_1(study, models, None, fitted).document
-    rows = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"}
+    rows = {
+        (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"
+    }
     assert {("base", scorer) for scorer in [*fishyscapes.SCORERS, *fishyscapes.METHODS]} <= rows
     assert {(loss, scorer) for loss, scorer in fishyscapes.LOSSES.items()} <= rows
     assert {("bayesian", scorer) for scorer in fishyscapes.MEMBERS} <= rows
-    errors = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "error_ap"}  # Table 3
+    errors = {
+        (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "error_ap"
+    }  # Table 3
     assert rows - errors == {("random", "random"), ("void-class", "void")}
     flags = {row["name"]: row["flags"] for row in card["models"]}
     assert flags["dirichlet"] == ["retrained", "trained-with-ood"]
 
 
 @pytest.mark.parametrize(
-    ("recipe", "words"), [(reliability, []), (reliability, ["study", "kitti", "data", "a=b"]), (fishyscapes, ["--help"])]
+    ("recipe", "words"),
+    [(reliability, []), (reliability, ["study", "kitti", "data", "a=b"]), (fishyscapes, ["--help"])],
 )
 def test_a_recipe_says_how_it_is_run(recipe: ModuleType, words: list[str]) -> None:
     with pytest.raises(SystemExit, match=r"^usage: python -m faultscape\.recipes\.\w+ STUDY"):

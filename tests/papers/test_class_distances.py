@@ -1,4 +1,6 @@
-"""S2 eq. 2 and 3 on the ImageNet classes and on graphs of any shape, held to chains and paths that are listed one by one."""
+"""S2 eq. 2 and 3 on the ImageNet classes and on graphs of any shape, held to chains and paths that are listed
+one by one.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,19 @@ def outside(chain: Chain, other: Chain) -> Iterator[Fraction]:
 
 def below_prefix(chain: Chain, other: Chain) -> Iterator[Fraction]:
     """Weights of the edges of a chain below the last node down to which both are the same."""
-    same = next((at for at, (a, b) in enumerate(zip(chain, other, strict=False)) if a != b), min(len(chain), len(other)))
+    same = next(
+        (at for at, (a, b) in enumerate(zip(chain, other, strict=False)) if a != b),
+        min(len(chain), len(other)),
+    )
     return (Fraction(1, 2 ** (at - 1)) for at in range(same, len(chain)))
 
 
 def least_over_chains(of: Hierarchy, first: int, second: int, weights: object = below_prefix) -> Fraction:
     assert callable(weights)
-    return min(sum(weights(p, q), sum(weights(q, p), Fraction(0))) for p, q in product(chains(of, first), chains(of, second)))
+    return min(
+        sum(weights(p, q), sum(weights(q, p), Fraction(0)))
+        for p, q in product(chains(of, first), chains(of, second))
+    )
 
 
 def fewest_edges(of: Hierarchy, first: int, second: int) -> int:
@@ -78,7 +86,9 @@ def every_shortest_path(of: Hierarchy) -> list[list[Fraction]]:
 def graphs(draw: st.DrawFn) -> Hierarchy:
     """A hierarchy of up to nine nodes, each with one to three parents among the earlier ones."""
     size = draw(st.integers(1, 8))
-    above = {f"n{k}": draw(st.sets(st.integers(0, k - 1), min_size=1, max_size=3)) for k in range(1, size + 1)}
+    above = {
+        f"n{k}": draw(st.sets(st.integers(0, k - 1), min_size=1, max_size=3)) for k in range(1, size + 1)
+    }
     return of_edges({key: [f"n{parent}" for parent in sorted(parents)] for key, parents in above.items()})
 
 
@@ -100,7 +110,9 @@ def test_shared_nodes_and_shared_beginnings_give_one_least_distance(of: Hierarch
 
 
 @given(graphs())
-def test_depths_are_those_of_the_chains_and_word_paths_walk_the_edges_that_gave_the_distance(of: Hierarchy) -> None:
+def test_depths_are_those_of_the_chains_and_word_paths_walk_the_edges_that_gave_the_distance(
+    of: Hierarchy,
+) -> None:
     lengths = [[len(chain) - 1 for chain in chains(of, node)] for node in range(len(of))]
     assert depths(of).tolist() == list(map(min, lengths))
     assert depths(of, longest=True).tolist() == list(map(max, lengths))
@@ -109,7 +121,11 @@ def test_depths_are_those_of_the_chains_and_word_paths_walk_the_edges_that_gave_
         assert (way[0], way[-1]) == (a, b)
         assert all(p in of.parents[q] or q in of.parents[p] for p, q in pairwise(way))
         up = way.index(min(way))  # parents stand before their children: the shared node is the least place
-        weights = [Fraction(1, 2 ** (max(lengths[min(way)]) + k)) for edges in (up, len(way) - 1 - up) for k in range(edges)]
+        weights = [
+            Fraction(1, 2 ** (max(lengths[min(way)]) + k))
+            for edges in (up, len(way) - 1 - up)
+            for k in range(edges)
+        ]
         assert sum(weights) == least_over_chains(of, a, b)
 
 
@@ -121,7 +137,9 @@ def test_a_longer_chain_to_what_is_shared_makes_the_distance_smaller() -> None:
 
 
 def test_an_undirected_path_may_lead_down_and_up_again() -> None:
-    of = of_edges({"a": ["left"], "b": ["right"], "both": ["left", "right"], "left": ["root"], "right": ["root"]})
+    of = of_edges(
+        {"a": ["left"], "b": ["right"], "both": ["left", "right"], "left": ["root"], "right": ["root"]}
+    )
     a, b = places(of, ["a", "b"])
     assert class_distances("wordnet", of, [a, b])[0, 1] == 0.5 + 1 + 1 + 0.5
     assert class_distances("path", of, [a, b])[0, 1] == 0.5 + 0.5 + 0.5 + 0.5  # under left, both, right
@@ -135,7 +153,12 @@ def test_figure_2_fountain_and_church_are_further_apart_than_drake_and_coot_thou
     found: dict[str, np.ndarray],
 ) -> None:
     names = imagenet_classes().names
-    assert [names[c] for c in (FOUNTAIN, CHURCH, DRAKE, COOT)] == ["fountain", "church", "drake", "American coot"]
+    assert [names[c] for c in (FOUNTAIN, CHURCH, DRAKE, COOT)] == [
+        "fountain",
+        "church",
+        "drake",
+        "American coot",
+    ]
     assert found["wordnet"][FOUNTAIN, CHURCH] == 0.0859375  # printed .0859
     assert found["wordnet"][DRAKE, COOT] == 0.003662109375  # printed .0037
     assert (found["hops"][FOUNTAIN, CHURCH], found["hops"][DRAKE, COOT]) == (4, 8)
@@ -154,9 +177,15 @@ def test_figure_1_distances(found: dict[str, np.ndarray], first: str, second: st
     assert found["wordnet"][place(first), place(second)] == distance
 
 
-def test_the_nearest_classes_are_two_spaniels_and_the_furthest_an_ox_and_a_bubble(found: dict[str, np.ndarray]) -> None:
+def test_the_nearest_classes_are_two_spaniels_and_the_furthest_an_ox_and_a_bubble(
+    found: dict[str, np.ndarray],
+) -> None:
     values = pairs(found["wordnet"])
-    assert values.min() == found["wordnet"][place("English springer"), place("Welsh springer spaniel")] == 2.0**-16
+    assert (
+        values.min()
+        == found["wordnet"][place("English springer"), place("Welsh springer spaniel")]
+        == 2.0**-16
+    )
     assert values.max() == found["wordnet"][place("ox"), place("bubble")]
     assert round(values.max(), 10) == 3.9921722412
     assert np.median(values) == 0.490234375
@@ -171,10 +200,14 @@ def test_499500_pairs_have_596_distinct_distances_and_the_zero_of_a_class_to_its
     assert [len(np.unique(pairs(found[kind]))) for kind in ("hops", "path")] == [25, 2816]
 
 
-def test_one_pair_in_a_hundred_of_imagenet_equals_its_chains_listed(found: dict[str, np.ndarray], nodes: np.ndarray) -> None:
+def test_one_pair_in_a_hundred_of_imagenet_equals_its_chains_listed(
+    found: dict[str, np.ndarray], nodes: np.ndarray
+) -> None:
     rng = np.random.default_rng(0)
     for a, b in rng.integers(0, 1000, (5000, 2)):
-        assert Fraction(found["wordnet"][a, b]) == least_over_chains(imagenet(), int(nodes[a]), int(nodes[b]), outside)
+        assert Fraction(found["wordnet"][a, b]) == least_over_chains(
+            imagenet(), int(nodes[a]), int(nodes[b]), outside
+        )
 
 
 @pytest.mark.parametrize("kind", ["wordnet", "hops", "path"])
@@ -194,12 +227,18 @@ def test_every_distance_of_2_or_more_involves_one_of_three_abstract_classes(
     assert found["wordnet"][far].min() == 3.75
     involved = np.isin(np.arange(1000), three)
     assert not far[~involved][:, ~involved].any()
-    assert far.sum(1)[involved].tolist() == [992, 992, 992]  # five classes lie under abstraction too, and under physical entity
+    assert far.sum(1)[involved].tolist() == [
+        992,
+        992,
+        992,
+    ]  # five classes lie under abstraction too, and under physical entity
     assert far.sum(1)[~involved].tolist().count(3) == 992
     assert round(100 * pairs(far).mean(), 2) == 0.60
 
 
-def test_the_shortest_path_differs_from_the_chains_on_two_pairs_of_three(found: dict[str, np.ndarray]) -> None:
+def test_the_shortest_path_differs_from_the_chains_on_two_pairs_of_three(
+    found: dict[str, np.ndarray],
+) -> None:
     wordnet, path = pairs(found["wordnet"]), pairs(found["path"])
     assert int((path != wordnet).sum()) == 335_917
     assert round(100 * (path != wordnet).mean(), 2) == 67.25

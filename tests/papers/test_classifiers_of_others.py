@@ -1,4 +1,6 @@
-"""Real predictions of real classifiers go in as they were published: cue conflict, emotions, CIFAR-10, and ImageNet's label sets."""
+"""Real predictions of real classifiers go in as they were published: cue conflict, emotions, CIFAR-10, and
+ImageNet's label sets.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ def test_sixteen_networks_and_ten_people_of_one_wide_table(
     fs.collect(study, str(table), task="classification", classes=str(tmp_path / "classes.txt"))
     done = fs.predict(study, {name: f"{table}:{name}" for name in (*nets, "human_01")})
     said = [line[head.index("human_01")] for line in lines]
-    assert done.models == {**dict.fromkeys(nets, (1280, 0)), "human_01": (1280 - said.count("na"), said.count("na"))}
+    assert done.models == {
+        **dict.fromkeys(nets, (1280, 0)),
+        "human_01": (1280 - said.count("na"), said.count("na")),
+    }
     found = read_predictions(Path(study), read_settings(Path(study)), nets, [line[0] for line in lines])
     wanted = [[names.index(line[head.index(name)]) for line in lines] for name in nets]
     np.testing.assert_array_equal(found.labels, wanted)
@@ -54,7 +59,10 @@ def test_sixteen_networks_and_ten_people_of_one_wide_table(
     truth = {line[0]: line for line in lines}
     for row in slots.rows:
         assert (
-            truth[row.image][head.index(row.model_a)] == row.label_a != row.label_b == truth[row.image][head.index(row.model_b)]
+            truth[row.image][head.index(row.model_a)]
+            == row.label_a
+            != row.label_b
+            == truth[row.image][head.index(row.model_b)]
         )
     for cell in {row.cell for row in slots.rows}:
         mine = [row for row in slots.rows if row.cell == cell]
@@ -63,7 +71,9 @@ def test_sixteen_networks_and_ten_people_of_one_wide_table(
             assert max(np.unique([getattr(row, side) for row in mine], return_counts=True)[1]) <= 3
 
 
-def test_columns_of_an_array_are_models_and_its_rows_images_as_people_count(classifiers: Path, tmp_path: Path) -> None:
+def test_columns_of_an_array_are_models_and_its_rows_images_as_people_count(
+    classifiers: Path, tmp_path: Path
+) -> None:
     path = classifiers / "model-picker" / "emotion_detection.npz"
     with np.load(path) as file:
         predictions, labels = file["predictions"], file["labels"]
@@ -76,7 +86,9 @@ def test_columns_of_an_array_are_models_and_its_rows_images_as_people_count(clas
     assert 0.888 < accuracies.min() < accuracies.max() < 0.924  # as its page says
 
 
-def test_probabilities_become_the_likeliest_class_and_how_likely_it_is(classifiers: Path, tmp_path: Path) -> None:
+def test_probabilities_become_the_likeliest_class_and_how_likely_it_is(
+    classifiers: Path, tmp_path: Path
+) -> None:
     path = classifiers / "probabilities" / "cifar10_test_set.npz"
     with np.load(path) as file:
         shares, labels = file["probabilities"], file["labels"]

@@ -1,4 +1,6 @@
-"""S4 3.2: which frames of Lost and Found make FS Lost and Found, on a made tree; and the recipe that writes them."""
+"""S4 3.2: which frames of Lost and Found make FS Lost and Found, on a made tree; and the recipe that writes
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,24 @@ from PIL import Image
 import made_trees
 from faultscape.corpus.layouts.catalogue import entry
 from faultscape.corpus.layouts.layout import Frame, find_frames
-from faultscape.corpus.layouts.lost_and_found_selection import VALIDATION_LOCATIONS, choose, location, published
+from faultscape.corpus.layouts.lost_and_found_selection import (
+    VALIDATION_LOCATIONS,
+    choose,
+    location,
+    published,
+)
 from faultscape.errors import CorpusError, OptionError
 from faultscape.recipes import fs_lost_and_found as recipe
 
 # (split of the original, location and sequence) -> label ids of its frames, which lie ten apart
 SEQUENCES = {
-    ("train", "13_Elly_Beinhorn_Str_000001"): [(0, 1)] * 6
-    + [(0, 1, 8)] * 7,  # the object comes near late: sixths are 0, 6 and 12
+    ("train", "13_Elly_Beinhorn_Str_000001"): (
+        [(0, 1)] * 6 + [(0, 1, 8)] * 7
+    ),  # the object comes near late: sixths are 0, 6 and 12
     ("test", "04_Maurener_Weg_8_000000"): [(0, 1, 17)] * 8,
-    ("test", "01_Hanns_Klemm_Str_45_000006"): [(0, 1)] * 5 + [(0, 1, 23)],  # a bicycle in the last frame alone: all goes
+    ("test", "01_Hanns_Klemm_Str_45_000006"): (
+        [(0, 1)] * 5 + [(0, 1, 23)]
+    ),  # a bicycle in the last frame alone: all goes
     ("test", "15_Rechbergstr_000001"): [(0, 1, 40)] * 3,
     ("test", "07_Festplatz_Flugfeld_000002"): [(0, 1, 26)] * 7,  # a doll: stays
     ("train", "11_Parkplatz_Flugfeld_000000"): [(0, 1)] * 7,  # nothing on the road
@@ -36,7 +46,9 @@ def root(tmp_path: Path) -> Path:
         for number, ids in enumerate(members):
             name = f"{sequence}_{number * 10 + 20:06}"
             made_trees.image(tmp_path / "laf" / "leftImg8bit" / split / place / f"{name}_leftImg8bit.png")
-            made_trees.labels(tmp_path / "laf" / "gtCoarse" / split / place / f"{name}_gtCoarse_labelIds.png", ids)
+            made_trees.labels(
+                tmp_path / "laf" / "gtCoarse" / split / place / f"{name}_gtCoarse_labelIds.png", ids
+            )
     return tmp_path / "laf"
 
 
@@ -66,7 +78,9 @@ def test_the_selection_is_that_of_the_paper_step_by_step(root: Path) -> None:
     assert len(chosen.frames) + chosen.of_known_classes + chosen.between + chosen.without_object == total
 
 
-def test_locations_of_validation_and_test_are_disjoint_whatever_split_the_original_gave_them(root: Path) -> None:
+def test_locations_of_validation_and_test_are_disjoint_whatever_split_the_original_gave_them(
+    root: Path,
+) -> None:
     chosen = choose(recipe.original_frames(str(root)))
     of = {split: {location(frame) for frame in chosen.frames if frame.split == split} for split in EXPECTED}
     assert not of["validation"] & of["test"]
@@ -112,19 +126,27 @@ def test_the_recipe_writes_images_and_on_road_labels_that_are_called_so(
     recipe.main([str(root), str(out)])
     for split, expected in EXPECTED.items():
         images, labels = (
-            sorted(path.stem for path in (out / split / folder).rglob("*.png")) for folder in ("images", "labels-on-road")
+            sorted(path.stem for path in (out / split / folder).rglob("*.png"))
+            for folder in ("images", "labels-on-road")
         )
         assert images == labels == expected
     path = out / "validation" / "labels-on-road" / "04_Maurener_Weg_8" / "04_Maurener_Weg_8_000000_000020.png"
     with Image.open(path) as picture:
         values, counts = np.unique(np.asarray(picture), return_counts=True)
-    assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == {0: 1, 1: 1, 255: made_trees.HEIGHT * made_trees.WIDTH - 2}
+    assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == {
+        0: 1,
+        1: 1,
+        255: made_trees.HEIGHT * made_trees.WIDTH - 2,
+    }
     rows = list(csv.DictReader((out / "selection.csv").read_text().splitlines()))
     assert len(rows) == 6
     assert {row["truth"] for row in rows} == {"on-road"}
     assert rows[0]["group"] == "04_Maurener_Weg_8_000000"
     said = capsys.readouterr().out
-    assert "6 frames; left out: 9 of sequences with children or bicycles, 28 between every 6th, 4 without an object" in said
+    assert (
+        "6 frames; left out: 9 of sequences with children or bicycles, 28 between every 6th, 4 without an"
+        " object" in said
+    )
     assert "1,036 documented" in said
     assert "validation: 4 images (on-road); next: faultscape measure" in said
 
@@ -135,7 +157,9 @@ def test_the_recipe_takes_published_labels_and_calls_them_so(root: Path, tmp_pat
     out = tmp_path / "out"
     (frame,) = recipe.build(str(root), str(out), str(tmp_path / "fs"))
     assert frame.id.endswith(name)
-    with Image.open(out / "validation" / "labels-fishyscapes" / "04_Maurener_Weg_8" / f"{name}.png") as picture:
+    with Image.open(
+        out / "validation" / "labels-fishyscapes" / "04_Maurener_Weg_8" / f"{name}.png"
+    ) as picture:
         assert set(np.unique(np.asarray(picture))) == {0, 1, 255}
     with pytest.raises(CorpusError, match="expected DDDD_NAME_labels"):
         recipe.build(str(root), str(out), str(root))

@@ -1,4 +1,6 @@
-"""S2 through the verbs equals S2 written down a second time: on sixteen real networks, and over WordNet with confidences."""
+"""S2 through the verbs equals S2 written down a second time: on sixteen real networks, and over WordNet with
+confidences.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from faultscape.study.tables.selections import read_selection
 
 
 def equal(
-    study: str, chosen: dict[tuple[str, str], list[str]], found: fs.nouns.Standings, wanted: tuple[np.ndarray, ...]
+    study: str,
+    chosen: dict[tuple[str, str], list[str]],
+    found: fs.nouns.Standings,
+    wanted: tuple[np.ndarray, ...],
 ) -> None:
     slots, _ = read_selection(Path(study))
     mine: dict[tuple[str, str], list[str]] = {pair: [] for pair in chosen}
@@ -45,7 +50,9 @@ def cue_conflict(
     truth = {row["image"]: {row["shape_label"], row["texture_label"]} for row in rows}
     (root / "ids.csv").write_text("\n".join(["image", *truth]) + "\n")
     (root / "classes.txt").write_text("\n".join(sorted({label for said in truth.values() for label in said})))
-    (root / "labels.csv").write_text("\n".join(["image,label", *(f"{i},{'|'.join(sorted(t))}" for i, t in truth.items())]) + "\n")
+    (root / "labels.csv").write_text(
+        "\n".join(["image,label", *(f"{i},{'|'.join(sorted(t))}" for i, t in truth.items())]) + "\n"
+    )
     sources = {name.replace(".", "-"): f"{table}:{name}" for name in names}
     study = str(root / "study")
     recipe.algorithm_1_until_labels(study, str(root / "ids.csv"), str(root / "classes.txt"), sources)
@@ -65,14 +72,20 @@ def test_sixteen_networks_compete_as_the_paper_says(cue_conflict: tuple) -> None
     assert cases[0].sum() / 2 + cases[1].sum() + cases[2].sum() / 2 == decided
 
 
-def test_a_model_that_is_added_changes_no_slot_and_needs_its_own_alone(cue_conflict: tuple, tmp_path: Path) -> None:
+def test_a_model_that_is_added_changes_no_slot_and_needs_its_own_alone(
+    cue_conflict: tuple, tmp_path: Path
+) -> None:
     study, labels, truth = cue_conflict
     root = Path(study).parent
     names, new = list(labels)[:5], list(labels)[5]
     sources = {model: about["source"] for model, about in _sources(study).items()}
     other = str(tmp_path / "study")
     before = recipe.algorithm_1_until_labels(
-        other, str(root / "ids.csv"), str(root / "classes.txt"), {name: sources[name] for name in names}, top=7
+        other,
+        str(root / "ids.csv"),
+        str(root / "classes.txt"),
+        {name: sources[name] for name in names},
+        top=7,
     )
     table = (Path(other) / "selection.csv").read_text()
     after = recipe.algorithm_2(other, {new: sources[new]})
@@ -91,7 +104,9 @@ def _sources(study: str) -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(study) / "study.toml").read_text())["models"]
 
 
-def test_over_wordnet_with_confidences_the_farthest_sure_images_are_chosen(data: Path, tmp_path: Path) -> None:
+def test_over_wordnet_with_confidences_the_farthest_sure_images_are_chosen(
+    data: Path, tmp_path: Path
+) -> None:
     held = data / "imagenet-wordnet" / "hierarchy.json"
     if not held.is_file():
         pytest.skip(f"no {held}")
@@ -107,9 +122,12 @@ def test_over_wordnet_with_confidences_the_farthest_sure_images_are_chosen(data:
     for model, error in (("vgg", 0.5), ("resnet", 0.4), ("wsl", 0.2)):
         wrong = rng.random(400) < error
         labels[model] = {
-            i: wnids[rng.choice(some)] if bad else next(iter(truth[i])) for i, bad in zip(images, wrong.tolist(), strict=True)
+            i: wnids[rng.choice(some)] if bad else next(iter(truth[i]))
+            for i, bad in zip(images, wrong.tolist(), strict=True)
         }
-        sure[model] = {i: float(np.float32(p)) for i, p in zip(images, rng.uniform(0.6, 1, 400).round(3), strict=True)}
+        sure[model] = {
+            i: float(np.float32(p)) for i, p in zip(images, rng.uniform(0.6, 1, 400).round(3), strict=True)
+        }
         lines = [f"{i}.jpg,{labels[model][i]},{sure[model][i]:.3f}" for i in images]
         (tmp_path / f"{model}.csv").write_text("image,label,probability\n" + "\n".join(lines) + "\n")
     (tmp_path / "ids.csv").write_text("\n".join(["image", *images]) + "\n")

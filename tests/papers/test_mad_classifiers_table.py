@@ -1,4 +1,6 @@
-"""S2: the published ranks and their correlation, the oracle of the Perron rank, the budget; other published rankings of pairs."""
+"""S2: the published ranks and their correlation, the oracle of the Perron rank, the budget; other published
+rankings of pairs.
+"""
 
 import itertools
 import json
@@ -13,7 +15,8 @@ from faultscape.ranking.methods.perron import consistency_ratio, dominance, perr
 from faultscape.ranking.methods.rank_centrality import rank_centrality
 from faultscape.ranking.methods.thurstone import thurstone
 
-# ImageNet accuracies in the order of the authors' code, whose places are its model ids; the last is EfficientNet-B7
+# ImageNet accuracies in the order of the authors' code, whose places are its model ids; the last is
+# EfficientNet-B7
 ACCURACY = np.array([73.36, 73.31, 77.37, 78.85, 78.19, 78.4, 81.3, 82.51, 82.74, 85.44, 84.48])
 # Table 1: accuracy rank and MAD rank, row by row
 ACCURACY_RANK = np.arange(1, 12)
@@ -21,7 +24,9 @@ MAD_RANK = np.array([2, 1, 7, 4, 3, 6, 5, 8, 10, 9, 11])
 
 
 def test_the_correlation_of_table_1_is_873_not_89():
-    assert spearman(-ACCURACY_RANK, -MAD_RANK) == pytest.approx(1 - 6 * 28 / 1320)  # the squared differences sum to 28
+    assert spearman(-ACCURACY_RANK, -MAD_RANK) == pytest.approx(
+        1 - 6 * 28 / 1320
+    )  # the squared differences sum to 28
     assert spearman(-ACCURACY_RANK, -MAD_RANK) == pytest.approx(0.8727, abs=5e-5)
 
 
@@ -30,7 +35,8 @@ def test_the_printed_89_correlates_lists_of_model_ids_place_by_place():
     by_mad = np.empty(11, int)
     by_mad[MAD_RANK - 1] = by_accuracy
     assert spearman(by_accuracy, by_mad) == pytest.approx(0.8909, abs=5e-5)
-    # which depends on how the models happen to be numbered: other numbers for the same two rankings give other values
+    # which depends on how the models happen to be numbered: other numbers for the same two rankings give
+    # other values
     rng = np.random.default_rng(0)
     others = [spearman(ids[by_accuracy], ids[by_mad]) for ids in (rng.permutation(11) for _ in range(200))]
     assert min(others) < 0 < max(others)
@@ -66,7 +72,9 @@ def test_baseball_1987_to_the_published_digits(pairwise):
     strengths = bradley_terry(case["wins"], 0)
     relative = dict(zip(case["items"], strengths - strengths[case["items"].index("Baltimore")], strict=True))
     published = said["bradley_terry_log_ability_minus_Baltimore"]
-    assert sorted(round(x, 2) for x in relative.values())[1:] == published["sorted_2dp_from_Agresti_table_10.11"]
+    assert (
+        sorted(round(x, 2) for x in relative.values())[1:] == published["sorted_2dp_from_Agresti_table_10.11"]
+    )
     assert relative == pytest.approx(published["recomputed_mm"], abs=1e-6)
     probit = thurstone(case["wins"])
     assert probit - probit.mean() == pytest.approx(

@@ -1,4 +1,6 @@
-"""S0 4.4 as it was done: four models, two people, forced choice, over HTTP; then the rankings of the choices, against eq. 3 to 6 as loops."""
+"""S0 4.4 as it was done: four models, two people, forced choice, over HTTP; then the rankings of the choices,
+against eq. 3 to 6 as loops.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def better(corpus: made.Corpus, image: str, one: str, other: str) -> bool:
     return bool(right[0] >= right[1])
 
 
-def answer_all(app: object, corpus: made.Corpus, campaign: Campaign, name: str, rng: np.random.Generator) -> int:
+def answer_all(
+    app: object, corpus: made.Corpus, campaign: Campaign, name: str, rng: np.random.Generator
+) -> int:
     """Answer as somebody who sees the better of two maps nine times in ten."""
     client, number = TestClient(app, base_url=HERE), 0
     client.post("/enter", data={"name": name}, headers={"origin": HERE})
@@ -65,7 +69,9 @@ def answer_all(app: object, corpus: made.Corpus, campaign: Campaign, name: str, 
             )
             number += 1
         answer = client.post(
-            "/api/answers", json={"task": "choices", "answers": rows}, headers={"x-faultscape": token, "origin": HERE}
+            "/api/answers",
+            json={"task": "choices", "answers": rows},
+            headers={"x-faultscape": token, "origin": HERE},
         )
         assert answer.json() == {"taken": [row["key"] for row in rows], "refused": []}
 
@@ -108,12 +114,16 @@ def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple
         for one in said:
             if one.image == row.image and {one.first, one.second} == {row.defender, row.attacker}:
                 first = one.chosen == "first"
-                cells[row.defender, row.attacker, row.class_].append(float(first == (one.first == row.defender)))
+                cells[row.defender, row.attacker, row.class_].append(
+                    float(first == (one.first == row.defender))
+                )
     j, epsilon = len(slots.models), 0.01
     a = np.eye(j)
     for d, defender in enumerate(slots.models):
         for k, attacker in enumerate(slots.models):
-            mine = [np.mean(shares) for (of, by, _), shares in cells.items() if (of, by) == (defender, attacker)]
+            mine = [
+                np.mean(shares) for (of, by, _), shares in cells.items() if (of, by) == (defender, attacker)
+            ]
             if mine:
                 a[k, d] = (1 - np.mean(mine) + epsilon) / (np.mean(mine) + epsilon)  # S0 eq. 3 and 4
     assert np.array(standings.matrices["aggressiveness"]) == pytest.approx(a)
@@ -127,11 +137,15 @@ def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple
 
 def test_a_person_who_is_forced_has_no_way_out(study: tuple[str, made.Corpus]) -> None:
     root = Path(study[0])
-    options = ServeOptions("127.0.0.1", 0, forced=True, truth="again", campaign=CampaignRules(overlap=1, repeats=0))
+    options = ServeOptions(
+        "127.0.0.1", 0, forced=True, truth="again", campaign=CampaignRules(overlap=1, repeats=0)
+    )
     with closing(Database(root, stay_open=True)) as database:
         campaign = Campaign(root, options, database)
         given = campaign.items_for("ann", (), 1)[0]
         for word in ("both good", "both bad", "not sure", "skip", "yes", "", None):
             row = {"key": "k" * 12, "id": given.item.id, "repeat": 0, "chosen": word}
             assert campaign.take("ann", row).startswith("the answer") or word == "", word
-        assert campaign.take("ann", {"key": "m" * 12, "id": given.item.id, "repeat": 0, "chosen": "left"}) == ""
+        assert (
+            campaign.take("ann", {"key": "m" * 12, "id": given.item.id, "repeat": 0, "chosen": "left"}) == ""
+        )

@@ -1,4 +1,6 @@
-"""S1 on real networks: the recipe, its Table I, its sentences, and the curves of Fig. 5 on the CamVid test split."""
+"""S1 on real networks: the recipe, its Table I, its sentences, and the curves of Fig. 5 on the CamVid test
+split.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     sure = {name: str(zoo / name / "confidence") for name in ("fcn", "unet-drop")}
     out = str(tmp_path_factory.mktemp("s1"))
     return over_under.table_1(
-        str(camvid / "testannot"), str(camvid / "classes.json"), {n: str(zoo / n) for n in MODELS}, sure, output=out
+        str(camvid / "testannot"),
+        str(camvid / "classes.json"),
+        {n: str(zoo / n) for n in MODELS},
+        sure,
+        output=out,
     )
 
 
@@ -35,7 +41,9 @@ def test_pixel_metrics_are_those_the_networks_came_with(measured: Any, data: Pat
     published = json.loads((data / "camvid-zoo" / "results.json").read_text())
     for name in MODELS:
         assert measured.models[name]["miou"]["value"] == pytest.approx(published[name]["test_mIoU"], abs=6e-5)
-        assert measured.models[name]["pixel_accuracy"]["value"] == pytest.approx(published[name]["test_pixel_accuracy"], abs=6e-5)
+        assert measured.models[name]["pixel_accuracy"]["value"] == pytest.approx(
+            published[name]["test_pixel_accuracy"], abs=6e-5
+        )
         classes = list(measured.models[name]["miou"]["per_class"].values())
         assert classes == pytest.approx(published[name]["test_IoU"], abs=6e-5)
 
@@ -71,11 +79,19 @@ def test_a_sentence_says_where_the_worst_network_loses(measured: Any) -> None:
 def test_a_network_that_hardly_says_pedestrian_trails_until_both_are_looked_at_where_both_have_a_value(
     data: Path, tmp_path: Path
 ) -> None:
-    """RUM of pedestrians is small: unet has it in 197 images and unet-drop in 16, so that unet's mean is smaller without a region more kept apart."""
-    camvid, models = data / "camvid", {name: str(data / "camvid-zoo" / name) for name in ("unet", "unet-drop")}
+    """RUM of pedestrians is small: unet has it in 197 images and unet-drop in 16, so that unet's mean is
+    smaller without a region more kept apart.
+    """
+    camvid, models = (
+        data / "camvid",
+        {name: str(data / "camvid-zoo" / name) for name in ("unet", "unet-drop")},
+    )
     options = {"classes": str(camvid / "classes.json"), "output": str(tmp_path / "out")}
     found = fs.measure(
-        str(camvid / "testannot"), models, worst=0, **group_options(fs.measure, {**options, "boundaries": False})
+        str(camvid / "testannot"),
+        models,
+        worst=0,
+        **group_options(fs.measure, {**options, "boundaries": False}),
     ).document
     row = next(r for r in found["paired"] if r["metric"] == "rum")
     assert row["difference_all"] == pytest.approx(-0.0105, abs=6e-5)
@@ -83,14 +99,17 @@ def test_a_network_that_hardly_says_pedestrian_trails_until_both_are_looked_at_w
     assert row["difference"] == pytest.approx(0.0041, abs=6e-5)
     assert row["low"] < 0 < row["high"]
     said = (
-        "RUM: unet leads unet-drop by 0.0105 over all that each has, and unet-drop leads unet by 0.0041 where both have a value."
+        "RUM: unet leads unet-drop by 0.0105 over all that each has, and unet-drop leads unet by 0.0041 where"
+        " both have a value."
     )
     assert said in disagreements(found, "rum")
     assert standings(found, "rum") == {"unet-drop": "best", "unet": "tie"}
 
 
 def test_who_never_says_a_hard_class_leads_only_over_all_that_each_has(tmp_path: Path) -> None:
-    """Class 2 is run together by the one network that says it; where both have a value that network is the better."""
+    """Class 2 is run together by the one network that says it; where both have a value that network is the
+    better.
+    """
     for k in range(8):
         truth = np.zeros((8, 24), np.uint8)
         for left in (2, 8, 14, 20):
@@ -129,5 +148,7 @@ def test_ten_networks_are_ordered_alike_by_the_rooms_on_arrays(data: Path) -> No
     files = sorted((data / "camvid-zoo" / "fcn" / "labels").glob("*.png"))[::23]
     truth = [read_map(data / "camvid" / "testannot" / f.name) for f in files]
     for name in ("fcn", "psp"):
-        found = fs.metrics.regions(truth, [read_map(data / "camvid-zoo" / name / "labels" / f.name) for f in files], classes)
+        found = fs.metrics.regions(
+            truth, [read_map(data / "camvid-zoo" / name / "labels" / f.name) for f in files], classes
+        )
         assert 0 < found.rom < found.rum < 1

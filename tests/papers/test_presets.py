@@ -1,4 +1,6 @@
-"""The presets `fishyscapes`, `anomaly-seg` and `smiyc` against their rules written down: 60 made scenes and the real frames, with ties, at all thresholds."""
+"""The presets `fishyscapes`, `anomaly-seg` and `smiyc` against their rules written down: 60 made scenes and
+the real frames, with ties, at all thresholds.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ COMPONENTS = ("component_siou", "component_precision", "component_f1")
 
 
 def scene(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A frame with blobs of all sizes, void beside and inside them, and a score of one of six kinds: with many ties, some or none."""
+    """A frame with blobs of all sizes, void beside and inside them, and a score of one of six kinds: with
+    many ties, some or none.
+    """
     rng = np.random.default_rng(seed)
     mask, doubt = np.zeros((72, 96), np.uint8), rng.random((72, 96))
     for _ in range(rng.integers(0, 7)):
@@ -49,13 +53,17 @@ SCENES = [scene(seed) for seed in range(60)]
 
 
 def shrunk(data: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The masks of the real frames, every sixth pixel, with a made score of float32 rounded to 1/40 on every second frame."""
+    """The masks of the real frames, every sixth pixel, with a made score of float32 rounded to 1/40 on every
+    second frame.
+    """
     out = []
     for k, path in enumerate(sorted((data / "anomaly").glob("*/masks/*.png"))):
         mask = np.asarray(Image.open(path))[::6, ::6]
         rng = np.random.default_rng(k)
         smooth = np.kron(rng.random((mask.shape[0] // 8 + 1, mask.shape[1] // 8 + 1)), np.ones((8, 8)))
-        score = smooth[: mask.shape[0], : mask.shape[1]] * 0.7 + rng.random(mask.shape) * 0.1 + 0.35 * (mask == 1)
+        score = (
+            smooth[: mask.shape[0], : mask.shape[1]] * 0.7 + rng.random(mask.shape) * 0.1 + 0.35 * (mask == 1)
+        )
         out.append((np.round(score * 40) / 40 if k % 2 else score.astype(np.float32), mask))
     assert len(out) == 67
     return out
@@ -72,7 +80,9 @@ def ours(frames: rule.Frames, preset: str, root: Path) -> dict[str, float]:
         (root / "scores").mkdir(exist_ok=True)
         np.save(root / "scores" / f"{k:03}.npy", score)
     words = {"output": str(root / "out"), "preset": preset, "resamples": 0, "engine": "local", "worst": 0}
-    fs.measure(str(root / "masks"), **group_options(fs.measure, {"anomaly": {"a": str(root / "scores")}, **words}))
+    fs.measure(
+        str(root / "masks"), **group_options(fs.measure, {"anomaly": {"a": str(root / "scores")}, **words})
+    )
     found = json.loads((root / "out" / "measure.json").read_text())["models"]["a"]
     return {name: found[name]["value"] for name in (*PIXELS, *COMPONENTS)}
 
@@ -86,7 +96,9 @@ def ours(frames: rule.Frames, preset: str, root: Path) -> dict[str, float]:
         if (w, p) != ("frames", "smiyc")
     ],
 )
-def test_a_preset_gives_the_numbers_of_its_rule(preset: str, which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_a_preset_gives_the_numbers_of_its_rule(
+    preset: str, which: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     frames = SCENES if which == "scenes" else shrunk(request.getfixturevalue("data"))
     found = ours(frames, preset, tmp_path)
     if preset == "fishyscapes":
@@ -95,7 +107,9 @@ def test_a_preset_gives_the_numbers_of_its_rule(preset: str, which: str, request
         expected = rule.anomaly_seg(frames)
     else:
         *expected, threshold, _ = rule.smiyc_pixels(frames)
-        parts = rule.smiyc_components(frames, threshold, *LIMITS["obstacle" if preset == "smiyc-obstacle" else "anomaly"])
+        parts = rule.smiyc_components(
+            frames, threshold, *LIMITS["obstacle" if preset == "smiyc-obstacle" else "anomaly"]
+        )
         assert close([found[name] for name in COMPONENTS], [parts[name] for name in COMPONENTS])
     assert close([found[name] for name in PIXELS], list(expected))
 
@@ -131,5 +145,7 @@ def test_the_closest_recall_is_that_of_the_rule_in_replicates_too() -> None:
 
 def test_a_recall_that_lies_below_the_first_positive_is_a_threshold_too() -> None:
     score, mask = np.array([3, 2, 1]), np.array([0, 1, 0])
-    assert fs.metrics.detection(score, mask, fpr_rule="closest", recall=0.3).fpr95 == 0.5  # only the known pixel above
+    assert (
+        fs.metrics.detection(score, mask, fpr_rule="closest", recall=0.3).fpr95 == 0.5
+    )  # only the known pixel above
     assert fs.metrics.detection(score[1:], mask[1:], fpr_rule="closest", recall=0.3).fpr95 == 0

@@ -1,4 +1,6 @@
-"""S4 5 on real frames, a few of each set, with FAULTSCAPE_ALL=1 all 67: what `measure --anomaly` says of made scores is what scikit-learn says of the pixels, to 1e-9, in float64 with an offset too."""
+"""S4 5 on real frames, a few of each set, with FAULTSCAPE_ALL=1 all 67: what `measure --anomaly` says of made
+scores is what scikit-learn says of the pixels, to 1e-9, in float64 with an offset too.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_made_scores_of_real_frames_are_judged_as_by_scikit_learn(name: str, data: Path, tmp_path: Path) -> None:
+def test_made_scores_of_real_frames_are_judged_as_by_scikit_learn(
+    name: str, data: Path, tmp_path: Path
+) -> None:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     masks = sorted((data / "anomaly" / name / "masks").glob("*.png"))
-    chosen = [path for path in masks if ALL or (np.asarray(Image.open(path)) == 1).any()][: None if ALL else SETS[name]]
+    chosen = [path for path in masks if ALL or (np.asarray(Image.open(path)) == 1).any()][
+        : None if ALL else SETS[name]
+    ]
     rng, scores, labels = np.random.default_rng(len(name)), [], []
     for kind in ("plain", "offset", "masks"):
         (tmp_path / kind).mkdir()
@@ -40,10 +46,16 @@ def test_made_scores_of_real_frames_are_judged_as_by_scikit_learn(name: str, dat
         scores.append(score[mask != 255])
         labels.append(mask[mask != 255])
     found = fs.measure(
-        str(tmp_path / "masks"), scores=fs.ScoreFolders(anomaly={kind: str(tmp_path / kind) for kind in ("plain", "offset")}),
-        output=str(tmp_path / "out"), resamples=0, worst=0, engine="local",
-    ).models  # fmt: skip
+        str(tmp_path / "masks"),
+        scores=fs.ScoreFolders(anomaly={kind: str(tmp_path / kind) for kind in ("plain", "offset")}),
+        output=str(tmp_path / "out"),
+        resamples=0,
+        worst=0,
+        engine="local",
+    ).models
     score, label = np.concatenate(scores), np.concatenate(labels)
     for kind, values in (("plain", score), ("offset", score * 1e-6 + 1e5)):
-        assert found[kind]["average_precision"]["value"] == pytest.approx(average_precision_score(label, values), abs=1e-9)
+        assert found[kind]["average_precision"]["value"] == pytest.approx(
+            average_precision_score(label, values), abs=1e-9
+        )
         assert found[kind]["auroc"]["value"] == pytest.approx(roc_auc_score(label, values), abs=1e-9)

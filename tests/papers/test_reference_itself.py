@@ -27,7 +27,10 @@ def toy(models, images=12, classes=4, seed=5):
     rng = np.random.default_rng(seed)
     ids = [f"x/{k:02d}" for k in range(images)]
     truth = {k: rng.integers(0, classes, (6, 8)) for k in ids}
-    maps = {f: {k: np.where(rng.random((6, 8)) < 0.2 + 0.1 * m, truth[k], 0) for k in ids} for m, f in enumerate(models)}
+    maps = {
+        f: {k: np.where(rng.random((6, 8)) < 0.2 + 0.1 * m, truth[k], 0) for k in ids}
+        for m, f in enumerate(models)
+    }
     return maps, truth, classes, dict.fromkeys(range(1, classes), (0.0, 1.0))
 
 
@@ -75,13 +78,17 @@ def test_selection_keeps_the_closed_interval_and_breaks_ties_by_image_id():
     concordance = np.array([0.5, 0.4 + 1e-14, 0.4, 0.1, 0.0, np.nan])
     images = ["e", "a", "b", "c", "d", "f"]
     assert select(concordance, shares, images, {1: (0.1, 0.3)}, 2) == {1: [("a", 0.4), ("b", 0.4)]}
-    assert select(concordance, shares, images, {1: (0.1, 0.3)}, 9) == {1: [("a", 0.4), ("b", 0.4), ("e", 0.5)]}
+    assert select(concordance, shares, images, {1: (0.1, 0.3)}, 9) == {
+        1: [("a", 0.4), ("b", 0.4), ("e", 0.5)]
+    }
     assert select(concordance, shares, images, {1: (0.0, 0.05)}) == {1: []}
 
 
 def test_equation_four_is_a_mean_of_means_over_groups_that_hold_a_label():
     values = {"a": 0.2, "b": 0.4, "c": 0.9, "void": float("nan")}
-    assert performance(values, [["a", "b"], ["c", "void"], [], ["unlabelled"]]) == pytest.approx((0.3 + 0.9) / 2)
+    assert performance(values, [["a", "b"], ["c", "void"], [], ["unlabelled"]]) == pytest.approx(
+        (0.3 + 0.9) / 2
+    )
     assert np.isnan(performance(values, [[], ["unlabelled"]]))
 
 

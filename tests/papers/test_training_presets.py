@@ -1,4 +1,6 @@
-"""The numbers that S3 and its code print of how networks are trained, beside those of the presets and of the page that documents them."""
+"""The numbers that S3 and its code print of how networks are trained, beside those of the presets and of the
+page that documents them.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,66 @@ def documented(column: str) -> dict[str, str]:
     return {row[0]: row[head.index(column)] for row in rows}
 
 
-# S3 2: 100 epochs, Adam, polynomial; Cityscapes 1e-4, ADE20K 3e-5. Its code: batch 64 at 768, 32 at 640, gradient norm 1, dropout .1, pixels / 255, window 768 and stride 512, three members.
+# S3 2: 100 epochs, Adam, polynomial; Cityscapes 1e-4, ADE20K 3e-5. Its code: batch 64 at 768, 32 at 640,
+# gradient norm 1, dropout .1, pixels / 255, window 768 and stride 512, three members.
 @pytest.mark.parametrize(
     ("preset", "many", "expected"),
     [
-        ("s3-paper", False, {"epochs": "100", "rate": "0.0001", "batch": "64", "crop": "768 x 768", "schedule": "polynomial, power 0.9", "warm-up, epochs": "0", "encoder blocks with fast weights": "0"}),
-        ("s3-paper", True, {"epochs": "100", "rate": "3e-05", "batch": "32", "crop": "640 x 640", "schedule": "polynomial, power 0.9"}),
-        ("s3-code", False, {"epochs": "100", "rate": "0.0001", "batch": "64", "crop": "768 x 768", "schedule": "cosine", "warm-up, epochs": "1", "epochs of some heads": "", "encoder blocks with fast weights": "2"}),
-        ("s3-code", True, {"rate": "3e-05", "batch": "32", "crop": "640 x 640", "schedule": "cosine", "warm-up, epochs": "1", "epochs of some heads": "`batch-ensemble` 50"}),
+        (
+            "s3-paper",
+            False,
+            {
+                "epochs": "100",
+                "rate": "0.0001",
+                "batch": "64",
+                "crop": "768 x 768",
+                "schedule": "polynomial, power 0.9",
+                "warm-up, epochs": "0",
+                "encoder blocks with fast weights": "0",
+            },
+        ),
+        (
+            "s3-paper",
+            True,
+            {
+                "epochs": "100",
+                "rate": "3e-05",
+                "batch": "32",
+                "crop": "640 x 640",
+                "schedule": "polynomial, power 0.9",
+            },
+        ),
+        (
+            "s3-code",
+            False,
+            {
+                "epochs": "100",
+                "rate": "0.0001",
+                "batch": "64",
+                "crop": "768 x 768",
+                "schedule": "cosine",
+                "warm-up, epochs": "1",
+                "epochs of some heads": "",
+                "encoder blocks with fast weights": "2",
+            },
+        ),
+        (
+            "s3-code",
+            True,
+            {
+                "rate": "3e-05",
+                "batch": "32",
+                "crop": "640 x 640",
+                "schedule": "cosine",
+                "warm-up, epochs": "1",
+                "epochs of some heads": "`batch-ensemble` 50",
+            },
+        ),
     ],
-)  # fmt: skip
-def test_presets_have_the_numbers_of_the_paper_and_of_its_code(preset: str, many: bool, expected: dict[str, str]) -> None:
+)
+def test_presets_have_the_numbers_of_the_paper_and_of_its_code(
+    preset: str, many: bool, expected: dict[str, str]
+) -> None:
     held = documented(f"`{preset}`{', 100 classes or more' if many else ''}")
     both = {
         "optimiser": "adam",
@@ -44,7 +95,10 @@ def test_presets_have_the_numbers_of_the_paper_and_of_its_code(preset: str, many
     for head, words in {
         "batch-ensemble": "`members` 3, `fast_start` normal, `spread` 0.5",
         "gp": "`features` 1024, `ridge` 1, `mean_field` 1, `normalised` on, `scaled` off, `momentum` 0.99",
-        "heteroscedastic": f"`factors` 5, `samples` 1000, `temperature` 1, `shared_noise` {'on' if preset == 's3-code' else 'off'}",
+        "heteroscedastic": (
+            "`factors` 5, `samples` 1000, `temperature` 1, `shared_noise`"
+            f" {'on' if preset == 's3-code' else 'off'}"
+        ),
     }.items():
         assert held[f"`{head}`"] == words
 
@@ -56,7 +110,9 @@ def test_presets_say_what_heads_can_be_told_and_the_plan_is_the_documented_one()
             head_named(head).check(told)
         assert preset.plan_for(19) == preset.plan
         assert preset.plan_for(150) == preset.many
-        assert preset.plan_for(150, "batch-ensemble").epochs == (50 if name == "s3-code" else preset.many.epochs)
+        assert preset.plan_for(150, "batch-ensemble").epochs == (
+            50 if name == "s3-code" else preset.many.epochs
+        )
         for plan in (preset.plan, preset.many):
             plan.check()
 
@@ -69,7 +125,9 @@ def test_sweeps_of_the_paper_are_named_with_their_heads() -> None:
 
 
 def test_steps_of_the_paper_on_cityscapes() -> None:
-    """2,975 images in batches of 64 are 46 steps an epoch, and 4,600 in all; ADE20K's 20,210 in batches of 32 are 631."""
+    """2,975 images in batches of 64 are 46 steps an epoch, and 4,600 in all; ADE20K's 20,210 in batches of 32
+    are 631.
+    """
     paper = preset_named("s3-paper")
     assert paper.plan.all_steps(2975) == 4600
     assert paper.many.all_steps(20210) == 63100

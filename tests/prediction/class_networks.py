@@ -1,4 +1,6 @@
-"""Small random networks that give a picture one class: as ONNX, torch and in the transformers library; the architectures are real, the weights are not."""
+"""Small random networks that give a picture one class: as ONNX, torch and in the transformers library; the
+architectures are real, the weights are not.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ class Small(nn.Module):
     def __init__(self, seed: int = 3, *, labels: bool = False) -> None:
         super().__init__()
         torch.manual_seed(seed)
-        self.first, self.head, self.labels = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Linear(8, len(NAMES)), labels
+        self.first, self.head, self.labels = (
+            nn.Conv2d(3, 8, 3, stride=2, padding=1),
+            nn.Linear(8, len(NAMES)),
+            labels,
+        )
         with torch.no_grad():
             self.head.weight.mul_(12)
 
@@ -35,7 +41,9 @@ def as_onnx(path: Path, *, seed: int = 3, labels: bool = False, flat: bool = Tru
     weights = {key.replace(".", "_"): value.numpy() for key, value in Small(seed).state_dict().items()}
     weights["head_weight"] = weights["head_weight"][:, :, None, None]
     nodes = [
-        helper.make_node("Conv", ["image", "first_weight", "first_bias"], ["first"], strides=[2, 2], pads=[1, 1, 1, 1]),
+        helper.make_node(
+            "Conv", ["image", "first_weight", "first_bias"], ["first"], strides=[2, 2], pads=[1, 1, 1, 1]
+        ),
         helper.make_node("Relu", ["first"], ["relu"]),
         helper.make_node("GlobalAveragePool", ["relu"], ["mean"]),
         helper.make_node("Conv", ["mean", "head_weight", "head_bias"], ["four"]),
@@ -55,25 +63,42 @@ def as_onnx(path: Path, *, seed: int = 3, labels: bool = False, flat: bool = Tru
 
 
 def saved(kind: str, folder: Path) -> Path:
-    """Write a classifier of the transformers library with the processor that its family uses, and return the folder."""
+    """Write a classifier of the transformers library with the processor that its family uses, and return the
+    folder.
+    """
     import transformers as hf
 
-    about: dict[str, Any] = {"num_labels": 5, "id2label": dict(enumerate(NAMES)), "label2id": {n: k for k, n in enumerate(NAMES)}}
+    about: dict[str, Any] = {
+        "num_labels": 5,
+        "id2label": dict(enumerate(NAMES)),
+        "label2id": {n: k for k, n in enumerate(NAMES)},
+    }
     torch.manual_seed(7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if kind == "vit":
-            small = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+            small = {
+                "hidden_size": 24,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 2,
+                "intermediate_size": 32,
+            }
             model = hf.ViTForImageClassification(hf.ViTConfig(image_size=64, patch_size=16, **small, **about))
             processor = hf.ViTImageProcessorPil(size={"height": 64, "width": 64})
         elif kind == "resnet":
             config = hf.ResNetConfig(
-                embedding_size=8, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], layer_type="basic", **about
+                embedding_size=8,
+                hidden_sizes=[8, 8, 16, 16],
+                depths=[1, 1, 1, 1],
+                layer_type="basic",
+                **about,
             )
             model = hf.ResNetForImageClassification(config)
             processor = hf.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=0.875)
         else:
-            config = hf.ConvNextConfig(hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], image_size=64, **about)
+            config = hf.ConvNextConfig(
+                hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], image_size=64, **about
+            )
             model = hf.ConvNextForImageClassification(config)
             processor = hf.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=0.875)
         with torch.no_grad():

@@ -1,4 +1,6 @@
-"""Four photos that a person's own code or program segments by their red, and what a study then holds of them."""
+"""Four photos that a person's own code or program segments by their red, and what a study then holds of
+them.
+"""
 
 from __future__ import annotations
 
@@ -34,4 +36,6 @@ def stored(study: Path, name: str) -> dict[str, np.ndarray]:
 
 
 def red(study: Path) -> dict[str, np.ndarray]:
-    return {f"p{k}": fs.formats.read_rgb(study.parent / "photos" / f"p{k}.png")[..., 0] > 127 for k in range(4)}
+    return {
+        f"p{k}": fs.formats.read_rgb(study.parent / "photos" / f"p{k}.png")[..., 0] > 127 for k in range(4)
+    }

@@ -1,4 +1,6 @@
-"""Small random networks of the transformers library, saved to a folder with their processors: the architectures are real, the weights are not."""
+"""Small random networks of the transformers library, saved to a folder with their processors: the
+architectures are real, the weights are not.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def save(kind: str, folder: Path, **processor: Any) -> Path:
 
 def _segformer(hf: Any, about: dict[str, Any]) -> Any:
     config = hf.SegformerConfig(
-        depths=[1, 1, 1, 1], hidden_sizes=[8, 16, 16, 24], decoder_hidden_size=16, num_attention_heads=[1, 1, 2, 2], **about
+        depths=[1, 1, 1, 1],
+        hidden_sizes=[8, 16, 16, 24],
+        decoder_hidden_size=16,
+        num_attention_heads=[1, 1, 2, 2],
+        **about,
     )
     return (
         config,
@@ -47,10 +53,17 @@ def _segformer(hf: Any, about: dict[str, Any]) -> Any:
 
 def _upernet(hf: Any, about: dict[str, Any]) -> Any:
     backbone = hf.ConvNextConfig(
-        depths=[1, 1, 1, 1], hidden_sizes=[8, 8, 16, 16], out_features=["stage1", "stage2", "stage3", "stage4"]
+        depths=[1, 1, 1, 1],
+        hidden_sizes=[8, 8, 16, 16],
+        out_features=["stage1", "stage2", "stage3", "stage4"],
     )
     config = hf.UperNetConfig(
-        backbone_config=backbone, hidden_size=16, auxiliary_in_channels=16, auxiliary_channels=8, pool_scales=[1, 2], **about
+        backbone_config=backbone,
+        hidden_size=16,
+        auxiliary_in_channels=16,
+        auxiliary_channels=8,
+        pool_scales=[1, 2],
+        **about,
     )
     return (
         config,
@@ -71,7 +84,9 @@ def _vit(**more: Any) -> dict[str, Any]:
 
 
 def _beit(hf: Any, about: dict[str, Any]) -> Any:
-    config = hf.BeitConfig(**_vit(image_size=96), out_indices=[1, 2, 3, 4], pool_scales=[1, 2], use_auxiliary_head=False, **about)
+    config = hf.BeitConfig(
+        **_vit(image_size=96), out_indices=[1, 2, 3, 4], pool_scales=[1, 2], use_auxiliary_head=False, **about
+    )
     return (
         config,
         hf.BeitForSemanticSegmentation,
@@ -139,9 +154,18 @@ def _swin(hf: Any) -> Any:
 
 def _mask2former(hf: Any, about: dict[str, Any]) -> Any:
     config = hf.Mask2FormerConfig(
-        backbone_config=_swin(hf), feature_size=32, mask_feature_size=32, hidden_dim=32, encoder_feedforward_dim=32, encoder_layers=1, decoder_layers=2,
-        num_attention_heads=2, dim_feedforward=32, num_queries=9, **about,
-    )  # fmt: skip
+        backbone_config=_swin(hf),
+        feature_size=32,
+        mask_feature_size=32,
+        hidden_dim=32,
+        encoder_feedforward_dim=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        num_attention_heads=2,
+        dim_feedforward=32,
+        num_queries=9,
+        **about,
+    )
     return (
         config,
         hf.Mask2FormerForUniversalSegmentation,
@@ -153,8 +177,15 @@ def _mask2former(hf: Any, about: dict[str, Any]) -> Any:
 
 def _maskformer(hf: Any, about: dict[str, Any]) -> Any:
     decoder = hf.DetrConfig(
-        d_model=16, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=32, decoder_ffn_dim=32, encoder_attention_heads=2, decoder_attention_heads=2, num_queries=9
-    )  # fmt: skip
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        num_queries=9,
+    )
     config = hf.MaskFormerConfig(
         backbone_config=_swin(hf), decoder_config=decoder, fpn_feature_size=32, mask_feature_size=32, **about
     )
@@ -183,13 +214,25 @@ def _eomt(hf: Any, about: dict[str, Any]) -> Any:
         config,
         hf.EomtForUniversalSegmentation,
         lambda **k: hf.EomtImageProcessorPil(
-            **{"size": {"shortest_edge": 96, "longest_edge": None}, "do_split_image": True, "do_pad": False, **k}
+            **{
+                "size": {"shortest_edge": 96, "longest_edge": None},
+                "do_split_image": True,
+                "do_pad": False,
+                **k,
+            }
         ),
     )
 
 
 _BUILD = {
-    "segformer": _segformer, "upernet": _upernet, "beit": _beit, "dpt": _dpt, "mobilenet_v2": _mobilenet, "mobilevit": _mobilevit,
-    "mask2former": _mask2former, "maskformer": _maskformer, "eomt": _eomt,
-}  # fmt: skip
+    "segformer": _segformer,
+    "upernet": _upernet,
+    "beit": _beit,
+    "dpt": _dpt,
+    "mobilenet_v2": _mobilenet,
+    "mobilevit": _mobilevit,
+    "mask2former": _mask2former,
+    "maskformer": _maskformer,
+    "eomt": _eomt,
+}
 KINDS = tuple(_BUILD)

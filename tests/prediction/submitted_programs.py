@@ -1,4 +1,6 @@
-"""Programs that are handed in, for tests: one that writes whatever a test asks for, in nothing but Python's own library, so that it starts fast, and one that looks at the pixels."""
+"""Programs that are handed in, for tests: one that writes whatever a test asks for, in nothing but Python's
+own library, so that it starts fast, and one that looks at the pixels.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
 
 
 def writes(folder: Path, code: str, way: str = "way") -> str:
-    """Return the command of a program that does what the code says, with ``shown`` {number: (height, width)} and ``answer``."""
+    """Return the command of a program that does what the code says, with ``shown`` {number: (height, width)}
+    and ``answer``.
+    """
     folder.mkdir(exist_ok=True)
     (folder / "program.py").write_text(WRITES)
     (folder / f"{way}.py").write_text(code)

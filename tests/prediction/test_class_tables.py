@@ -29,7 +29,10 @@ IDS = ("p1", "p2", "p10")
 def study(tmp_path: Path) -> str:
     """Three images of which there are no pictures, and three classes that have other words too."""
     (tmp_path / "ids.csv").write_text("image\n" + "\n".join(IDS))
-    classes = '{"classes": [{"name": "cat", "id": 4, "wnid": "n02121808"}, {"name": "dog", "id": 7, "wnid": "n02084071"}, '
+    classes = (
+        '{"classes": [{"name": "cat", "id": 4, "wnid": "n02121808"}, {"name": "dog", "id": 7, "wnid":'
+        ' "n02084071"}, '
+    )
     classes += '{"name": "hen", "id": 9, "wnid": "n01514859", "synonyms": ["biddy"]}]}'
     (tmp_path / "classes.json").write_text(classes)
     fs.collect(
@@ -46,9 +49,9 @@ def said(study: str, source: str, **options: str) -> tuple[list[str], list[float
     """What the study holds of a table: a class for each of IDS, "" for none, and how sure."""
     fs.predict(study, f"net={source}", **group_options(fs.predict, options))
     found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
-    return [found.classes.names[k] if k >= 0 else "" for k in found.labels[0].tolist()], found.probabilities[0].astype(
-        float
-    ).round(6).tolist()
+    return [found.classes.names[k] if k >= 0 else "" for k in found.labels[0].tolist()], found.probabilities[
+        0
+    ].astype(float).round(6).tolist()
 
 
 def text(path: Path, content: str) -> str:
@@ -64,11 +67,17 @@ PLAIN = "image,label,probability\np1,cat,.5\np2,dog,.6\np10,hen,.7\n"
     [
         PLAIN,
         "\ufeff" + PLAIN.replace("\n", "\r\n"),  # as spreadsheets write it
-        "id,prediction,confidence\np10,biddy,.7\np2,n02084071,.6\np1,4,.5\n",  # a synonym, a WordNet id, an id
-        'label,"with, a comma",image,probability\n" Cat ",x,p1,.5\n"dog","y ""z"", w\nv",p2,.6\nHEN,,p10,.7\n',
-        "image,label,probability\na/p1,cat,.5\n".replace("a/", "") + "p2.jpg,dog,.6\np10.jpg,hen,.7\n".replace(".jpg", ""),
+        # a synonym, a WordNet id, an id
+        "id,prediction,confidence\np10,biddy,.7\np2,n02084071,.6\np1,4,.5\n",
+        (
+            'label,"with, a comma",image,probability\n" Cat ",x,p1,.5\n"dog","y ""z"",'
+            ' w\nv",p2,.6\nHEN,,p10,.7\n'
+        ),
+        "image,label,probability\na/p1,cat,.5\n".replace("a/", "")
+        + "p2.jpg,dog,.6\np10.jpg,hen,.7\n".replace(".jpg", ""),
         "image,label,probability\np1.jpg,cat,.5\np2.png,dog,.6\np10.jpeg,hen,.7\n",  # file names
-        "image,label,probability\np1,4.0,.5\np2,7.0,.6\np10,9.00,.7\n",  # numbers with gaps, as they are often written
+        # numbers with gaps, as they are often written
+        "image,label,probability\np1,4.0,.5\np2,7.0,.6\np10,9.00,.7\n",
     ],
 )
 def test_a_table_of_text_says_a_class_an_image(study: str, tmp_path: Path, content: str) -> None:
@@ -103,14 +112,19 @@ def test_a_table_of_text_says_a_class_an_image(study: str, tmp_path: Path, conte
 def test_columns_of_other_names_are_taken_and_said(
     study: str, tmp_path: Path, head: str, values: str, taken: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said(study, text(tmp_path / "preds.csv", f"{head}\n{values}\n")) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
+    assert said(study, text(tmp_path / "preds.csv", f"{head}\n{values}\n")) == (
+        ["cat", "dog", "hen"],
+        [0.5, 0.6, 0.7],
+    )
     assert taken in capsys.readouterr().out
 
 
 def test_a_score_that_is_no_probability_is_not_taken_and_that_is_said(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    labels, shares = said(study, text(tmp_path / "preds.csv", "filename,prediction,score\np1,cat,-3.5\np2,dog,12\np10,hen,.7\n"))
+    labels, shares = said(
+        study, text(tmp_path / "preds.csv", "filename,prediction,score\np1,cat,-3.5\np2,dog,12\np10,hen,.7\n")
+    )
     assert labels == ["cat", "dog", "hen"]
     assert np.isnan(shares).all()
     assert "'score' leaves 0..1 and is no probability; it is not taken" in capsys.readouterr().out
@@ -120,7 +134,10 @@ def test_a_table_without_names_of_columns_loses_no_image_to_them(study: str, tmp
     source = text(tmp_path / "none.csv", "p1,cat\np2,dog\np10,hen\n")
     with refused(ModelError, r"has no column `label`; name one as .*; it has p1, cat"):
         said(study, source)
-    with refused(ModelError, r"its first line \(p1, cat\) looks like an image .*; write a line such as image,label above"):
+    with refused(
+        ModelError,
+        r"its first line \(p1, cat\) looks like an image .*; write a line such as image,label above",
+    ):
         said(study, f"{source}:cat")
     assert said(study, f"{text(tmp_path / 'fn.csv', 'fn,pred' + chr(10) + 'p1,cat')}")[0] == ["cat", "", ""]
 
@@ -129,7 +146,9 @@ def test_names_with_and_without_an_ending_are_one_image(study: str, tmp_path: Pa
     mixed = PLAIN.replace("p2,", "p2.png,")
     assert said(study, text(tmp_path / "preds.csv", mixed)) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
     twice = text(tmp_path / "twice.csv", PLAIN + "p1.jpg,cat,.5\np2.jpg,cat,.5\n")
-    with refused(ModelError, r"two lines of 2 images, named with and without an ending \('p1' and 'p1\.jpg'\)"):
+    with refused(
+        ModelError, r"two lines of 2 images, named with and without an ending \('p1' and 'p1\.jpg'\)"
+    ):
         fs.predict(study, f"net={twice}")
 
 
@@ -148,7 +167,9 @@ def test_images_collected_later_join_the_answers_that_a_table_has_for_them(
     before = made.bytes_under(Path(study), "predictions")
     fs.collect(study, text(tmp_path / "more.csv", "image\np11\np12\n"))
     status = fs.status(study)
-    assert [(verb, state) for verb, state, _ in status.stages if verb == "predict"] == [("predict", "missing")]
+    assert [(verb, state) for verb, state, _ in status.stages if verb == "predict"] == [
+        ("predict", "missing")
+    ]
     assert status.next == f"faultscape predict {study} net={table}"
     capsys.readouterr()
     fs.predict(study, f"net={table}")
@@ -170,13 +191,18 @@ def test_every_format_says_the_same(study: str, tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "p.parquet")
     ids = pa.array([4, 7, 9], pa.int16())
     small = pa.array([0.5, 0.6, 0.7], pa.float32())
-    pq.write_table(pa.table({"image": pa.array(IDS).dictionary_encode(), "label": ids, "probability": small}), tmp_path / "n.pq")
+    pq.write_table(
+        pa.table({"image": pa.array(IDS).dictionary_encode(), "label": ids, "probability": small}),
+        tmp_path / "n.pq",
+    )
     pq.write_table(pa.table({**columns, "label": pa.array([4, 7, 9], pa.float64())}), tmp_path / "f.parquet")
     for name in ("p.csv.gz", "p.tsv.gz", "p.tsv", "p.parquet", "n.pq", "f.parquet"):
         assert said(study, str(tmp_path / name)) == wanted, name
 
 
-def test_a_column_picks_a_model_of_a_wide_table_with_its_own_probabilities(study: str, tmp_path: Path) -> None:
+def test_a_column_picks_a_model_of_a_wide_table_with_its_own_probabilities(
+    study: str, tmp_path: Path
+) -> None:
     lines = [
         "image,net,net_2,net_probability,other,probability",
         "p1,cat,dog,.5,hen,.9",
@@ -194,18 +220,26 @@ def test_a_column_picks_a_model_of_a_wide_table_with_its_own_probabilities(study
     assert said(study, f"{odd}:a:b")[0] == ["cat", "dog", "hen"]
 
 
-@pytest.mark.parametrize("head", ["image,prediction,score", "image,net,score", "image,prediction,score,truth"])
+@pytest.mark.parametrize(
+    "head", ["image,prediction,score", "image,net,score", "image,prediction,score,truth"]
+)
 def test_the_only_probabilities_beside_a_named_column_are_its_own(
     study: str, tmp_path: Path, head: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ",hen" if head.endswith("truth") else ""
     path = text(
         tmp_path / "p.csv",
-        head + "".join(f"\n{id_},{rest}{more}" for id_, rest in zip(IDS, ("cat,.5", "dog,.6", "hen,.7"), strict=True)),
+        head
+        + "".join(
+            f"\n{id_},{rest}{more}" for id_, rest in zip(IDS, ("cat,.5", "dog,.6", "hen,.7"), strict=True)
+        ),
     )
     column = head.split(",")[1]
     assert said(study, f"{path}:{column}") == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
-    assert f"{path}: images from 'image', labels from {column!r}, probabilities from 'score'" in capsys.readouterr().out
+    assert (
+        f"{path}: images from 'image', labels from {column!r}, probabilities from 'score'"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +254,8 @@ def test_probabilities_that_may_be_of_another_column_are_not_read_and_that_is_sa
     study: str, tmp_path: Path, head: str, unread: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = text(
-        tmp_path / "p.csv", head + "".join(f"\n{id_},{word},.5,.6" for id_, word in zip(IDS, ("cat", "dog", "hen"), strict=True))
+        tmp_path / "p.csv",
+        head + "".join(f"\n{id_},{word},.5,.6" for id_, word in zip(IDS, ("cat", "dog", "hen"), strict=True)),
     )
     words, sure = said(study, f"{path}:net")
     assert words == ["cat", "dog", "hen"]
@@ -231,7 +266,12 @@ def test_probabilities_that_may_be_of_another_column_are_not_read_and_that_is_sa
 
 
 def test_more_labels_than_one_are_kept_with_their_probabilities(study: str, tmp_path: Path) -> None:
-    lines = ["image,label,probability,label_2,probability_2", "p1,cat,.5,dog,.25", "p2,dog,.6,zebra,.2", "p10,hen,.7,,"]
+    lines = [
+        "image,label,probability,label_2,probability_2",
+        "p1,cat,.5,dog,.25",
+        "p2,dog,.6,zebra,.2",
+        "p10,hen,.7,,",
+    ]
     fs.predict(study, f"net={text(tmp_path / 'p.csv', chr(10).join(lines))}")
     found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
     assert found.top is not None
@@ -244,7 +284,9 @@ def test_more_labels_than_one_are_kept_with_their_probabilities(study: str, tmp_
 
 
 def test_a_probability_that_is_missing_is_unknown_and_no_number(study: str, tmp_path: Path) -> None:
-    labels, shares = said(study, text(tmp_path / "p.csv", "image,label,probability\np1,cat,\np2,dog,nan\np10,hen,1\n"))
+    labels, shares = said(
+        study, text(tmp_path / "p.csv", "image,label,probability\np1,cat,\np2,dog,nan\np10,hen,1\n")
+    )
     assert labels == ["cat", "dog", "hen"]
     np.testing.assert_array_equal(shares, [NAN, NAN, 1])
 
@@ -255,7 +297,10 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     path = text(tmp_path / "p.csv", "image,label\np1,kitty\np2,na\np3,cat\n")
     with refused(ModelError, "no answer could be used"):
         fs.predict(study, f"net={path}")
-    assert fs.predict(study, f"net={path}", f"fine={text(tmp_path / 'f.csv', PLAIN)}").models == {"net": (0, 3), "fine": (3, 0)}
+    assert fs.predict(study, f"net={path}", f"fine={text(tmp_path / 'f.csv', PLAIN)}").models == {
+        "net": (0, 3),
+        "fine": (3, 0),
+    }
     assert "net: 1 image says 'kitty', which is no class of the study" in capsys.readouterr().out
     why = {f.image: f.reason for f in read_failures(Path(study)) if f.name == "net"}
     assert why == {
@@ -265,7 +310,9 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     }
     meaning = text(tmp_path / "labels.json", '{"kitty": "cat", "na": "void", "cat": "hen"}')
     assert said(study, path, labels=meaning)[0] == ["cat", "", ""]
-    assert {f.image for f in read_failures(Path(study)) if f.name == "net"} == {"p10"}  # void is an answer: none of the classes
+    assert {f.image for f in read_failures(Path(study)) if f.name == "net"} == {
+        "p10"
+    }  # void is an answer: none of the classes
     assert said(study, path)[0] == ["cat", "", ""]  # what was said of a table holds
     assert "1 line of" in capsys.readouterr().out  # of p3, which is no image of the study
     with refused(ClassesError, "maps 'kitty' to 'kat', which is no class of the study"):
@@ -275,7 +322,10 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
 def test_words_that_meant_a_class_which_is_gone_are_asked_for_again(study: str, tmp_path: Path) -> None:
     path = text(tmp_path / "p.csv", "image,label\np1,kitty\np2,dog\np10,dog\n")
     fs.predict(
-        study, f"net={path}", f"other={text(tmp_path / 'o.csv', PLAIN)}", labels=text(tmp_path / "l.json", '{"kitty": "cat"}')
+        study,
+        f"net={path}",
+        f"other={text(tmp_path / 'o.csv', PLAIN)}",
+        labels=text(tmp_path / "l.json", '{"kitty": "cat"}'),
     )
     fs.collect(study, str(tmp_path / "ids.csv"), classes=text(tmp_path / "two.txt", "dog\nhen\n"))
     with refused(StudyError, "the class list changed since its table was read; run `faultscape predict"):
@@ -283,7 +333,11 @@ def test_words_that_meant_a_class_which_is_gone_are_asked_for_again(study: str, 
     assert made.states(study)["predict"] == "stale"
     with refused(ClassesError, "'kitty' was said to be 'cat', which is no class of the study any more"):
         fs.predict(study, f"net={path}")
-    assert said(study, path, labels=text(tmp_path / "labels.json", '{"kitty": "hen"}'))[0] == ["hen", "dog", "dog"]
+    assert said(study, path, labels=text(tmp_path / "labels.json", '{"kitty": "hen"}'))[0] == [
+        "hen",
+        "dog",
+        "dog",
+    ]
 
 
 def arrays(path: Path, **held: np.ndarray) -> str:
@@ -298,16 +352,27 @@ def test_arrays_hold_labels_or_probabilities_and_rows_without_names_are_counted_
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = arrays(
-        tmp_path / "p.npz", probabilities=SHARES.astype(np.float32), labels=np.array([[4, 7], [9, 4], [7, 9]], np.uint8)
+        tmp_path / "p.npz",
+        probabilities=SHARES.astype(np.float32),
+        labels=np.array([[4, 7], [9, 4], [7, 9]], np.uint8),
     )
     assert said(study, f"{path}:probabilities") == (["cat", "hen", "dog"], [0.7, 0.5, 0.8])  # p1, p2, p10
-    assert "taken as the images in the order in which people count, 'p1' first and 'p10' last" in capsys.readouterr().out
+    assert (
+        "taken as the images in the order in which people count, 'p1' first and 'p10' last"
+        in capsys.readouterr().out
+    )
     assert said(study, f"{path}:labels:1")[0] == ["dog", "cat", "hen"]
     named = arrays(tmp_path / "n.npz", shares=SHARES, images=np.array(["p10", "p1", "p2"]))
     assert said(study, f"{named}:shares")[0] == ["hen", "dog", "cat"]
-    words = arrays(tmp_path / "w.npz", said=np.array([b"cat", b"hen", b"biddy"]), image=np.array([b"p1", b"p2", b"p10"]))
+    words = arrays(
+        tmp_path / "w.npz", said=np.array([b"cat", b"hen", b"biddy"]), image=np.array([b"p1", b"p2", b"p10"])
+    )
     assert said(study, f"{words}:said")[0] == ["cat", "hen", "hen"]
-    assert said(study, arrays(tmp_path / "one.npz", only=np.array(["cat", "dog", "hen"])))[0] == ["cat", "dog", "hen"]
+    assert said(study, arrays(tmp_path / "one.npz", only=np.array(["cat", "dog", "hen"])))[0] == [
+        "cat",
+        "dog",
+        "hen",
+    ]
     fs.predict(study, f"net={named}:shares")
     found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
     assert found.top is not None
@@ -340,7 +405,10 @@ def refusal_of(study: str, source: str) -> str:
         ("image,label\n", "has no rows"),
         ("image,label\np1,cat\np1,dog\n", "has two lines of the image 'p1'"),
         ("image,label\np1.png,cat\np1.jpg,dog\n", "has two lines of the image 'p1'"),
-        ("image,label,probability\np1,cat,1.5\n", ", line 2: probabilities lie between 0 and 1; got 1.5; divide per cent by 100"),
+        (
+            "image,label,probability\np1,cat,1.5\n",
+            ", line 2: probabilities lie between 0 and 1; got 1.5; divide per cent by 100",
+        ),
         ("image,label,probability\np1,cat,-1\n", "probabilities lie between 0 and 1; got -1"),
         ("image,label,probability\np1,cat,inf\n", "probabilities lie between 0 and 1; got inf"),
         (
@@ -354,7 +422,10 @@ def refusal_of(study: str, source: str) -> str:
         ("image,label,probability,label_2,probability_2\np1,cat,.7,dog,.5\n", "all together are 1 at most"),
         ("image,label,probability,label_2\np1,cat,.7,dog\n", "'label_2' has no column of probabilities"),
         ("image,label,label\np1,cat,dog\n", "has two columns 'label'"),
-        ("image,label\np1,cat\np2,cat,dog\n", ", line 3: has 3 columns, the first line 2; quote what holds a comma"),
+        (
+            "image,label\np1,cat\np2,cat,dog\n",
+            ", line 3: has 3 columns, the first line 2; quote what holds a comma",
+        ),
         ('image,label\np1,"c\nat"\np1\n', ", line 4: has 1 column, the first line 2"),
         ("image,guess\np1,cat\n", "has no column `label`; name one as"),
         ("image\np1\n", "has no column `label`"),
@@ -364,7 +435,9 @@ def refusal_of(study: str, source: str) -> str:
         (PLAIN.replace("label", "la\x00bel"), "has no column `label`"),
     ],
 )
-def test_a_table_that_cannot_be_believed_is_refused_in_a_line(study: str, tmp_path: Path, content: str, why: str) -> None:
+def test_a_table_that_cannot_be_believed_is_refused_in_a_line(
+    study: str, tmp_path: Path, content: str, why: str
+) -> None:
     said_of_it = refusal_of(study, text(tmp_path / "preds.csv", content))
     assert why in said_of_it
     assert "\x1b" not in said_of_it
@@ -384,10 +457,13 @@ def test_files_that_are_no_tables_are_refused_in_a_line(study: str, tmp_path: Pa
     assert "there is no such file" in refusal_of(study, str(tmp_path / "gone.csv"))
     assert "there is no such file" in refusal_of(study, f"{tmp_path / 'gone.csv'}:net")
     path = text(tmp_path / "p.csv", PLAIN)
-    assert "has no column of labels 'lable'; it has image, label, probability. Did you mean 'label'?" in refusal_of(
-        study, f"{path}:lable"
+    assert (
+        "has no column of labels 'lable'; it has image, label, probability. Did you mean 'label'?"
+        in refusal_of(study, f"{path}:lable")
     )
-    assert "has no column of labels 'image'; it has image, label, probability." in refusal_of(study, f"{path}:image")
+    assert "has no column of labels 'image'; it has image, label, probability." in refusal_of(
+        study, f"{path}:image"
+    )
 
 
 def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_path: Path) -> None:
@@ -422,7 +498,10 @@ def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_pa
         assert why in refusal_of(study, f"{path}{key}"), why
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
-            "a.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 3), }".ljust(128)
+            "a.npy",
+            b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 3), }".ljust(
+                128
+            ),
         )
     refusal_of(study, f"{path}:a")
 
@@ -441,7 +520,9 @@ def listed(tmp_path: Path, *lists: tuple[str, ...]) -> str:
     for number, ids in enumerate(lists):
         (tmp_path / f"{number}.csv").write_text("image\n" + "\n".join(ids))
         made_of = {"task": "classification", "classes": 3} if not number else {}
-        fs.collect(str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **group_options(fs.collect, made_of))
+        fs.collect(
+            str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **group_options(fs.collect, made_of)
+        )
     return str(tmp_path / "listed")
 
 
@@ -451,10 +532,14 @@ def test_rows_without_names_are_refused_where_the_list_of_images_has_an_order_of
 ) -> None:
     study = listed(tmp_path, *lists)
     path = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2]))
-    assert "a list gave the study's images in an order of its own; give it an array `images` that names" in refusal_of(
-        study, path
+    assert (
+        "a list gave the study's images in an order of its own; give it an array `images` that names"
+        in refusal_of(study, path)
     )
-    fs.predict(study, f"net={arrays(tmp_path / 'n.npz', said=np.array([0, 1, 2]), images=np.array(sum(lists, ())))}:said")
+    fs.predict(
+        study,
+        f"net={arrays(tmp_path / 'n.npz', said=np.array([0, 1, 2]), images=np.array(sum(lists, ())))}:said",
+    )
 
 
 def test_rows_without_names_are_taken_where_lists_count_on(tmp_path: Path) -> None:
@@ -466,18 +551,38 @@ def test_rows_without_names_are_taken_where_lists_count_on(tmp_path: Path) -> No
 def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than_counted_or_lie_in_two_folders(
     tmp_path: Path,
 ) -> None:
-    for folder, names in (("a", ("p1", "p2", "p10")), ("b", ("q1",)), ("c", ("p01", "p02", "p10")), ("l", ("x", "y"))):
+    for folder, names in (
+        ("a", ("p1", "p2", "p10")),
+        ("b", ("q1",)),
+        ("c", ("p01", "p02", "p10")),
+        ("l", ("x", "y")),
+    ):
         for k, name in enumerate(names):
-            made.write(tmp_path / folder / f"{name}.png", np.random.default_rng(k).integers(0, 255, (16, 16, 3), np.uint8))
+            made.write(
+                tmp_path / folder / f"{name}.png",
+                np.random.default_rng(k).integers(0, 255, (16, 16, 3), np.uint8),
+            )
     (tmp_path / "l" / "list.txt").write_text("y.png\nx.png\n")
-    three, options = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2])), {"task": "classification", "classes": 3}
+    three, options = (
+        arrays(tmp_path / "p.npz", said=np.array([0, 1, 2])),
+        {
+            "task": "classification",
+            "classes": 3,
+        },
+    )
     fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **group_options(fs.collect, options))
     assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; give it an array" in refusal_of(
         str(tmp_path / "A"), three
     )
-    fs.collect(str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **group_options(fs.collect, options))
-    assert "come from several lists, folders or sets; give it an array" in refusal_of(str(tmp_path / "B"), three)
+    fs.collect(
+        str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **group_options(fs.collect, options)
+    )
+    assert "come from several lists, folders or sets; give it an array" in refusal_of(
+        str(tmp_path / "B"), three
+    )
     fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **group_options(fs.collect, options))
-    assert "order of its own" in refusal_of(str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1])))
+    assert "order of its own" in refusal_of(
+        str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1]))
+    )
     fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **group_options(fs.collect, options))
     fs.predict(str(tmp_path / "C"), f"net={three}")

@@ -1,4 +1,6 @@
-"""Networks that give a picture one class: the library's own labels and probabilities, whatever the batch and the way in, and refusals in one line."""
+"""Networks that give a picture one class: the library's own labels and probabilities, whatever the batch and
+the way in, and refusals in one line.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def library(folder: Path, picture: np.ndarray) -> np.ndarray:
         warnings.simplefilter("ignore")
         hf.logging.set_verbosity_error()
         model = hf.AutoModelForImageClassification.from_pretrained(folder).eval()
-        inputs = hf.AutoImageProcessor.from_pretrained(folder, backend="pil")(images=picture, return_tensors="pt")
+        inputs = hf.AutoImageProcessor.from_pretrained(folder, backend="pil")(
+            images=picture, return_tensors="pt"
+        )
         return model(**inputs).logits[0].double().softmax(-1).numpy()
 
 
@@ -96,15 +100,20 @@ def by_hand(picture: np.ndarray, size: tuple[int, int] = (224, 224), seed: int =
     import class_networks as nets
     import torch_networks
 
-    return torch_networks.exact_logits(nets.Small(seed), cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR))
+    return torch_networks.exact_logits(
+        nets.Small(seed), cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR)
+    )
 
 
-# A mean over n pixels in float32, summed one after the other, may be wrong by n / 2**24 of itself; each library and each CPU sums in another order.
+# A mean over n pixels in float32, summed one after the other, may be wrong by n / 2**24 of itself; each
+# library and each CPU sums in another order.
 WRONG_AT_MOST = 112 * 112 / 2**24
 
 
 def assert_shares(logits: np.ndarray, labels: np.ndarray, shares: np.ndarray, wrong: float) -> None:
-    """Hold (I, K) shares against logits (I, C) that may each be wrong by this part of their picture's largest."""
+    """Hold (I, K) shares against logits (I, C) that may each be wrong by this part of their picture's
+    largest.
+    """
 
     import class_networks as nets
 
@@ -114,11 +123,16 @@ def assert_shares(logits: np.ndarray, labels: np.ndarray, shares: np.ndarray, wr
 
 
 @pytest.mark.parametrize("form", ["onnx", "onnx 4", "pt2", "pt", "function", "pixels"])
-def test_every_form_of_a_network_gives_the_softmax_of_its_logits(study: str, tmp_path: Path, form: str) -> None:
+def test_every_form_of_a_network_gives_the_softmax_of_its_logits(
+    study: str, tmp_path: Path, form: str
+) -> None:
     import class_networks as nets
     import torch_networks
 
-    code = f"import sys\nsys.path.insert(0, {str(Path(nets.__file__).parent)!r})\nimport class_networks as nets\nimport torch_networks\n"
+    code = (
+        f"import sys\nsys.path.insert(0, {str(Path(nets.__file__).parent)!r})\nimport class_networks as"
+        " nets\nimport torch_networks\n"
+    )
     code += "def load():\n    return nets.Small()\n"
     code += "net = nets.Small()\ndef pixels(picture):\n    return torch_networks.logits(net, picture)\n"
     (tmp_path / "own.py").write_text(code)
@@ -201,7 +215,9 @@ def test_classes_are_found_by_name_or_by_a_mapping_file(study: str, tmp_path: Pa
     first = answers(study, net)[0][:, 0]
     (tmp_path / "labels.json").write_text('{"0": "tree", "1": "void", "2": "car", "3": "car", "4": "sky"}')
     meaning = np.array([4, -1, 2, 2, 0])
-    np.testing.assert_array_equal(answers(study, net, labels=str(tmp_path / "labels.json"))[0][:, 0], meaning[first])
+    np.testing.assert_array_equal(
+        answers(study, net, labels=str(tmp_path / "labels.json"))[0][:, 0], meaning[first]
+    )
     (tmp_path / "other.txt").write_text("tree\nsky\nroad\ncar\nperson\n")
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "other.txt"))
     folder = nets.saved("vit", tmp_path / "vit")
@@ -230,13 +246,19 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path) -> 
     assert "this is a folder" in refused_line("predict", study, f"net={corpus.models['model-0']}")
     assert "this is a program" in refused_line("predict", study, "net=exec:ls {input} {output}")
     (tmp_path / "t.npz").write_bytes(b"")
-    assert "a folder of label maps, model.onnx, " in refused_line("predict", maps, f"net={tmp_path / 't.npz'}")
+    assert "a folder of label maps, model.onnx, " in refused_line(
+        "predict", maps, f"net={tmp_path / 't.npz'}"
+    )
     for crop in ("0", "1.1", "-1"):
-        assert "crop is a share of the shorter side" in refused_line("predict", study, f"net={whole}", "--crop", crop)
+        assert "crop is a share of the shorter side" in refused_line(
+            "predict", study, f"net={whole}", "--crop", crop
+        )
     assert "measure is for label maps" in refused_line("measure", study)
     (tmp_path / "two.txt").write_text("sky\nroad\n")
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "two.txt"))
-    assert "the network has 5 classes, the study 2; give --labels FILE" in refused_line("predict", study, f"net={whole}")
+    assert "the network has 5 classes, the study 2; give --labels FILE" in refused_line(
+        "predict", study, f"net={whole}"
+    )
     assert not read_settings(Path(study)).models
 
 

@@ -1,4 +1,6 @@
-"""An image that kills the process is found, and is one failure: all others of its shard get the maps that they would have without it."""
+"""An image that kills the process is found, and is one failure: all others of its shard get the maps that
+they would have without it.
+"""
 
 from __future__ import annotations
 
@@ -42,20 +44,32 @@ def study(tmp_path: Path) -> Path:
     photo = fs.formats.read_rgb(corpus.photos / "part0/photo 004.png").copy()
     photo[0, 0] = (1, 2, 3)
     made.write(corpus.photos / "part0/photo 004.png", photo)
-    fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=6))
+    fs.collect(
+        str(tmp_path / "study"),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.Storage(shard_size=6),
+    )
     return tmp_path / "study"
 
 
-def test_a_worker_that_dies_over_one_image_each_time_loses_that_image_alone(study: Path, tmp_path: Path) -> None:
+def test_a_worker_that_dies_over_one_image_each_time_loses_that_image_alone(
+    study: Path, tmp_path: Path
+) -> None:
     (tmp_path / "mine.py").write_text(FUNCTION)
-    assert fs.predict(str(study), {"mine": f"{tmp_path / 'mine.py'}:segment"}, workers=2).models["mine"] == (9, 1)
+    assert fs.predict(str(study), {"mine": f"{tmp_path / 'mine.py'}:segment"}, workers=2).models["mine"] == (
+        9,
+        1,
+    )
     (failure,) = read_failures(study)
     assert (failure.stage, failure.image, failure.reason) == ("predict", "part0/photo 004", DEADLY)
     for number, rows in shards(read_corpus(study)).items():
         stored = label_maps.read_maps(label_maps.predictions(study, "mine"), number)
         for image in rows:
             if image.id != failure.image:
-                assert (fs.maps.decode(stored[image.id]) == fs.formats.read_rgb(image.source)[..., 0] // 52).all()
+                assert (
+                    fs.maps.decode(stored[image.id]) == fs.formats.read_rgb(image.source)[..., 0] // 52
+                ).all()
     assert not list(study.rglob(".spool-*"))
 
 
@@ -64,7 +78,9 @@ class Died(BaseException):
 
 
 class Network:
-    """A network of batches of some pictures that remembers how many it was shown at once; ``fate`` may end its process."""
+    """A network of batches of some pictures that remembers how many it was shown at once; ``fate`` may end
+    its process.
+    """
 
     name, device, class_names, channels, marginal, notes = "deadly", "cpu", [], 5, False, ()
     dead = False
@@ -87,7 +103,9 @@ class Network:
 
 
 def worked(study: Path, rows: list[Image], network: Any, lost: int = 0) -> tuple[list[Row], list[int]]:
-    """Do a shard as the engine would, with workers that die; ``lost`` of them before they began. Returns its rows, and each attempt's number."""
+    """Do a shard as the engine would, with workers that die; ``lost`` of them before they began. Returns its
+    rows, and each attempt's number.
+    """
     model = OpenNetwork(Inference(network), read_settings(study), {})
     ledger, attempts = Ledger([{}], lambda _: None), []
     for _ in range(lost):
@@ -112,12 +130,16 @@ def worked(study: Path, rows: list[Image], network: Any, lost: int = 0) -> tuple
 def right(rows: list[Image], found: list[Row]) -> bool:
     """Whether all images are there, in order, each with the map that it would have alone, or a problem."""
     maps = {row.id: fs.maps.decode(row.runs) for row in found if row.runs is not None}
-    good = all((maps[i.id] == fs.formats.read_rgb(i.source)[..., 0] // 52).all() for i in rows if i.id in maps)
+    good = all(
+        (maps[i.id] == fs.formats.read_rgb(i.source)[..., 0] // 52).all() for i in rows if i.id in maps
+    )
     return good and [row.id for row in found] == [image.id for image in rows]
 
 
 @pytest.mark.parametrize("place", [0, 3])
-def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more(study: Path, place: int) -> None:
+def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more(
+    study: Path, place: int
+) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
     deadly = next(k for k, image in enumerate(rows) if image.id == "part0/photo 004")
     rows = [*rows[deadly - place :], *rows[: deadly - place]]  # in the first batch, at this place of it

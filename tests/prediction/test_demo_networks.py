@@ -1,4 +1,6 @@
-"""The demo's five networks are one network each, however they are stored: ONNX, torch.export and, the SegFormer, a folder of transformers."""
+"""The demo's five networks are one network each, however they are stored: ONNX, torch.export and, the
+SegFormer, a folder of transformers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ MOST = 1e-4  # of all pixels may fall the other way
 @pytest.fixture(scope="module")
 def training() -> Any:
     """examples/train_demo_networks.py, which has the networks' classes."""
-    place = importlib.util.spec_from_file_location("train_demo_networks", ROOT / "examples" / "train_demo_networks.py")
+    place = importlib.util.spec_from_file_location(
+        "train_demo_networks", ROOT / "examples" / "train_demo_networks.py"
+    )
     module = importlib.util.module_from_spec(place)
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         import sys
@@ -51,7 +55,9 @@ def exported(training: Any, name: str, folder: Path) -> Path:
 
     width, height = training.SIZE
     net = training.BUILD[name]()
-    (net.inner if name == "segformer" else net).load_state_dict(load_file(training.WEIGHTS / f"{name}.safetensors"))
+    (net.inner if name == "segformer" else net).load_state_dict(
+        load_file(training.WEIGHTS / f"{name}.safetensors")
+    )
     said = {"mean": training.MEAN, "std": training.STD, "size": f"{width}x{height}"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -62,8 +68,12 @@ def exported(training: Any, name: str, folder: Path) -> Path:
 
 
 def differing(name: str, other: Any, photos: list[np.ndarray]) -> tuple[int, int]:
-    """Return (pixels whose label is another than the ONNX network's, all pixels), having checked that each is a tie."""
-    first = catalogue.open_model(str(ROOT / "src/faultscape/prediction/networks" / f"{name}.onnx"), keep=["logits"])
+    """Return (pixels whose label is another than the ONNX network's, all pixels), having checked that each is
+    a tie.
+    """
+    first = catalogue.open_model(
+        str(ROOT / "src/faultscape/prediction/networks" / f"{name}.onnx"), keep=["logits"]
+    )
     count = total = 0
     for photo, one, two in zip(photos, first.predict(photos), other.predict(photos), strict=True):
         scores = winners.enlarged(one.kept["logits"][0], (photo.shape[1], photo.shape[0]))

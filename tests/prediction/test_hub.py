@@ -1,4 +1,6 @@
-"""Models of the hub: what is cached is found without a network, its commit is recorded, and what cannot be had is said at once."""
+"""Models of the hub: what is cached is found without a network, its commit is recorded, and what cannot be
+had is said at once.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def put(cache: Path, commit: str = COMMIT) -> Path:
     return root / "snapshots" / commit
 
 
-def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_do(study: Path, tmp_path: Path) -> None:
+def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_do(
+    study: Path, tmp_path: Path
+) -> None:
     environment = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "home")}
     environment.pop("HF_HUB_OFFLINE", None)
     start = time.perf_counter()
@@ -61,8 +65,8 @@ def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_d
     (line,) = done.stderr.strip().splitlines()
     assert "hf:some/model: the hub cannot be reached and the model is not in its cache (" in line
     assert (
-        "where there is a network run `hf download some/model`, copy that folder here, and name the folder instead of the model"
-        in line
+        "where there is a network run `hf download some/model`, copy that folder here, and name the folder"
+        " instead of the model" in line
     )
     assert "m" not in fs.study.settings.read_settings(study).models
 
@@ -70,14 +74,17 @@ def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_d
 @pytest.mark.usefixtures("cache")
 def test_offline_and_not_cached_says_so_too() -> None:
     with refused(
-        ModelError, r"hf:some/model: the hub cannot be reached and the model is not in its cache \(.+\); where"
+        ModelError,
+        r"hf:some/model: the hub cannot be reached and the model is not in its cache \(.+\); where",
     ) as caught:
         hub.fetch("some/model")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("cache")
-@pytest.mark.parametrize("name", ["model/with/three", "a--b", "sp ace/model", "../../etc", "owner/", "x" * 200])
+@pytest.mark.parametrize(
+    "name", ["model/with/three", "a--b", "sp ace/model", "../../etc", "owner/", "x" * 200]
+)
 def test_a_name_that_none_can_have_is_told(name: str) -> None:
     with refused(ModelError, r"a model of the hub is named OWNER/MODEL, for example hf:nvidia/segformer"):
         hub.fetch(name)
@@ -93,7 +100,9 @@ def test_what_is_cached_is_found_and_its_commit_is_recorded(cache: Path, study: 
     shutil.copytree(folder, folder.parent / ("f" * 40))
     (cache / "models--some--model" / "refs" / "main").write_text("f" * 40)
     fs.predict(str(study), {"m": "hf:some/model"}, engine="local")
-    assert fs.study.settings.read_settings(study).models["m"].options["revision"] == COMMIT  # what was recorded holds
+    assert (
+        fs.study.settings.read_settings(study).models["m"].options["revision"] == COMMIT
+    )  # what was recorded holds
     assert made.bytes_under(study, "predictions") == before
     assert hub.revision_of("hf:some/model") == "f" * 40
     assert hub.fetch(f"some/model@{COMMIT}") == (str(folder), COMMIT)
@@ -104,5 +113,8 @@ def test_a_cached_model_and_its_folder_give_the_same_labels(cache: Path) -> None
 
     folder = put(cache)
     photo = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
-    (one,), (two,) = catalogue.open_model("hf:some/model").predict([photo]), catalogue.open_model(str(folder)).predict([photo])
+    (one,), (two,) = (
+        catalogue.open_model("hf:some/model").predict([photo]),
+        catalogue.open_model(str(folder)).predict([photo]),
+    )
     assert (one.labels == two.labels).all()

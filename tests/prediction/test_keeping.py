@@ -1,4 +1,6 @@
-"""What is kept beside labels: it is what the network gives, it changes no label, and it is told beforehand how large it gets."""
+"""What is kept beside labels: it is what the network gives, it changes no label, and it is told beforehand
+how large it gets.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def net(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def function(tmp_path: Path) -> str:
-    (tmp_path / "mine.py").write_text("def load():\n    import torch_networks\n    return torch_networks.Small()\n")
+    (tmp_path / "mine.py").write_text(
+        "def load():\n    import torch_networks\n    return torch_networks.Small()\n"
+    )
     return f"{tmp_path / 'mine.py'}:load"
 
 
@@ -51,12 +55,20 @@ def photos(corpus: made.Corpus) -> list[np.ndarray]:
 
 
 def read(study: Path, kind: str, name: str = "net") -> dict[str, tuple[np.ndarray, ...]]:
-    return {id_: values for number in shards(read_corpus(study)) for id_, values in outputs.read_kept(study, name, kind, number)}
+    return {
+        id_: values
+        for number in shards(read_corpus(study))
+        for id_, values in outputs.read_kept(study, name, kind, number)
+    }
 
 
 def labels(study: Path, name: str = "net") -> dict[str, np.ndarray]:
     folder = label_maps.predictions(study, name)
-    return {m.id: runs.decode(m.runs) for number in shards(read_corpus(study)) for m in label_maps.read_stored(folder, number)}
+    return {
+        m.id: runs.decode(m.runs)
+        for number in shards(read_corpus(study))
+        for m in label_maps.read_stored(folder, number)
+    }
 
 
 def label_bytes(study: Path) -> dict[str, bytes]:
@@ -81,11 +93,20 @@ def test_what_is_read_back_is_what_the_network_gives(
         for id_, (values,) in back.items():
             (expected,) = want[id_].kept[folder]
             assert (values.dtype, values.shape) == (expected.dtype, expected.shape)
-            assert np.abs(values.astype(float) - expected.astype(float)).max() <= 1e-3 * max(1, np.abs(expected).max())
+            assert np.abs(values.astype(float) - expected.astype(float)).max() <= 1e-3 * max(
+                1, np.abs(expected).max()
+            )
     for id_, out in want.items():
-        (shares,), (logits,), (sure,), (layer_values,) = (read(study, f)[id_] for f in (*ALL[1:], ALL[0], f"embedding-{layer}"))
+        (shares,), (logits,), (sure,), (layer_values,) = (
+            read(study, f)[id_] for f in (*ALL[1:], ALL[0], f"embedding-{layer}")
+        )
         assert (found[id_] == out.labels).all()
-        assert (shares.dtype, logits.dtype, sure.dtype, layer_values.dtype) == (np.float16, np.float32, np.uint8, np.float16)
+        assert (shares.dtype, logits.dtype, sure.dtype, layer_values.dtype) == (
+            np.float16,
+            np.float32,
+            np.uint8,
+            np.float16,
+        )
         assert (shares.shape, logits.shape, layer_values.shape) == ((5, 36, 48), (5, 18, 24), (8, 18, 24))
         assert np.abs(shares.astype(np.float32).sum(0) - 1).max() < 1e-2
         assert np.abs(sure / 255 - shares.max(0)).max() < 3e-3
@@ -98,7 +119,12 @@ def test_the_largest_are_kept_with_their_classes(corpus: made.Corpus, study: Pat
     for id_, out in zip(corpus.ids, whole, strict=True):
         shares, classes = read(study, "probabilities")[id_]
         (all_shares,) = out.kept["probabilities"]
-        assert (shares.shape, shares.dtype, classes.shape, classes.dtype) == ((3, 36, 48), np.float16, (3, 36, 48), np.uint8)
+        assert (shares.shape, shares.dtype, classes.shape, classes.dtype) == (
+            (3, 36, 48),
+            np.float16,
+            (3, 36, 48),
+            np.uint8,
+        )
         assert (classes[0] == found[id_]).all()
         assert (np.diff(shares.astype(np.float32), axis=0) <= 0).all()
         assert (np.take_along_axis(all_shares, classes.astype(int), 0) == shares).all()
@@ -125,7 +151,9 @@ def test_a_kind_that_is_added_to_a_finished_model_changes_no_byte_of_the_labels_
     assert set(read(study, "confidence")) == set(corpus.ids)
 
 
-def test_what_was_kept_of_a_network_that_is_another_now_is_gone(corpus: made.Corpus, study: Path, net: Path) -> None:
+def test_what_was_kept_of_a_network_that_is_another_now_is_gone(
+    corpus: made.Corpus, study: Path, net: Path
+) -> None:
     import onnx_networks
 
     fs.predict(str(study), {"net": net}, engine="local", keep=["confidence"])
@@ -144,11 +172,18 @@ def test_what_was_kept_of_a_network_that_is_another_now_is_gone(corpus: made.Cor
 def test_the_size_is_told_beforehand_and_is_not_below_what_is_kept(
     corpus: made.Corpus, study: Path, net: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made.write(corpus.photos / "last, and larger.png", np.random.default_rng(1).integers(0, 256, (90, 70, 3), np.uint8))
+    made.write(
+        corpus.photos / "last, and larger.png",
+        np.random.default_rng(1).integers(0, 256, (90, 70, 3), np.uint8),
+    )
     fs.collect(str(study), str(corpus.photos))
     capsys.readouterr()
     fs.predict(str(study), {"net": net}, engine="local", keep=ALL)
-    told = dict(re.findall(r"keeping (\w+): at most (\d+ kB) for 7 images, before compression", capsys.readouterr().out))
+    told = dict(
+        re.findall(
+            r"keeping (\w+): at most (\d+ kB) for 7 images, before compression", capsys.readouterr().out
+        )
+    )
     assert set(told) == set(ALL)
     for kind, words in told.items():
         held = sum(values.nbytes for arrays in read(study, kind).values() for values in arrays)
@@ -157,9 +192,15 @@ def test_the_size_is_told_beforehand_and_is_not_below_what_is_kept(
 
 def test_more_than_is_free_is_noted() -> None:
     values = {"logits": (np.zeros((5, 100, 100), np.float32),)}
-    assert keeping.told(values, 1000, 10**9) == ["keeping logits: at most 200 MB for 1000 images, before compression"]
-    assert keeping.told(values, 1001, 10**8)[0].startswith("keeping logits: at most 201 MB")  # never rounded down
-    assert keeping.told(values, 1000, 10**8)[1].startswith("note: 200 MB are more than the 100 MB that are free there")
+    assert keeping.told(values, 1000, 10**9) == [
+        "keeping logits: at most 200 MB for 1000 images, before compression"
+    ]
+    assert keeping.told(values, 1001, 10**8)[0].startswith(
+        "keeping logits: at most 201 MB"
+    )  # never rounded down
+    assert keeping.told(values, 1000, 10**8)[1].startswith(
+        "note: 200 MB are more than the 100 MB that are free there"
+    )
 
 
 def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
@@ -167,16 +208,29 @@ def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
 ) -> None:
     fs.predict(str(study), {"net": net}, engine="local", keep=["probabilities=99"])
     out = capsys.readouterr().out
-    assert "keeping probabilities: at most 156 kB for 6 images" in out  # 3 bytes for each of 5 classes, 36 x 48 pixels
-    assert "note: the network has 5 classes, not 99; --keep probabilities keeps all of them, in 104 kB\n" in out
+    assert (
+        "keeping probabilities: at most 156 kB for 6 images" in out
+    )  # 3 bytes for each of 5 classes, 36 x 48 pixels
+    assert (
+        "note: the network has 5 classes, not 99; --keep probabilities keeps all of them, in 104 kB\n" in out
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["probabilities", "probabilities=3"], "--keep probabilities and --keep probabilities=3 exclude each other"),
-        (["probabilities=2", "probabilities=3"], "--keep probabilities=2 and --keep probabilities=3 exclude each other"),
-        (["labels", "logits"], "--keep labels is to keep nothing else, and --keep logits to keep more; give one of them"),
+        (
+            ["probabilities", "probabilities=3"],
+            "--keep probabilities and --keep probabilities=3 exclude each other",
+        ),
+        (
+            ["probabilities=2", "probabilities=3"],
+            "--keep probabilities=2 and --keep probabilities=3 exclude each other",
+        ),
+        (
+            ["labels", "logits"],
+            "--keep labels is to keep nothing else, and --keep logits to keep more; give one of them",
+        ),
     ],
 )
 def test_words_that_exclude_each_other_are_told(words: list[str], told: str) -> None:
@@ -186,24 +240,36 @@ def test_words_that_exclude_each_other_are_told(words: list[str], told: str) -> 
 
 
 @pytest.mark.parametrize("keep", [["logits"], ["probabilities=2"], ["confidence"]])
-def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(study: Path, tmp_path: Path, keep: list[str]) -> None:
+def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(
+    study: Path, tmp_path: Path, keep: list[str]
+) -> None:
     import onnx_networks
 
     only = onnx_networks.small(tmp_path / "labels.onnx", labels=True)
     before = made.bytes_under(study, "*.toml", "predictions")
-    with refused(ModelError, rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept"):
+    with refused(
+        ModelError,
+        rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept",
+    ):
         fs.predict(str(study), {"net": only}, engine="local", keep=keep)
     assert made.bytes_under(study, "*.toml", "predictions") == before
 
 
 def test_a_layer_that_the_network_has_not_is_named_with_those_it_has(study: Path, net: Path) -> None:
-    with refused(ModelError, r"^[^:]*net\.onnx: has no value named 'depth'\. Its last values are first, relu, logits"):
+    with refused(
+        ModelError, r"^[^:]*net\.onnx: has no value named 'depth'\. Its last values are first, relu, logits"
+    ):
         fs.predict(str(study), {"net": net}, engine="local", keep=["embedding=depth"])
 
 
-@pytest.mark.parametrize("word", ["scores", "probabilities=0", "probabilities=x", "logits=2", "embedding", "embedding="])
+@pytest.mark.parametrize(
+    "word", ["scores", "probabilities=0", "probabilities=x", "logits=2", "embedding", "embedding="]
+)
 def test_a_word_that_means_nothing_is_told(study: Path, net: Path, word: str) -> None:
-    with refused(OptionError, f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER"):
+    with refused(
+        OptionError,
+        f"--keep '{word}' is not known; use labels, confidence, probabilities, logits, embedding=LAYER",
+    ):
         fs.predict(str(study), {"net": net}, engine="local", keep=[word])
 
 
@@ -243,11 +309,15 @@ def test_a_part_that_was_lost_is_made_again_and_the_labels_stay(study: Path, net
     assert made.bytes_under(study, "predictions") == before
 
 
-def test_two_processes_write_the_bytes_of_one(corpus: made.Corpus, study: Path, net: Path, tmp_path: Path) -> None:
+def test_two_processes_write_the_bytes_of_one(
+    corpus: made.Corpus, study: Path, net: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     fs.collect(str(other), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.Hardware(threads=1))
-    fs.predict(str(other), {"net": net}, engine="processes", workers=2, keep=ALL, hardware=fs.Hardware(threads=1))
+    fs.predict(
+        str(other), {"net": net}, engine="processes", workers=2, keep=ALL, hardware=fs.Hardware(threads=1)
+    )
     assert made.bytes_under(other, "predictions") == made.bytes_under(study, "predictions")
 
 
@@ -260,14 +330,18 @@ def test_parts_stay_small_whatever_is_kept(study: Path, net: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("kind", keeping.KEPT, ids=lambda kind: kind.name)
-def test_every_kind_that_can_be_kept_is_asked_for_stored_and_called_as_its_entry_says(kind: keeping.Kept) -> None:
+def test_every_kind_that_can_be_kept_is_asked_for_stored_and_called_as_its_entry_says(
+    kind: keeping.Kept,
+) -> None:
     for written in kind.written:
         word = written.replace("=K", "=2").replace("LAYER", "head")
         asked = keeping.parse([word])
         assert asked == keeping.Keep(**{kind.field: getattr(asked, kind.field)}) != keeping.Keep()
         assert asked.words == [word]
         assert [folder.partition("-")[0] for folder in asked.folders] == [kind.name]
-        assert bool(dataclasses.replace(asked, answers=True).folders) != kind.in_answers  # of a classifier, part of its answers
+        assert (
+            bool(dataclasses.replace(asked, answers=True).folders) != kind.in_answers
+        )  # of a classifier, part of its answers
         scores = np.random.default_rng(0).normal(size=(5, 4, 6)).astype(np.float32)
         made_ = asked.arrays(scores, (12, 8), marginal=False)
         assert bool(made_) == (kind.arrays is not None)

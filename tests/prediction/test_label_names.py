@@ -1,4 +1,6 @@
-"""What a network's own class names mean in a study: by name, by synonym, by a file; what finds no place is named, all of it."""
+"""What a network's own class names mean in a study: by name, by synonym, by a file; what finds no place is
+named, all of it.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def test_names_in_another_order_are_mapped_by_name(study: Path) -> None:
 
 
 def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
-    with refused(ClassesError, r"these classes of the network are no class of the study: boat, zebra, tren\.") as caught:
+    with refused(
+        ClassesError, r"these classes of the network are no class of the study: boat, zebra, tren\."
+    ) as caught:
         predicted(study, ["boat", "sky", "zebra", "road", "tren"])
     assert "--unmapped void" in str(caught.value)
     many = SimpleNamespace(class_names=["road", *(f"thing {k}" for k in range(149))], channels=150)
@@ -93,18 +97,28 @@ def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
 
 def test_a_class_is_known_by_its_first_name_unless_another_is_called_so() -> None:
     renamed = settings("street", "wall", "car;auto")
-    renamed.classes = SimpleNamespace(first_name_of={"street": "Road-way", "wall": "auto", "car;auto": "car;auto"})
-    assert [label_names.by_name(word, renamed) for word in ("road way", "auto", "street")] == ["street", "car;auto", "street"]
+    renamed.classes = SimpleNamespace(
+        first_name_of={"street": "Road-way", "wall": "auto", "car;auto": "car;auto"}
+    )
+    assert [label_names.by_name(word, renamed) for word in ("road way", "auto", "street")] == [
+        "street",
+        "car;auto",
+        "street",
+    ]
 
 
-def test_unmapped_void_makes_them_void_and_says_which(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unmapped_void_makes_them_void_and_says_which(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     mapping = predicted(study, ["boat", "sky", "zebra", "road", "tree"], unmapped="void")
     assert mapping == {"0": "void", "1": "sky", "2": "void", "3": "road", "4": "tree"}
     assert "net: void, since they are no classes of the study: boat, zebra\n" in capsys.readouterr().out
 
 
 def test_a_network_that_shares_no_class_is_refused_even_then(study: Path) -> None:
-    with refused(ClassesError, r"not one of the network's 5 classes \(a, b, c, d, e\) is a class of the study"):
+    with refused(
+        ClassesError, r"not one of the network's 5 classes \(a, b, c, d, e\) is a class of the study"
+    ):
         predicted(study, list("abcde"), unmapped="void")
 
 
@@ -116,13 +130,22 @@ def test_a_file_maps_names_or_numbers(study: Path, tmp_path: Path) -> None:
     assert predicted(study, names) == want  # it holds until another is given
 
 
-def test_a_file_goes_first_and_names_mean_the_rest(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_goes_first_and_names_mean_the_rest(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     names, file = ["boat", "sky", "zebra", "road", "tree"], tmp_path / "labels.json"
     file.write_text(json.dumps({"boat": "car", "zebra": "void", "tree": "person"}))
-    assert predicted(study, names, labels=str(file)) == {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "person"}
+    assert predicted(study, names, labels=str(file)) == {
+        "0": "car",
+        "1": "sky",
+        "2": "void",
+        "3": "road",
+        "4": "person",
+    }
     file.write_text(json.dumps({"boat": "car"}))
     with refused(
-        ClassesError, r"labels.json: says nothing of the network's class zebra, which is no class of the study"
+        ClassesError,
+        r"labels.json: says nothing of the network's class zebra, which is no class of the study",
     ) as caught:
         predicted(study, names, labels=str(file))
     assert "--unmapped void" in str(caught.value)
@@ -132,7 +155,9 @@ def test_a_file_goes_first_and_names_mean_the_rest(study: Path, tmp_path: Path, 
     assert "net: void, since they are no classes of the study: zebra\n" in capsys.readouterr().out
 
 
-def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
     net, file = SimpleNamespace(class_names=[], channels=4), tmp_path / "labels.json"
     file.write_text('{"1": "road"}')
     assert label_names.of_network("net", net, STREET, str(file), {}) == {"1": "road"}
@@ -146,17 +171,31 @@ def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_t
         ('{"0": "nosuch"}', "maps '0' to 'nosuch', which is no class of the study (road, "),
         ('{"0": 5}', "maps '0' to '5', which is no class of the study"),
         ('{"0": "raod"}', "Did you mean 'road'?"),
-        ('{"shp": "road"}', "'shp' is no label, a number from 0 to 65535, nor a class of the network (ship, road). Did you mean 'ship'?"),
+        (
+            '{"shp": "road"}',
+            (
+                "'shp' is no label, a number from 0 to 65535, nor a class of the network (ship, road). Did"
+                " you mean 'ship'?"
+            ),
+        ),
         ('{"70000": "road"}', "'70000' is no label, a number from 0 to 65535"),
-        ('["road"]', 'is no label mapping; expected a class for each label, for example {"0": "road", "3": "void"}'),
+        (
+            '["road"]',
+            'is no label mapping; expected a class for each label, for example {"0": "road", "3": "void"}',
+        ),
         ('{"labels": ["road"]}', "is no label mapping; expected a class for each label"),
         ('{"0": null}', "is no label mapping; expected a class for each label"),
         ("{", "cannot be read as a label mapping: "),
-        ('{"ship": "void", "road": "void"}', "every label is void; map at least one to a class of the study (road, "),
+        (
+            '{"ship": "void", "road": "void"}',
+            "every label is void; map at least one to a class of the study (road, ",
+        ),
         (None, "cannot be read as a label mapping: no such file or directory"),
     ],
-)  # fmt: skip
-def test_a_mapping_file_that_makes_no_sense_is_one_sentence(tmp_path: Path, text: str | None, words: str) -> None:
+)
+def test_a_mapping_file_that_makes_no_sense_is_one_sentence(
+    tmp_path: Path, text: str | None, words: str
+) -> None:
     net, file = SimpleNamespace(class_names=["ship", "road"], channels=2), tmp_path / "labels.json"
     if text is not None:
         file.write_text(text)
@@ -220,8 +259,10 @@ def sources(tmp_path: Path) -> dict[str, str]:
         "script": torch_networks.scripted(tmp_path / "net.ts"),
     }
     return {name: str(path) for name, path in files.items()} | {
-        "load": f"{code}:load", "scores": f"{code}:scores", "answers": f"{code}:labels",
-    }  # fmt: skip
+        "load": f"{code}:load",
+        "scores": f"{code}:scores",
+        "answers": f"{code}:labels",
+    }
 
 
 def numbered(tmp_path: Path, ids: tuple[int, ...]) -> str:
@@ -232,7 +273,9 @@ def numbered(tmp_path: Path, ids: tuple[int, ...]) -> str:
     return str(tmp_path / "study")
 
 
-def test_channels_stand_in_the_order_of_the_class_list_for_every_kind_of_network(tmp_path: Path, sources: dict[str, str]) -> None:
+def test_channels_stand_in_the_order_of_the_class_list_for_every_kind_of_network(
+    tmp_path: Path, sources: dict[str, str]
+) -> None:
     study = numbered(tmp_path, (1, 2, 3, 4, 7))
     fs.predict(study, sources, engine="local")
     models = fs.study.settings.read_settings(Path(study)).models
@@ -266,11 +309,15 @@ def test_another_number_of_channels_is_refused_whether_or_not_the_file_says_it(
     ],
 )
 def test_words_of_two_classes_or_of_two_lines_are_no_class(word: str, meant: str | None) -> None:
-    settings = SimpleNamespace(class_list=Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1))), classes=NEVER_RENAMED)
+    settings = SimpleNamespace(
+        class_list=Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1))), classes=NEVER_RENAMED
+    )
     assert label_names.by_name(word, settings) == meant
 
 
-def test_classes_that_no_label_of_a_model_means_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_classes_that_no_label_of_a_model_means_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
     study, labels = str(tmp_path / "study"), tmp_path / "labels.json"
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))

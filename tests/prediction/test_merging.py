@@ -1,4 +1,6 @@
-"""Windows and views are folded as they come: the same bytes as all of them at once, in the memory of the pictures' own scores."""
+"""Windows and views are folded as they come: the same bytes as all of them at once, in the memory of the
+pictures' own scores.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ CLASSES = 7
 
 
 class Network:
-    """Scores of half the size that depend on every pixel; it keeps each block that it saw with what it gave."""
+    """Scores of half the size that depend on every pixel; it keeps each block that it saw with what it
+    gave.
+    """
 
     name, batch, device, marginal, weights, notes = "toy", 3, "cpu", False, "", ()
     class_names: tuple[str, ...] = ()
@@ -60,7 +64,9 @@ def photos(*sizes: Size) -> list[np.ndarray]:
 
 
 def scores_of(network: Network, part: np.ndarray) -> np.ndarray:
-    return next(scores for block, scores in network.seen if block.shape == part.shape and (block == part).all())
+    return next(
+        scores for block, scores in network.seen if block.shape == part.shape and (block == part).all()
+    )
 
 
 def at_once(network: Network, views: Sequence[np.ndarray], boxes: Any, *, flip: bool) -> np.ndarray:
@@ -71,7 +77,9 @@ def at_once(network: Network, views: Sequence[np.ndarray], boxes: Any, *, flip: 
         total, seen = np.zeros((CLASSES, height, width), np.float32), np.zeros((height, width), np.float32)
         for top, left, tall, wide in boxes(height, width):
             part = view[:, top : top + tall, left : left + wide]
-            total[:, top : top + tall, left : left + wide] += winners.enlarged(scores_of(network, part), (wide, tall))
+            total[:, top : top + tall, left : left + wide] += winners.enlarged(
+                scores_of(network, part), (wide, tall)
+            )
             seen[top : top + tall, left : left + wide] += 1
         whole = total / seen
         out.append(whole[..., ::-1] if flip and v % 2 else whole)
@@ -83,7 +91,9 @@ def at_once(network: Network, views: Sequence[np.ndarray], boxes: Any, *, flip: 
 
 @pytest.mark.parametrize("flip", [False, True])
 @pytest.mark.parametrize("scales", [(1.0,), (1.0, 0.5), (0.25, 1.0, 1.5)])
-def test_folded_windows_and_views_are_the_same_bytes_as_all_at_once(scales: tuple[float, ...], flip: bool) -> None:
+def test_folded_windows_and_views_are_the_same_bytes_as_all_at_once(
+    scales: tuple[float, ...], flip: bool
+) -> None:
     network = Network()
     model = Inference(network, Way(window=(16, 12), stride=(9, 7), flip=flip, scales=scales))
     pictures = photos((40, 30), (24, 40), (40, 30), (10, 9))
@@ -119,11 +129,16 @@ def test_a_batch_takes_the_memory_of_its_results_and_not_of_all_its_windows() ->
     found = model.run(prepared)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert sum(one.scores.nbytes for one in found if isinstance(one, Answer) and one.scores is not None) == results
+    assert (
+        sum(one.scores.nbytes for one in found if isinstance(one, Answer) and one.scores is not None)
+        == results
+    )
     assert peak < 1.7 * results  # all windows of both views are more than six times that
 
 
-def test_scores_that_fit_into_no_memory_are_told_of_that_picture_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_that_fit_into_no_memory_are_told_of_that_picture_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = windows.Overlap.add
 
     def add(self: windows.Overlap, scores: np.ndarray, window: windows.Window) -> None:
@@ -134,7 +149,9 @@ def test_scores_that_fit_into_no_memory_are_told_of_that_picture_alone(monkeypat
     monkeypatch.setattr(windows.Overlap, "add", add)
     pictures = photos((40, 30), (24, 40), (40, 30))
     out = Inference(Network(), Way(window=(16, 12))).predict(pictures)
-    words = "toy: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT shows it smaller"
+    words = (
+        "toy: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT shows it smaller"
+    )
     assert [one.problem for one in out] == ["", words, ""]
 
 

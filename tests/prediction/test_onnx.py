@@ -1,4 +1,6 @@
-"""The ONNX adapter: any network with logits or labels, in either layout, with the input it says or is told."""
+"""The ONNX adapter: any network with logits or labels, in either layout, with the input it says or is
+told.
+"""
 
 from __future__ import annotations
 
@@ -109,20 +111,32 @@ def test_logits_are_brought_to_the_working_size_before_the_arg_max(tmp_path: Pat
     assert np.mean(got == want) > 0.999
 
 
-@pytest.mark.parametrize("options", [{"window": "32x24"}, {"scales": [0.5]}, {"scales": [1.0, 2.0], "flip": True}])
-def test_a_network_of_one_size_is_refused_windows_and_scales_before_it_runs(tmp_path: Path, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{"window": "32x24"}, {"scales": [0.5]}, {"scales": [1.0, 2.0], "flip": True}]
+)
+def test_a_network_of_one_size_is_refused_windows_and_scales_before_it_runs(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
     net = str(network(tmp_path / "m.onnx", size=(18, 14)))
     words = r"m.onnx: takes pictures of 18x14 only; leave --scales out, and --window too or let it be 18x14"
     with refused(OptionError, words):
         open_model(net, **options)
 
 
-def test_a_network_of_one_size_sees_larger_pictures_in_windows_of_that_size(tmp_path: Path, photo: np.ndarray) -> None:
+def test_a_network_of_one_size_sees_larger_pictures_in_windows_of_that_size(
+    tmp_path: Path, photo: np.ndarray
+) -> None:
     model = open_model(
-        str(network(tmp_path / "m.onnx", size=(18, 14))), window="18x14", stride="9x7", scales=[1.0, 2.0], flip=True
+        str(network(tmp_path / "m.onnx", size=(18, 14))),
+        window="18x14",
+        stride="9x7",
+        scales=[1.0, 2.0],
+        flip=True,
     )
     assert (model.predict([photo])[0].labels == by_hand(photo, WEIGHTS)).mean() > 0.9
-    with refused(ModelError, r"takes pictures of 18x14 only, and no window of a picture of 10x28 has that size"):
+    with refused(
+        ModelError, r"takes pictures of 18x14 only, and no window of a picture of 10x28 has that size"
+    ):
         model.predict([photo[:, :10].copy()])
 
 
@@ -147,11 +161,15 @@ def test_a_network_of_something_else_than_pictures_is_told_what_it_takes(tmp_pat
     graph = helper.make_graph([helper.make_node("Relu", ["ids"], ["out"])], "text", [ids], [out])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, tmp_path / "text.onnx")
-    with refused(ModelError, r"text.onnx: it takes ids of 2 axes; expected one input of pictures, which has 4 axes"):
+    with refused(
+        ModelError, r"text.onnx: it takes ids of 2 axes; expected one input of pictures, which has 4 axes"
+    ):
         open_model(str(tmp_path / "text.onnx"))
 
 
-def test_a_fixed_batch_is_filled_up_and_photos_of_any_size_go_together(tmp_path: Path, photo: np.ndarray) -> None:
+def test_a_fixed_batch_is_filled_up_and_photos_of_any_size_go_together(
+    tmp_path: Path, photo: np.ndarray
+) -> None:
     model = opened(network(tmp_path / "m.onnx", batch=3))
     assert model.network.batch == 3
     other = photo[:20, :24].copy()
@@ -187,7 +205,10 @@ def test_a_network_that_does_not_fit_the_classes_is_refused_with_what_to_do(tmp_
     network(tmp_path / "seven.onnx", classes=7)
     with refused(ClassesError, "the network has 7 classes, the study 5; give --labels FILE"):
         fs.predict(study, {"m": tmp_path / "seven.onnx"})
-    network(tmp_path / "other.onnx", metadata={"faultscape.classes": json.dumps(["sky", "rode", "car", "person", "tree"])})
+    network(
+        tmp_path / "other.onnx",
+        metadata={"faultscape.classes": json.dumps(["sky", "rode", "car", "person", "tree"])},
+    )
     with refused(ClassesError, r"is no class of the study: rode\..*Did you mean 'road'"):
         fs.predict(study, {"m": tmp_path / "other.onnx"})
     (tmp_path / "bad.onnx").write_bytes(b"no network")
@@ -206,7 +227,9 @@ def test_nan_logits_are_a_failure_of_that_image_only(tmp_path: Path, photo: np.n
     assert out[0].problem == "the network gave NaN"
 
 
-def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_they_are_read(tmp_path: Path) -> None:
+def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_they_are_read(
+    tmp_path: Path,
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
     network(tmp_path / "m.onnx")
     study = str(tmp_path / "study")
@@ -234,7 +257,9 @@ def channels_last(path: Path, source: Path, height: object = "h2", width: object
     classes = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
     model.graph.node.append(helper.make_node("Transpose", ["logits"], ["last"], perm=[0, 2, 3, 1]))
     del model.graph.output[:]
-    model.graph.output.append(helper.make_tensor_value_info("last", TensorProto.FLOAT, ["n", height, width, classes]))
+    model.graph.output.append(
+        helper.make_tensor_value_info("last", TensorProto.FLOAT, ["n", height, width, classes])
+    )
     onnx.save(model, path)
     return path
 
@@ -274,7 +299,13 @@ def test_what_a_network_was_given_holds_until_something_else_is_said(tmp_path: P
     (tmp_path / "labels.json").write_text('{"0": "sky", "1": "road", "2": "void"}')
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    said = {"labels": str(tmp_path / "labels.json"), "input_size": "24x24", "mean": [0.5], "std": [0.25], "threads": 1}
+    said = {
+        "labels": str(tmp_path / "labels.json"),
+        "input_size": "24x24",
+        "mean": [0.5],
+        "std": [0.25],
+        "threads": 1,
+    }
     fs.predict(study, {"net": path}, engine="local", **group_options(fs.predict, said))
     before = made.bytes_under(Path(study), "predictions", "study.toml")
     fs.predict(study, corpus.models, engine="local")
@@ -282,7 +313,13 @@ def test_what_a_network_was_given_holds_until_something_else_is_said(tmp_path: P
     after = made.bytes_under(Path(study), "predictions/net")
     assert after == {name: data for name, data in before.items() if name.startswith("predictions/net")}
     settings = fs.study.settings.read_settings(Path(study)).models["net"]
-    assert settings.options == {"threads": 1, "labels": "given", "size": "24x24", "mean": [0.5], "std": [0.25]}
+    assert settings.options == {
+        "threads": 1,
+        "labels": "given",
+        "size": "24x24",
+        "mean": [0.5],
+        "std": [0.25],
+    }
     assert settings.labels == {"0": "sky", "1": "road", "2": "void"}
 
 
@@ -300,15 +337,24 @@ def test_maps_made_at_another_working_size_are_stale_and_compare_says_so(tmp_pat
 
 
 @pytest.mark.parametrize("wrong", [{"batch": 0}, {"std": [0.0]}, {"mean": [0.1, 0.2]}, {"layout": "chwn"}])
-def test_options_that_no_network_can_have_leave_the_study_as_it_was(tmp_path: Path, wrong: dict[str, object]) -> None:
+def test_options_that_no_network_can_have_leave_the_study_as_it_was(
+    tmp_path: Path, wrong: dict[str, object]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     before = made.bytes_under(Path(study), "*.toml")
     with refused(fs.errors.OptionError):
-        fs.predict(study, {"net": network(tmp_path / "net.onnx")}, engine="local", **group_options(fs.predict, wrong))
+        fs.predict(
+            study, {"net": network(tmp_path / "net.onnx")}, engine="local", **group_options(fs.predict, wrong)
+        )
     with refused(ModelError):
-        fs.predict(study, {"net": network(tmp_path / "fixed.onnx", size=(48, 36))}, shown=fs.Shown(layout="nhwc"), engine="local")
+        fs.predict(
+            study,
+            {"net": network(tmp_path / "fixed.onnx", size=(48, 36))},
+            shown=fs.Shown(layout="nhwc"),
+            engine="local",
+        )
     assert made.bytes_under(Path(study), "*.toml") == before
 
 
@@ -341,8 +387,18 @@ def test_one_channel_of_whole_numbers_is_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("weight", "bias", "op", "words"),
     [
-        (3.0, 0.3, "Identity", "gave one channel of numbers that are not whole, whose largest is always class 0; let it give a"),
-        (np.nan, 0.0, "Round", "the label output must be H x W whole numbers from 0 to 65535; got shape (1, 4, 6), nan to nan"),
+        (
+            3.0,
+            0.3,
+            "Identity",
+            "gave one channel of numbers that are not whole, whose largest is always class 0; let it give a",
+        ),
+        (
+            np.nan,
+            0.0,
+            "Round",
+            "the label output must be H x W whole numbers from 0 to 65535; got shape (1, 4, 6), nan to nan",
+        ),
         (0.0, np.inf, "Round", "whole numbers from 0 to 65535; got shape (1, 4, 6), inf to inf"),
     ],
 )

@@ -49,7 +49,14 @@ def test_the_numbers_of_fields_are_those_of_onnx() -> None:
     for kind, within in onnx_files.WITHIN.items():
         fields = getattr(onnx, kind).DESCRIPTOR.fields
         found = {field.number: field.message_type.name for field in fields if field.message_type is not None}
-        followed = {"GraphProto", "NodeProto", "AttributeProto", "TensorProto", "SparseTensorProto", "FunctionProto"}
+        followed = {
+            "GraphProto",
+            "NodeProto",
+            "AttributeProto",
+            "TensorProto",
+            "SparseTensorProto",
+            "FunctionProto",
+        }
         assert within == {number: name for number, name in found.items() if name in followed}
     of_tensor = TensorProto.DESCRIPTOR.fields_by_name
     assert of_tensor["external_data"].number == onnx_files.PLACES
@@ -90,16 +97,26 @@ def test_weights_within_constants_and_branches_are_found(tmp_path: Path) -> None
         (tmp_path / f"{name}.bin").write_bytes(bytes(8))
         tensors.append(tensor)
     constant = helper.make_node("Constant", [], ["c"], value=tensors[0])
-    branch = helper.make_graph([], "branch", [], [helper.make_tensor_value_info("three", TensorProto.FLOAT, [2])], tensors[2:])
+    branch = helper.make_graph(
+        [], "branch", [], [helper.make_tensor_value_info("three", TensorProto.FLOAT, [2])], tensors[2:]
+    )
     choice = helper.make_node("If", ["c"], ["i"])
     choice.attribute.append(AttributeProto(name="then_branch", type=AttributeProto.GRAPH, g=branch))
-    function = helper.make_function("mine", "f", [], ["c"], [helper.make_node("Constant", [], ["c"], value=tensors[1])], [])
+    function = helper.make_function(
+        "mine", "f", [], ["c"], [helper.make_node("Constant", [], ["c"], value=tensors[1])], []
+    )
     graph = helper.make_graph([constant, choice], "whole", [], [])
     (tmp_path / "net.onnx").write_bytes(helper.make_model(graph, functions=[function]).SerializeToString())
-    assert [file.name for file in onnx_files.weights_beside(tmp_path / "net.onnx")] == ["one.bin", "three.bin", "two.bin"]
+    assert [file.name for file in onnx_files.weights_beside(tmp_path / "net.onnx")] == [
+        "one.bin",
+        "three.bin",
+        "two.bin",
+    ]
 
 
-def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_weights_that_are_replaced_make_the_maps_stale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
@@ -117,7 +134,9 @@ def test_weights_that_are_replaced_make_the_maps_stale(tmp_path: Path, capsys: p
 def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
     path = naming(tmp_path / "net.onnx", location)
     for way in (lambda: onnx_files.digest(str(path), {}), lambda: catalogue.open_model(str(path))):
-        with refused(ModelError, r"net\.onnx: names weights outside its folder, '.*'; put them beside it") as caught:
+        with refused(
+            ModelError, r"net\.onnx: names weights outside its folder, '.*'; put them beside it"
+        ) as caught:
             way()
         assert "\n" not in str(caught.value)
 
@@ -131,7 +150,14 @@ def test_weights_that_are_not_there_are_named(tmp_path: Path, location: str) -> 
 def test_what_is_no_network_is_left_to_its_reader(tmp_path: Path) -> None:
     whole = external(tmp_path / "net.onnx", "weights.bin").read_bytes()
     rng = np.random.default_rng(0)
-    for data in (b"", b"no network", b"\xff" * 40, whole[: len(whole) // 2], rng.bytes(3000), b"\x3a\x05\x2a\x03\x6a\x01\xff"):
+    for data in (
+        b"",
+        b"no network",
+        b"\xff" * 40,
+        whole[: len(whole) // 2],
+        rng.bytes(3000),
+        b"\x3a\x05\x2a\x03\x6a\x01\xff",
+    ):
         (tmp_path / "torn.onnx").write_bytes(data)
         assert onnx_files.weights_beside(tmp_path / "torn.onnx") == {}
         with refused(ModelError, "onnxruntime cannot load it"):

@@ -121,7 +121,9 @@ def test_a_predictor_gives_labels(code: str, photo: np.ndarray, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["logits", "both", "tensors"])
-def test_a_predictor_gives_logits_as_arrays_tensors_or_in_a_dict(code: str, photo: np.ndarray, name: str) -> None:
+def test_a_predictor_gives_logits_as_arrays_tensors_or_in_a_dict(
+    code: str, photo: np.ndarray, name: str
+) -> None:
     (out,) = catalogue.open_model(f"{code}:{name}", keep=["logits"]).predict([photo])
     assert (out.labels == photo.argmax(2)).all()
     assert (out.kept["logits"][0] == photo.transpose(2, 0, 1)).all()
@@ -150,7 +152,13 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
     [
         ("leaves", "the function failed: SystemExit: 3"),
         ("breaks", "the function failed: IndexError: "),
-        ("flat", "gave int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"),
+        (
+            "flat",
+            (
+                "gave int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H"
+                " x W)"
+            ),
+        ),
         ("nothing", "the function returned None; let it return labels, logits, or a dict of them"),
         ("negative", "gave labels from -1 to 0; labels are 0 to 65535"),
         ("one_channel", "gave one channel, whose largest is always class 0"),
@@ -159,7 +167,9 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
         ("other_words", "gave a dict of ['scores']; expected `logits` or `labels` among them"),
     ],
 )
-def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(code: str, photo: np.ndarray, name: str, words: str) -> None:
+def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(
+    code: str, photo: np.ndarray, name: str, words: str
+) -> None:
     (out,) = catalogue.open_model(f"{code}:{name}").predict([photo])
     assert out.labels is None
     assert words in out.problem
@@ -263,7 +273,9 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
 
 
 @pytest.mark.parametrize("engine", ["local", "processes"])
-def test_a_loader_that_gives_other_weights_each_time_is_refused(study: Path, tmp_path: Path, engine: str) -> None:
+def test_a_loader_that_gives_other_weights_each_time_is_refused(
+    study: Path, tmp_path: Path, engine: str
+) -> None:
     code = tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=""))
     with refused(ModelError, r"nets.py:unseeded: its weights differ on every load; set a seed in it"):

@@ -1,4 +1,6 @@
-"""What predict keeps: sources that changed are read again, confidence is stored, labels out of range are refused, threads are fixed."""
+"""What predict keeps: sources that changed are read again, confidence is stored, labels out of range are
+refused, threads are fixed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from faultscape.study.tables.logs import read_failures
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
 
 
-def network(path: Path, weights: np.ndarray = WEIGHTS, *, labels: bool = False, confidence: bool = False) -> Path:
+def network(
+    path: Path, weights: np.ndarray = WEIGHTS, *, labels: bool = False, confidence: bool = False
+) -> Path:
     """Colour times weights (classes, 3) a pixel, as logits or labels, beside it the largest softmax."""
 
     import onnx
@@ -67,13 +71,21 @@ def stored(study: Path, name: str) -> dict[str, label_maps.StoredMap]:
 
 
 def confidences(study: Path, name: str) -> dict[str, np.ndarray]:
-    return {id_: values for s in shards(read_corpus(study)) for id_, (values,) in kept.read_kept(study, name, "confidence", s)}
+    return {
+        id_: values
+        for s in shards(read_corpus(study))
+        for id_, (values,) in kept.read_kept(study, name, "confidence", s)
+    }
 
 
 def checksums(study: Path, corpus: made.Corpus) -> dict[tuple[str, str], str]:
     """The checksum of every part by model and shard."""
     manifests = {name: read_manifest(label_maps.predictions(study, name)) for name in corpus.models}
-    return {(name, number): part.sha256 for name, manifest in manifests.items() for number, part in manifest.items()}
+    return {
+        (name, number): part.sha256
+        for name, manifest in manifests.items()
+        for number, part in manifest.items()
+    }
 
 
 @pytest.fixture
@@ -92,7 +104,11 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
     before = checksums(study, corpus)
-    others = {p: p.stat().st_mtime_ns for p in study.glob("predictions/*/0*.parquet") if not p.match("model-0/00001*")}
+    others = {
+        p: p.stat().st_mtime_ns
+        for p in study.glob("predictions/*/0*.parquet")
+        if not p.match("model-0/00001*")
+    }
     id_ = sorted(corpus.ids)[3]  # in the second of three shards
     path = corpus.models["model-0"] / f"{id_}.png"
     time = path.stat().st_mtime_ns + 10**9
@@ -103,7 +119,9 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     fs.predict(str(study), corpus.models, engine="local")
     assert re.search("model-0: its source.* changed; 1 of 3 shards are done anew", capsys.readouterr().out)
     assert (runs.decode(stored(study, "model-0")[id_].runs) == new).all()
-    assert [part for part, checksum in checksums(study, corpus).items() if checksum != before[part]] == [("model-0", "00001")]
+    assert [part for part, checksum in checksums(study, corpus).items() if checksum != before[part]] == [
+        ("model-0", "00001")
+    ]
     assert {p: p.stat().st_mtime_ns for p in others} == others
     assert len(others) == 8
     compared = fs.compare(str(study), engine="local")
@@ -113,7 +131,9 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     assert "done anew" not in capsys.readouterr().out
 
 
-def test_a_map_that_comes_later_is_taken_in_and_its_failure_forgotten(corpus: made.Corpus, study: Path) -> None:
+def test_a_map_that_comes_later_is_taken_in_and_its_failure_forgotten(
+    corpus: made.Corpus, study: Path
+) -> None:
     path = corpus.models["model-1"] / f"{corpus.ids[2]}.png"
     data = path.read_bytes()
     path.unlink()
@@ -136,7 +156,9 @@ def test_a_network_that_was_replaced_is_run_again(corpus: made.Corpus, study: Pa
 def test_the_confidence_of_a_network_is_stored_and_read_back(
     corpus: made.Corpus, study: Path, tmp_path: Path, labels: bool
 ) -> None:
-    fs.predict(str(study), {"net": network(tmp_path / "net.onnx", labels=labels, confidence=True)}, engine="local")
+    fs.predict(
+        str(study), {"net": network(tmp_path / "net.onnx", labels=labels, confidence=True)}, engine="local"
+    )
     maps, confidence = stored(study, "net"), confidences(study, "net")
     assert set(maps) == set(confidence) == set(corpus.ids)
     for id_, one in maps.items():
@@ -202,7 +224,9 @@ def test_the_confidence_beside_a_folder_of_maps_is_read_again_when_it_changes(fo
     assert sure_of(folder) == pytest.approx({"b": 0.4})
 
 
-@pytest.mark.parametrize("values", [np.uint8(51), np.uint16(13107), np.float32(0.2), np.float64(0.2), np.float16(0.2)])
+@pytest.mark.parametrize(
+    "values", [np.uint8(51), np.uint16(13107), np.float32(0.2), np.float64(0.2), np.float16(0.2)]
+)
 def test_confidence_comes_in_8_or_16_bits_or_as_numbers_of_0_to_1(folder: Path, values: np.generic) -> None:
     (folder / "labels" / "a.png").unlink()
     (folder / "confidence").mkdir()
@@ -238,7 +262,9 @@ def test_a_confidence_that_fits_no_map_is_a_failure_of_that_image_until_it_is_me
     assert read_failures(folder.parent / "two") == []
 
 
-def test_a_label_that_is_no_class_is_a_failure_of_that_image_only(corpus: made.Corpus, tmp_path: Path) -> None:
+def test_a_label_that_is_no_class_is_a_failure_of_that_image_only(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
     weights = -np.ones((7, 3))
     weights[1], weights[6] = (0, 1, 0), (1, 0, 0)  # green is class 1, red is 6, which the study has not
     for name, colour in (("green", (10, 200, 10)), ("moss", (90, 120, 10)), ("red", (200, 10, 10))):
@@ -292,6 +318,8 @@ def test_what_would_follow_the_machine_is_kept_in_study_toml_and_used_on_any_oth
         "threads": 1,
     }
     with pytest.MonkeyPatch.context() as patch:  # the default is another here
-        patch.setattr(torch_network, "precision_of", lambda asked, _device: seen.append(asked) or asked or "bfloat16")
+        patch.setattr(
+            torch_network, "precision_of", lambda asked, _device: seen.append(asked) or asked or "bfloat16"
+        )
         fs.predict(study, {"net": exported}, engine="local", keep=["confidence"])
     assert set(seen) == {"float32"}

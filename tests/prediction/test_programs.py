@@ -80,7 +80,10 @@ def test_its_confidence_is_kept(study: Path, program: str, way: str) -> None:
     run(study, f"{program} {way}")
     sure = {id_: values for id_, (values,) in outputs.read_kept(study, "prog", "confidence", 0)}
     assert {id_: values.shape for id_, values in sure.items()} == {f"p{k}": (20, 24) for k in range(4)}
-    assert all((sure[id_] == fs.formats.read_rgb(study.parent / "photos" / f"{id_}.png")[..., 1]).all() for id_ in sure)
+    assert all(
+        (sure[id_] == fs.formats.read_rgb(study.parent / "photos" / f"{id_}.png")[..., 1]).all()
+        for id_ in sure
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,9 @@ def test_what_it_leaves_out_or_does_wrong_is_a_failure_of_that_photo(
     assert failure.reason.startswith(words)
 
 
-def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were(study: Path, program: str) -> None:
+def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were(
+    study: Path, program: str
+) -> None:
     before = {p: (p.read_bytes(), p.stat().st_mode) for p in (study.parent / "photos").iterdir()}
     assert run(study, f"{program} destroys") == (4, 0)
     assert {p: (p.read_bytes(), p.stat().st_mode) for p in (study.parent / "photos").iterdir()} == before
@@ -116,7 +121,9 @@ def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were
         ("exec: ", "name the command, for example exec:"),
     ],
 )
-def test_a_program_that_gives_nothing_is_one_sentence(study: Path, program: str, command: str, words: str) -> None:
+def test_a_program_that_gives_nothing_is_one_sentence(
+    study: Path, program: str, command: str, words: str
+) -> None:
     with refused(fs.errors.FaultscapeError, words) as caught:
         run(study, command.format(program=program) if "{program}" in command else command)
     assert "\n" not in str(caught.value)

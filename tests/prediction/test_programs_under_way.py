@@ -1,4 +1,6 @@
-"""A program as a model, while it is under way: it ends with who runs it, leaves nothing, and is the same program to the end."""
+"""A program as a model, while it is under way: it ends with who runs it, leaves nothing, and is the same
+program to the end.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def test_a_program_that_changed_since_the_run_began_is_not_run(
     study: Path, program: Callable[[str], str], tmp_path: Path
 ) -> None:
     source = program(PROGRAM)
-    model = programs.OpenProgram(Opening("program", source, digest=programs.digest(source, {})), read_settings(study))
+    model = programs.OpenProgram(
+        Opening("program", source, digest=programs.digest(source, {})), read_settings(study)
+    )
     program("raise SystemExit('was run')")
     spool = Spool(tmp_path / "spool", "key")
     with refused(ModelError, r"its files changed while this line ran; .* does all of it with the new ones$"):
@@ -117,7 +121,10 @@ def test_a_program_that_writes_to_a_file_of_its_command_is_told(
 ) -> None:
     (tmp_path / "log").write_text("")
     source = program(PROGRAM + "Path(sys.argv[3]).write_text('done')")
-    with refused(ModelError, r"its files changed .*; a file that the program writes itself must not stand in its command$"):
+    with refused(
+        ModelError,
+        r"its files changed .*; a file that the program writes itself must not stand in its command$",
+    ):
         fs.predict(str(study), {"prog": f"{source} {{input}} {{output}} {tmp_path / 'log'}"}, engine="local")
 
 
@@ -128,7 +135,8 @@ def ended(process: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("engine", "end"), [("local", "SIGKILL"), ("processes", "SIGKILL"), ("local", "SIGINT"), ("processes", "SIGINT")]
+    ("engine", "end"),
+    [("local", "SIGKILL"), ("processes", "SIGKILL"), ("local", "SIGINT"), ("processes", "SIGINT")],
 )
 def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothing(
     study: Path, tmp_path: Path, temporary: Path, engine: str, end: str
@@ -138,7 +146,18 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
     made.write(tmp_path / "answer.png", np.zeros((20, 24), np.uint8))
     code.write_text(WAITS.format(told=told, tried=tmp_path / "tried", answer=tmp_path / "answer.png"))
     code.chmod(0o755)
-    words = [sys.executable, "-m", "faultscape", "predict", str(study), f"p=exec:{code}", "--engine", engine, "--workers", "2"]
+    words = [
+        sys.executable,
+        "-m",
+        "faultscape",
+        "predict",
+        str(study),
+        f"p=exec:{code}",
+        "--engine",
+        engine,
+        "--workers",
+        "2",
+    ]
     programs, heard = 1 if engine == "local" else 2, b""
     driver = children.start(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -146,7 +165,9 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
             while heard.count(b"\n") < programs:
                 assert select.select([pipe], [], [], 60)[0]
                 heard += pipe.read(1000)
-        processes = [os.pidfd_open(int(number)) for number in heard.split()]  # the program's, its own, and its leash's
+        processes = [
+            os.pidfd_open(int(number)) for number in heard.split()
+        ]  # the program's, its own, and its leash's
         assert len([*temporary.glob("faultscape-*/input/00000.png")]) == programs
         driver.send_signal(getattr(signal, end))
         driver.wait(timeout=60)
@@ -180,5 +201,7 @@ def test_a_file_that_is_no_program_is_one_sentence(study: Path, tmp_path: Path) 
 def test_a_program_that_is_killed_tells_by_which_signal(study: Path, program: Callable[[str], str]) -> None:
     with refused(ModelError, r"ended with status -9 and wrote no map: working$"):
         fs.predict(
-            str(study), {"prog": program("import os; print('working', flush=True); os.kill(os.getpid(), 9)")}, engine="local"
+            str(study),
+            {"prog": program("import os; print('working', flush=True); os.kill(os.getpid(), 9)")},
+            engine="local",
         )

@@ -1,4 +1,6 @@
-"""What cannot work is said before the study learns of it: a line that fails there leaves every file as it was."""
+"""What cannot work is said before the study learns of it: a line that fails there leaves every file as it
+was.
+"""
 
 from __future__ import annotations
 
@@ -65,24 +67,38 @@ def files(root: Path) -> dict[str, bytes]:
         ("exec:there-is-no-such-program", {}, "there-is-no-such-program"),
         ("mine.py:nothing_but_nan", {}, "gave NaN, for an empty picture and for part0/photo 000"),
         ("mine.py:ones", {"engine": "nope"}, "engine 'nope' is not known"),
-        ("mine.py:ones", {"truth": "labels"}, "--truth says what --measure measures against; add --measure, or leave it out"),
+        (
+            "mine.py:ones",
+            {"truth": "labels"},
+            "--truth says what --measure measures against; add --measure, or leave it out",
+        ),
         ("mine.py:ones", {"workers": 0}, "workers must be 1 or more; got 0"),
     ],
 )
 def test_the_study_is_as_it_was(
-    name: str, source: str, options: dict, words: str, study: Path, code: Path, capsys: pytest.CaptureFixture[str]
+    name: str,
+    source: str,
+    options: dict,
+    words: str,
+    study: Path,
+    code: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = files(study)
     with refused(FaultscapeError, words):
         fs.predict(
-            str(study), {name: source.replace("mine.py", str(code))}, **group_options(fs.predict, {"engine": "local", **options})
+            str(study),
+            {name: source.replace("mine.py", str(code))},
+            **group_options(fs.predict, {"engine": "local", **options}),
         )
     assert files(study) == before
     assert "done anew" not in capsys.readouterr().out
 
 
 def test_a_network_that_gives_nan_for_an_empty_picture_alone_is_taken(study: Path, code: Path) -> None:
-    assert fs.predict(str(study), {"new": f"{code}:nan_where_it_is_dark"}, engine="local").models["new"][0] > 0
+    assert (
+        fs.predict(str(study), {"new": f"{code}:nan_where_it_is_dark"}, engine="local").models["new"][0] > 0
+    )
 
 
 def test_another_function_of_the_same_file_is_another_model(study: Path, code: Path) -> None:
@@ -95,7 +111,9 @@ def test_another_function_of_the_same_file_is_another_model(study: Path, code: P
     assert maps[0] != maps[1]
 
 
-def test_what_was_kept_stays_when_something_else_is_asked_for_and_goes_with_its_labels(study: Path, tmp_path: Path) -> None:
+def test_what_was_kept_stays_when_something_else_is_asked_for_and_goes_with_its_labels(
+    study: Path, tmp_path: Path
+) -> None:
     weights = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
     net = colour_network(tmp_path / "net.onnx", weights)
     fs.predict(str(study), {"net": net}, keep=["confidence"], engine="local")
@@ -124,7 +142,9 @@ def test_status_says_what_a_lone_model_lacks_and_of_which_no_map_could_be_used(
     assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))
     with refused(FaultscapeError, "no map could be used; "):
         fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
-    assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))  # it was there before
+    assert "of bad not one map could be used (failures.csv)" in str(
+        fs.status(str(study))
+    )  # it was there before
 
 
 def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_stay(
@@ -144,7 +164,10 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
     assert told.endswith(f"; {len(corpus.ids)} rows of failures.csv say why")
     assert ([stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)) == before
     assert not (study / "predictions" / "bad").exists()
-    assert fs.predict(str(study), {"bad": corpus.models["model-0"]}, engine="local").models["bad"] == (len(corpus.ids), 0)
+    assert fs.predict(str(study), {"bad": corpus.models["model-0"]}, engine="local").models["bad"] == (
+        len(corpus.ids),
+        0,
+    )
 
 
 def test_an_engine_is_judged_before_anything_is_opened(study: Path) -> None:

@@ -1,4 +1,6 @@
-"""How photos are shown to a network: whole, mirrored, at scales, in windows, in batches; each equals plain arithmetic in NumPy."""
+"""How photos are shown to a network: whole, mirrored, at scales, in windows, in batches; each equals plain
+arithmetic in NumPy.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ def test_windows_flips_and_scales_go_together() -> None:
             view = x[:, ::-1] if turned else x
             total, seen = np.zeros((4, size[1], size[0])), np.zeros(size[::-1])
             for top, left, tall, wide in windows.places(size[1], size[0], (30, 20), (30, 20)):
-                total[:, top : top + tall, left : left + wide] += twin(view[top : top + tall, left : left + wide])
+                total[:, top : top + tall, left : left + wide] += twin(
+                    view[top : top + tall, left : left + wide]
+                )
                 seen[top : top + tall, left : left + wide] += 1
             views.append(larger((total / seen)[..., ::-1] if turned else total / seen, SIZE))
     assert near(logits(Way(window=(30, 20), flip=True, scales=(1.0, 2.0)), photo()), sum(views) / 4)
@@ -121,7 +125,9 @@ def test_a_picture_smaller_than_a_window_is_one_window() -> None:
     assert near(logits(Way(window=(99, 99)), photo()), twin(photo() / 255))
 
 
-@pytest.mark.parametrize("way", [Way(), Way(flip=True), Way(window=(16, 12), stride=(8, 12)), Way(scales=(1.0, 0.5))])
+@pytest.mark.parametrize(
+    "way", [Way(), Way(flip=True), Way(window=(16, 12), stride=(8, 12)), Way(scales=(1.0, 0.5))]
+)
 def test_pictures_of_many_sizes_in_one_batch_are_as_each_alone(way: Way) -> None:
     pictures = [photo(k, size) for k, size in enumerate([(37, 26), (20, 40), (37, 26), (9, 9), (20, 40)])]
     model = Inference(network(batch=4), way, LOGITS)
@@ -161,7 +167,9 @@ def test_short_memory_halves_the_batch_for_good_and_results_stay() -> None:
     short = Watched(short_of_memory(2))
     model = Inference(short)
     for _ in range(2):
-        assert all((out.labels == labels).all() for out, labels in zip(model.predict(pictures), want, strict=True))
+        assert all(
+            (out.labels == labels).all() for out, labels in zip(model.predict(pictures), want, strict=True)
+        )
     assert short.sizes == [8, 4, 2, 2, 2, 2, 2, 2, 2, 2]
 
 
@@ -196,7 +204,10 @@ def test_a_picture_that_fits_into_no_memory_is_told_alone() -> None:
     pictures = [photo(0), np.full((26, 37, 3), 255, np.uint8), photo(2)]
     out = Inference(Watched(fails)).predict(pictures)
     assert [bool(o.problem) for o in out] == [False, True, False]
-    assert out[1].problem == "watched: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
+    assert (
+        out[1].problem
+        == "watched: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
+    )
 
 
 def test_a_network_that_fails_over_one_picture_loses_only_that_one() -> None:
@@ -220,8 +231,13 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
             return super().forward(input).argmax(1)
 
     (out,) = Inference(of_module(Labels(3, 4, 1), "toy", {}), Way(flip=True)).predict([photo()])
-    assert out.problem == "toy: gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
-    with refused(OptionError, "--keep embedding is for whole pictures: leave --window, --flip and --scales out"):
+    assert (
+        out.problem
+        == "toy: gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
+    )
+    with refused(
+        OptionError, "--keep embedding is for whole pictures: leave --window, --flip and --scales out"
+    ):
         Inference(network(), Way(flip=True), Keep(embeddings=("conv",)))
 
 
@@ -231,7 +247,10 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 1))
     module[0].idle = nn.ReLU()
     (out,) = Inference(of_module(module, "toy", {}), keep=Keep(embeddings=("0.idle",))).predict([photo()])
-    assert out.problem == "toy: its layer '0.idle' is not called while it runs, so that nothing of it can be kept"
+    assert (
+        out.problem
+        == "toy: its layer '0.idle' is not called while it runs, so that nothing of it can be kept"
+    )
 
 
 @pytest.mark.parametrize(
@@ -250,12 +269,18 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
         ({"multiple": 10**9}, "multiple is at most 4096; got 1000000000"),
         ({"size": "12"}, "input-size '12' is not understood; give WIDTHxHEIGHT, for example 512x512"),
         ({"size": "own"}, "input-size is WIDTHxHEIGHT, for example 512x512; got 'own'"),
-        ({"size": "1000000x1000000"}, "input-size '1000000x1000000' is too large; a side has at most 16384 pixels"),
+        (
+            {"size": "1000000x1000000"},
+            "input-size '1000000x1000000' is too large; a side has at most 16384 pixels",
+        ),
         ({"window": "0x5"}, "window '0x5' is not understood"),
         ({"window": "5x20000"}, "window '5x20000' is too large"),
         ({"window": "8x8", "stride": "99999x8"}, "stride '99999x8' is too large"),
         ({"stride": "5x5"}, "--stride is the step of windows; give --window WIDTHxHEIGHT too"),
-        ({"window": "8x8", "stride": "9x4"}, "a stride of 9x4 leaves gaps between windows of 8x8; give a smaller one"),
+        (
+            {"window": "8x8", "stride": "9x4"},
+            "a stride of 9x4 leaves gaps between windows of 8x8; give a smaller one",
+        ),
         ({"scales": [1.0, 0.01]}, "scales lie between 0.05 and 20"),
         ({"scales": [float("nan")]}, "scales lie between 0.05 and 20"),
         ({"precision": "float8"}, "precision 'float8' is not known; use float32, float16, bfloat16"),
@@ -300,11 +325,16 @@ def test_a_mean_of_pixels_on_0_to_255_is_noted(capsys: pytest.CaptureFixture[str
 
 def test_an_input_that_no_memory_holds_is_the_problem_of_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     def short(*_: object, **__: object) -> None:
-        raise cv2.error("OpenCV(4) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 3000000000000000 bytes")
+        raise cv2.error(
+            "OpenCV(4) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 3000000000000000"
+            " bytes"
+        )
 
     monkeypatch.setattr(cv2, "resize", short)
     with refused(
-        ModelError, "the picture cannot be brought to 4096 x 4096 pixels; make --input-size, --multiple or --scales smaller"
+        ModelError,
+        "the picture cannot be brought to 4096 x 4096 pixels; make --input-size, --multiple or --scales"
+        " smaller",
     ):
         Inference(network(multiple=4096)).prepare(photo(), SIZE)
 
@@ -319,7 +349,9 @@ def test_a_network_says_its_sizes_as_words_or_as_pairs(said: Any) -> None:
     assert (toy.inputs.size, toy.window) == ((40, 36), (40, 36))
 
 
-@pytest.mark.parametrize("said", [{"size": (40, 0)}, {"size": "big"}, {"window": [1, 2, 3]}, {"multiple": 10**9}, {"std": [0]}])
+@pytest.mark.parametrize(
+    "said", [{"size": (40, 0)}, {"size": "big"}, {"window": [1, 2, 3]}, {"multiple": 10**9}, {"std": [0]}]
+)
 def test_what_a_network_says_of_its_input_in_vain_is_one_sentence(said: dict[str, Any]) -> None:
     from torch import nn
 

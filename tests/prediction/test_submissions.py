@@ -1,4 +1,6 @@
-"""Programs that are handed in: what they see, what they write, and that nothing of one counts that writes what it should not."""
+"""Programs that are handed in: what they see, what they write, and that nothing of one counts that writes
+what it should not.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def whole(folder: Path) -> None:
 
 def bytes_of(folder: Path, header: bytes, numbers: bytes) -> None:
     head = header.ljust(117) + b"\n"
-    (folder / "0001_anomaly.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + numbers)
+    (folder / "0001_anomaly.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + numbers
+    )
 
 
 def anomaly(values: np.ndarray) -> Callable[[Path], None]:
@@ -82,16 +86,35 @@ def waiting(folder: Path) -> None:
 
 ONES = np.ones(SHAPE)
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
-    "NaN": (anomaly(np.where(np.eye(4, 6) > 0, np.nan, 1)), "0001_anomaly.npy, of b, holds 4 of 24 scores that are NaN"),
-    "infinite": (anomaly(np.where(np.eye(4, 6) > 0, np.inf, 1)), "0001_anomaly.npy, of b, holds 4 of 24 scores that are NaN or infinite"),
-    "beyond float32": (anomaly(ONES * 1e300), "0001_anomaly.npy, of b, holds 24 scores beyond what float32 holds"),
-    "whole numbers": (anomaly(np.ones(SHAPE, int)), "0001_anomaly.npy, of b, holds whole numbers; expected floats"),
+    "NaN": (
+        anomaly(np.where(np.eye(4, 6) > 0, np.nan, 1)),
+        "0001_anomaly.npy, of b, holds 4 of 24 scores that are NaN",
+    ),
+    "infinite": (
+        anomaly(np.where(np.eye(4, 6) > 0, np.inf, 1)),
+        "0001_anomaly.npy, of b, holds 4 of 24 scores that are NaN or infinite",
+    ),
+    "beyond float32": (
+        anomaly(ONES * 1e300),
+        "0001_anomaly.npy, of b, holds 24 scores beyond what float32 holds",
+    ),
+    "whole numbers": (
+        anomaly(np.ones(SHAPE, int)),
+        "0001_anomaly.npy, of b, holds whole numbers; expected floats",
+    ),
     "another size": (anomaly(np.ones((6, 4))), "0001_anomaly.npy, of b, has the shape 6 x 4; expected 4 x 6"),
-    "a channel more": (anomaly(np.ones((1, 4, 6))), "0001_anomaly.npy, of b, has the shape 1 x 4 x 6; expected 4 x 6"),
+    "a channel more": (
+        anomaly(np.ones((1, 4, 6))),
+        "0001_anomaly.npy, of b, has the shape 1 x 4 x 6; expected 4 x 6",
+    ),
     "objects": (anomaly(np.full(SHAPE, {})), "0001_anomaly.npy, of b, holds Python objects; expected floats"),
-    "no file of NumPy": (lambda f: (f / "0001_anomaly.npy").write_text("0.5"), "0001_anomaly.npy, of b, is no .npy file of NumPy"),
+    "no file of NumPy": (
+        lambda f: (f / "0001_anomaly.npy").write_text("0.5"),
+        "0001_anomaly.npy, of b, is no .npy file of NumPy",
+    ),
     "code in the header": (
-        lambda f: bytes_of(f, b"__import__('os').abort()", b""), "0001_anomaly.npy, of b, is no .npy file of NumPy",
+        lambda f: bytes_of(f, b"__import__('os').abort()", b""),
+        "0001_anomaly.npy, of b, is no .npy file of NumPy",
     ),
     "a header that promises": (
         lambda f: bytes_of(f, b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}", b""),
@@ -101,16 +124,31 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: bytes_of(f, b"{'descr': '<f4', 'fortran_order': False, 'shape': (4, 6)}", b"1234"),
         "0001_anomaly.npy, of b, has 4 bytes of numbers; expected 96",
     ),
-    "too long": (anomaly(np.ones((80, 80))), "0001_anomaly.npy, of b, has 51,328 bytes; at most 4,288 are read"),
+    "too long": (
+        anomaly(np.ones((80, 80))),
+        "0001_anomaly.npy, of b, has 51,328 bytes; at most 4,288 are read",
+    ),
     "a link": (linked, "0001_anomaly.npy, of b, is a link, which is not followed"),
     "a pipe": (waiting, "0001_anomaly.npy, of b, is no regular file"),
-    "a class too far": (segmentation(np.full(SHAPE, 3)), "0001_segmentation.npy, of b, holds the value 3; allowed are 0-1, 255 .void."),
-    "below zero": (segmentation(np.full(SHAPE, -1)), "0001_segmentation.npy, of b, holds the value -1; allowed are 0-1, 255 .void."),
-    "beyond 16 bits": (segmentation(np.full(SHAPE, 1 << 20)), "0001_segmentation.npy, of b, holds the value 1048576; allowed are 0-1, 255 .void."),
+    "a class too far": (
+        segmentation(np.full(SHAPE, 3)),
+        "0001_segmentation.npy, of b, holds the value 3; allowed are 0-1, 255 .void.",
+    ),
+    "below zero": (
+        segmentation(np.full(SHAPE, -1)),
+        "0001_segmentation.npy, of b, holds the value -1; allowed are 0-1, 255 .void.",
+    ),
+    "beyond 16 bits": (
+        segmentation(np.full(SHAPE, 1 << 20)),
+        "0001_segmentation.npy, of b, holds the value 1048576; allowed are 0-1, 255 .void.",
+    ),
     "fractions": (segmentation(ONES), "0001_segmentation.npy, of b, holds floats; expected whole numbers"),
-    "other names": (lambda f: (f / "0001_anomaly.npy").rename(f / "b_anomaly.npy"), "b_anomaly.npy is not the name of an answer"),
+    "other names": (
+        lambda f: (f / "0001_anomaly.npy").rename(f / "b_anomaly.npy"),
+        "b_anomaly.npy is not the name of an answer",
+    ),
     "a folder more": (lambda f: (f / "logs").mkdir(), "logs is not the name of an answer"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -119,7 +157,9 @@ def test_what_is_wrong_is_said_of_the_first_file(what: str, tmp_path: Path) -> N
     whole(folder)
     assert not answers(folder).lacking
     BAD[what][0](folder)
-    with refused(RefusedError, f"1 file of {len(list(folder.iterdir()))} cannot be used; the first: {BAD[what][1]}"):
+    with refused(
+        RefusedError, f"1 file of {len(list(folder.iterdir()))} cannot be used; the first: {BAD[what][1]}"
+    ):
         answers(folder)
 
 
@@ -128,7 +168,9 @@ def test_all_wrong_files_are_counted_and_a_folder_that_is_another_is_not_read(tm
     whole(folder)
     anomaly(ONES * np.nan)(folder)
     np.save(folder / "0000_segmentation.npy", np.full(SHAPE, 9))
-    with refused(RefusedError, "2 files of 4 cannot be used; the first: 0000_segmentation.npy, of a, holds the value 9"):
+    with refused(
+        RefusedError, "2 files of 4 cannot be used; the first: 0000_segmentation.npy, of a, holds the value 9"
+    ):
         answers(folder)
     folder.rename(tmp_path / "other")
     folder.symlink_to(tmp_path / "other")
@@ -142,7 +184,10 @@ def test_any_kind_of_float_and_whole_number_is_read_as_it_is(tmp_path: Path) -> 
     for kind in ("f2", ">f8", "f4"):
         whole(folder)
         np.save(folder / "0000_anomaly.npy", np.asfortranarray(score.astype(kind)))
-        np.save(folder / "0000_segmentation.npy", np.asfortranarray((np.arange(24).reshape(SHAPE) % 3).astype(">i8")))
+        np.save(
+            folder / "0000_segmentation.npy",
+            np.asfortranarray((np.arange(24).reshape(SHAPE) % 3).astype(">i8")),
+        )
         assert read_npy(folder / "0000_segmentation.npy", ModelError, shape=SHAPE, kinds="iu").dtype.isnative
         said = answers(folder).read(Shown("0000", SHAPE, "a"))
         assert said.anomaly.dtype == np.float32
@@ -180,7 +225,9 @@ def test_values_are_places_of_the_class_list_and_maps_are_kept_at_the_working_si
     assert about.options["between"] == [0.0, 1.0]
     assert sorted(int(label_map[0, 0]) for label_map in four_photos.stored(study, "sub").values()) == [4, 5]
     assert {label_map.shape for label_map in four_photos.stored(study, "sub").values()} == {(18, 24)}
-    assert {values.shape for _, (values,) in outputs.read_kept(study, "sub", "doubt-submitted", 0)} == {(18, 24)}
+    assert {values.shape for _, (values,) in outputs.read_kept(study, "sub", "doubt-submitted", 0)} == {
+        (18, 24)
+    }
 
 
 def test_images_come_under_numbers_that_say_nothing_in_an_order_of_their_bytes(tmp_path: Path) -> None:
@@ -201,12 +248,17 @@ def test_images_come_under_numbers_that_say_nothing_in_an_order_of_their_bytes(t
             assert np.array_equal(np.asarray(shown), np.asarray(photo))
             assert (shown.info, "Comment" in photo.info) == ({}, True)
         assert (seen / f"{number:04d}.png").stat().st_mtime == 0
-    doubt = {id_: float(values[0, 0]) for id_, (values,) in outputs.read_kept(study, "sub", "doubt-submitted", 0)}
+    doubt = {
+        id_: float(values[0, 0]) for id_, (values,) in outputs.read_kept(study, "sub", "doubt-submitted", 0)
+    }
     assert doubt == {image.id: number for number, image in enumerate(order)}
 
 
 def test_an_image_that_it_leaves_out_is_a_failure_of_that_image(study: Path, tmp_path: Path) -> None:
-    code = f"{ANSWERS}if len(shown) > 1: os.remove(outward + '/0001_anomaly.npy'); os.remove(outward + '/0003_anomaly.npy'); os.remove(outward + '/0003_segmentation.npy')\n"
+    code = (
+        f"{ANSWERS}if len(shown) > 1: os.remove(outward + '/0001_anomaly.npy'); os.remove(outward +"
+        " '/0003_anomaly.npy'); os.remove(outward + '/0003_segmentation.npy')\n"
+    )
     assert predicted(study, writes(tmp_path / "program", code)) == (2, 2)
     order = [image.id for image in sorted(read_corpus(study), key=lambda image: made.tie(image.key))]
     assert {failure.image: failure.reason for failure in read_failures(study)} == {
@@ -219,13 +271,19 @@ WRONG = {
     "sys.exit('no weights')": "it ended with status 1: no weights",
     "print('I saw', len(shown), file=sys.stderr)": "it wrote nothing of 4 images; it said: I saw 4",
     ANSWERS + "sys.exit(3)": "it ended with status 3",
+    ANSWERS + "put('0002_anomaly.npy', '<f4', shown['0002'], bytes([0, 0, 192, 127]) * 480)": (
+        "1 file of 8 cannot be used; the first: 0002_anomaly.npy, of p"
+    ),
+    ANSWERS + "os.rename(outward + '/0000_anomaly.npy', outward + '/p0.npy')": (
+        "1 file of 8 cannot be used; the first: p0.npy is not the name of an answer"
+    ),
+    ANSWERS + "os.rename(outward, outward + '-'); os.symlink('/etc', outward)": (
+        "it took its output folder away"
+    ),
     ANSWERS
-    + "put('0002_anomaly.npy', '<f4', shown['0002'], bytes([0, 0, 192, 127]) * 480)": "1 file of 8 cannot be used; the first: 0002_anomaly.npy, of p",
-    ANSWERS
-    + "os.rename(outward + '/0000_anomaly.npy', outward + '/p0.npy')": "1 file of 8 cannot be used; the first: p0.npy is not the name of an answer",
-    ANSWERS + "os.rename(outward, outward + '-'); os.symlink('/etc', outward)": "it took its output folder away",
-    ANSWERS
-    + "os.remove(outward + '/../said'); os.symlink('/etc/passwd', outward + '/../said'); sys.exit(4)": "it ended with status 4$",
+    + "os.remove(outward + '/../said'); os.symlink('/etc/passwd', outward + '/../said'); sys.exit(4)": (
+        "it ended with status 4$"
+    ),
 }
 
 
@@ -246,11 +304,18 @@ def test_it_is_refused_on_its_trial_before_the_study_knows_it(study: Path, tmp_p
     assert made.bytes_under(study, "*") == before
 
 
-def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_replace_stays(tmp_path: Path) -> None:
+def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_replace_stays(
+    tmp_path: Path,
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=4, models=1)
     study = made.collected(corpus, tmp_path / "study", shard_size=2)
-    once = "import pathlib\nmark = pathlib.Path(__file__).parent / 'runs'\nn = len(mark.read_text()) if mark.exists() else 0\nmark.write_text('x' * (n + 1))\n"
-    command = writes(tmp_path / "program", f"{ANSWERS}{once.replace('__file__', 'sys.argv[0]')}if n == 2: sys.exit(9)\n")
+    once = (
+        "import pathlib\nmark = pathlib.Path(__file__).parent / 'runs'\nn = len(mark.read_text()) if"
+        " mark.exists() else 0\nmark.write_text('x' * (n + 1))\n"
+    )
+    command = writes(
+        tmp_path / "program", f"{ANSWERS}{once.replace('__file__', 'sys.argv[0]')}if n == 2: sys.exit(9)\n"
+    )
     with refused(RefusedError, "is refused: it ended with status 9"):
         predicted(study, command)
     assert not read_settings(study).models
@@ -261,17 +326,25 @@ def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_r
     assert made.bytes_under(study, "predictions", "study.toml") == before
 
 
-def test_a_program_of_other_files_is_another_whose_scores_are_counted_anew(study: Path, tmp_path: Path) -> None:
+def test_a_program_of_other_files_is_another_whose_scores_are_counted_anew(
+    study: Path, tmp_path: Path
+) -> None:
     command, file = writes(tmp_path / "program", ANSWERS), tmp_path / "program" / "program.py"
     predicted(study, command)
     options = read_settings(study).models["sub"].options
     assert (options.get("between"), options.get("offsets")) == ([0.0, 1.0], None)
-    assert counting_of(read_settings(study), "sub", "", ["submitted"]).scorers["doubt-submitted"][:2] == ("submitted", None)
+    assert counting_of(read_settings(study), "sub", "", ["submitted"]).scorers["doubt-submitted"][:2] == (
+        "submitted",
+        None,
+    )
     file.write_text(file.read_text().replace('struct.pack("<f", score)', 'struct.pack("<f", score + 9)'))
     predicted(study, command)
     options = read_settings(study).models["sub"].options
     assert (options.get("between"), options.get("offsets")) == (None, {"submitted": 9.0})
-    assert counting_of(read_settings(study), "sub", "", ["submitted"]).scorers["doubt-submitted"][:2] == ("submitted", 9.0)
+    assert counting_of(read_settings(study), "sub", "", ["submitted"]).scorers["doubt-submitted"][:2] == (
+        "submitted",
+        9.0,
+    )
 
 
 PEEKS = """
@@ -297,7 +370,8 @@ sys.exit(json.dumps(seen))
 def peeked(study: Path, folder: Path, port: int) -> dict:
     code = PEEKS % {"study": str(study), "photos": str(study.parent / "photos"), "port": port}
     code = code.replace(
-        "sys.exit(json.dumps(seen))", f"open({str(folder / 'seen.json')!r}, 'w').write(json.dumps(seen))\n{ANSWERS}"
+        "sys.exit(json.dumps(seen))",
+        f"open({str(folder / 'seen.json')!r}, 'w').write(json.dumps(seen))\n{ANSWERS}",
     )
     predicted(study, writes(folder / "program", code))
     return json.loads((folder / "seen.json").read_text())
@@ -312,7 +386,17 @@ def port() -> object:
 def test_the_truth_the_network_and_our_environment_are_out_of_its_reach(
     study: Path, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = ["unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]
+    line = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "true",
+    ]
     if not shutil.which("unshare") or subprocess.run(line, check=False, capture_output=True).returncode:
         pytest.skip("this machine gives no namespaces to who asks")
     assert len(isolation.available()) == 3
@@ -335,13 +419,23 @@ def test_the_truth_the_network_and_our_environment_are_out_of_its_reach(
         "LOGNAME",
     }
     assert seen == {
-        "home": True, "relative": [False] * 5, "study": [], "photos": [], "network": "OSError", "processes": True,
-        "parent": "PermissionError", "undone": False,
-    }  # fmt: skip
+        "home": True,
+        "relative": [False] * 5,
+        "study": [],
+        "photos": [],
+        "network": "OSError",
+        "processes": True,
+        "parent": "PermissionError",
+        "undone": False,
+    }
 
 
 def test_where_nothing_can_be_had_it_is_said_and_paths_lead_nowhere(
-    study: Path, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    study: Path,
+    tmp_path: Path,
+    port: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(isolation, "available", lambda: ())
     seen = peeked(study, tmp_path, port)
@@ -349,16 +443,23 @@ def test_where_nothing_can_be_had_it_is_said_and_paths_lead_nowhere(
     assert "study.toml" in seen["study"]  # which shows that the look of the test above can find something
     assert "photos" in seen
     assert len(seen["photos"]) == 4
-    told = "with nothing out of its reach but our environment; within its reach: the network, other processes, the study and its images, other files of this machine"
+    told = (
+        "with nothing out of its reach but our environment; within its reach: the network, other processes,"
+        " the study and its images, other files of this machine"
+    )
     assert told in capsys.readouterr().out
     options = read_settings(study).models["sub"].options
     assert (options["hidden"], len(options["open"])) == ([], 4)
 
 
-def test_what_was_promised_and_cannot_be_had_is_no_refusal(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_promised_and_cannot_be_had_is_no_refusal(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(isolation, "available", lambda: (isolation.NETWORK,))
     said = f"{isolation.CANNOT}the network: unshare: Operation not permitted"
-    monkeypatch.setattr(isolation, "line_of", lambda *_: ["sh", "-c", f"echo {said}; exit 126"])  # of another machine
+    monkeypatch.setattr(
+        isolation, "line_of", lambda *_: ["sh", "-c", f"echo {said}; exit 126"]
+    )  # of another machine
     with refused(ModelError, f"{said}, as it was where this line began; run it where it can be") as caught:
         predicted(study, writes(tmp_path / "program", ANSWERS))
     assert not isinstance(caught.value, RefusedError)
@@ -371,7 +472,10 @@ def test_a_program_in_the_study_is_refused_and_one_among_the_images_is_said_to_s
         predicted(study, writes(study / "program", ANSWERS))
     predicted(study, writes(tmp_path / "photos" / "program", ANSWERS))
     if isolation.FILES in isolation.available():
-        assert "within its reach: folders of images in which the program lies itself, other files" in capsys.readouterr().out
+        assert (
+            "within its reach: folders of images in which the program lies itself, other files"
+            in capsys.readouterr().out
+        )
 
 
 @pytest.mark.parametrize(
@@ -387,12 +491,22 @@ def test_what_is_no_command_is_one_line(command: str, words: str, study: Path) -
         predicted(study, command)
 
 
-def test_a_command_may_be_typed_anywhere(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_may_be_typed_anywhere(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writes(tmp_path / "program", ANSWERS)
     monkeypatch.chdir(tmp_path / "program")
     python = writes(tmp_path / "program", ANSWERS).split()[0]
     assert (
-        main(["predict", str(study), f"sub=submission:{python} -I -S program.py way {{input}} {{output}}", "--engine", "local"])
+        main(
+            [
+                "predict",
+                str(study),
+                f"sub=submission:{python} -I -S program.py way {{input}} {{output}}",
+                "--engine",
+                "local",
+            ]
+        )
         == 0
     )
     assert read_settings(study).models["sub"].source.split()[3] == str(tmp_path / "program" / "program.py")

@@ -48,7 +48,9 @@ def test_text_that_unpacks_to_more_than_is_read_is_left_off_on_the_way(
     assert sum(unpacked) < 4 << 20  # its first line is read once more
 
 
-def test_more_rows_than_are_read_are_refused_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_are_read_are_refused_in_every_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(table_files, "MOST_ROWS", 100)
     (tmp_path / "rows.csv").write_text("image,label\n" + "p,cat\n" * 101)
     pq.write_table(pa.table({"image": ["p"] * 101, "label": ["cat"] * 101}), tmp_path / "rows.parquet")
@@ -61,7 +63,9 @@ def test_a_cell_that_is_too_long_is_named_by_file_line_and_column(tmp_path: Path
     (tmp_path / "long.csv").write_text(f"image,label,note\np1,cat,{LONG}\np2,{LONG},\n")
     assert refusal_of(tmp_path / "long.csv").endswith(f"long.csv, line 3: {why}")
     (tmp_path / "image.csv").write_text(f"image,label\n{LONG},cat\n")
-    assert "image.csv, line 2: the cell of column 'image' has 10,001 bytes" in refusal_of(tmp_path / "image.csv")
+    assert "image.csv, line 2: the cell of column 'image' has 10,001 bytes" in refusal_of(
+        tmp_path / "image.csv"
+    )
     (tmp_path / "fits.csv").write_text(f"image,label,note\np1,{LONG[1:]},{LONG}\n")
     assert tables.read(str(tmp_path / "fits.csv")).words.tolist() == [
         [LONG[1:]]
@@ -69,7 +73,10 @@ def test_a_cell_that_is_too_long_is_named_by_file_line_and_column(tmp_path: Path
     rows = 40_000  # more than one piece
     words = pa.array(["cat"] * (rows - 1) + [LONG])
     for kind in (pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int8(), pa.string())):
-        pq.write_table(pa.table({"image": [f"p{k}" for k in range(rows)], "label": words.cast(kind)}), tmp_path / "long.parquet")
+        pq.write_table(
+            pa.table({"image": [f"p{k}" for k in range(rows)], "label": words.cast(kind)}),
+            tmp_path / "long.parquet",
+        )
         assert refusal_of(tmp_path / "long.parquet").endswith(f"long.parquet, line {rows + 1}: {why}")
 
 
@@ -77,7 +84,9 @@ def test_a_word_that_a_small_parquet_file_repeats_is_never_written_out(tmp_path:
     label = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, np.int8), ["x" * 3_000_000])  # 3 TB of text
     pq.write_table(pa.table({"image": pa.array(range(1_000_000)), "label": label}), tmp_path / "bomb.parquet")
     assert (tmp_path / "bomb.parquet").stat().st_size < 10_000_000
-    assert "bomb.parquet, line 2: the cell of column 'label' has 3,000,000 bytes" in refusal_of(tmp_path / "bomb.parquet")
+    assert "bomb.parquet, line 2: the cell of column 'label' has 3,000,000 bytes" in refusal_of(
+        tmp_path / "bomb.parquet"
+    )
 
 
 def test_words_that_are_short_enough_and_repeat_are_counted_as_often_as_they_stand(
@@ -93,13 +102,17 @@ def test_a_quotation_mark_that_stays_open_is_said(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(table_files, "_BLOCK", 1 << 14)
     (tmp_path / "open.csv").write_text('image,label\np1,"cat\n' + "p2,dog\n" * 10_000)
     assert (
-        "open.csv: cannot be read as a table: a line of it is longer than 16,384 bytes; is a quotation mark open?"
-        in refusal_of(tmp_path / "open.csv")
+        "open.csv: cannot be read as a table: a line of it is longer than 16,384 bytes; is a quotation mark"
+        " open?" in refusal_of(tmp_path / "open.csv")
     )
 
 
 def test_columns_that_hold_neither_words_nor_numbers_and_too_many_columns_are_refused(tmp_path: Path) -> None:
-    for column, kind in (([[1]], "list"), ([{"a": 1}], "struct"), (pa.array([b"abc"], pa.binary(3)), "fixed_size_binary[3]")):
+    for column, kind in (
+        ([[1]], "list"),
+        ([{"a": 1}], "struct"),
+        (pa.array([b"abc"], pa.binary(3)), "fixed_size_binary[3]"),
+    ):
         pq.write_table(pa.table({"image": ["p"], "label": column}), tmp_path / "odd.parquet")
         assert f"column 'label' holds {kind}" in refusal_of(tmp_path / "odd.parquet")
     (tmp_path / "wide.csv").write_text(",".join(f"c{k}" for k in range(10_001)) + "\n")
@@ -111,7 +124,9 @@ def test_columns_that_hold_neither_words_nor_numbers_and_too_many_columns_are_re
 def test_one_long_word_takes_its_own_memory_and_not_that_of_every_row(tmp_path: Path) -> None:
     rows = 4_000
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
-    (tmp_path / "p.csv").write_text("image,label\n" + "".join(f"p{k},cat\n" for k in range(rows)) + f"long,{LONG[1:]}\n")
+    (tmp_path / "p.csv").write_text(
+        "image,label\n" + "".join(f"p{k},cat\n" for k in range(rows)) + f"long,{LONG[1:]}\n"
+    )
     study = str(tmp_path / "study")
     fs.collect(study, str(tmp_path / "p.csv"), task="classification", classes=str(tmp_path / "classes.txt"))
     tracemalloc.start()

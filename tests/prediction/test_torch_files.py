@@ -1,4 +1,6 @@
-"""Networks of torch in a file: exported programs and TorchScript give the module's own labels; what would run when it is read is refused unread."""
+"""Networks of torch in a file: exported programs and TorchScript give the module's own labels; what would run
+when it is read is refused unread.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class _Creates:
 
 
 @pytest.mark.parametrize("write", ["exported", "scripted"])
-def test_labels_equal_the_modules_own_at_any_size_and_number(tmp_path: Path, photo: np.ndarray, write: str) -> None:
+def test_labels_equal_the_modules_own_at_any_size_and_number(
+    tmp_path: Path, photo: np.ndarray, write: str
+) -> None:
     import torch_networks as nets
 
     path = getattr(nets, write)(tmp_path / ENDINGS[write], said=SAID)
@@ -56,23 +60,33 @@ def test_labels_equal_the_modules_own_at_any_size_and_number(tmp_path: Path, pho
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_program_of_fixed_shape_gets_pictures_of_its_size_and_its_number(tmp_path: Path, photo: np.ndarray, batch: int) -> None:
+def test_a_program_of_fixed_shape_gets_pictures_of_its_size_and_its_number(
+    tmp_path: Path, photo: np.ndarray, batch: int
+) -> None:
     import cv2
     import torch_networks as nets
 
-    model = catalogue.open_model(str(nets.exported(tmp_path / "fixed.pt2", (batch, 24, 32))), batch=8, input_size="64x64")
+    model = catalogue.open_model(
+        str(nets.exported(tmp_path / "fixed.pt2", (batch, 24, 32))), batch=8, input_size="64x64"
+    )
     assert model.network.batch == batch
     small = [cv2.resize(p, (32, 24), interpolation=cv2.INTER_LINEAR) for p in (photo, photo[::-1])]
     for out, picture in zip(model.predict([photo, photo[::-1].copy()]), small, strict=True):
         assert (out.labels == winners.labels(nets.logits(nets.Small(), picture), (60, 44))).all()
 
 
-def test_what_the_file_says_of_its_input_gives_way_to_what_is_asked_for(tmp_path: Path, photo: np.ndarray) -> None:
+def test_what_the_file_says_of_its_input_gives_way_to_what_is_asked_for(
+    tmp_path: Path, photo: np.ndarray
+) -> None:
     import torch_networks as nets
 
     path = str(nets.exported(tmp_path / "net.pt2", said={**SAID, "size": "40x36"}))
     assert catalogue.open_model(path).prepare(photo, (60, 44)).views[0].shape == (3, 36, 40)
-    asked = catalogue.open_model(path, input_size="20x16", mean=[0.1, 0.2, 0.3], std=[0.5]).prepare(photo, (60, 44)).views[0]
+    asked = (
+        catalogue.open_model(path, input_size="20x16", mean=[0.1, 0.2, 0.3], std=[0.5])
+        .prepare(photo, (60, 44))
+        .views[0]
+    )
     assert asked.shape == (3, 16, 20)
     assert abs(asked.min() - (0 - 0.3) / 0.5) < 0.2
 
@@ -81,17 +95,27 @@ def test_what_the_file_says_of_its_input_gives_way_to_what_is_asked_for(tmp_path
 def test_a_dict_a_tuple_and_labels_are_understood(tmp_path: Path, photo: np.ndarray, module: str) -> None:
     import torch_networks as nets
 
-    out = catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", module=getattr(nets, module)()))).predict([photo])[0]
+    out = catalogue.open_model(
+        str(nets.exported(tmp_path / "net.pt2", module=getattr(nets, module)()))
+    ).predict([photo])[0]
     scores = nets.logits(nets.Small(), photo)
-    want = scores.argmax(0).repeat(2, 0).repeat(2, 1) if module == "Labels" else winners.labels(scores, (60, 44))
+    want = (
+        scores.argmax(0).repeat(2, 0).repeat(2, 1) if module == "Labels" else winners.labels(scores, (60, 44))
+    )
     assert (out.labels == want).all()
 
 
-def test_one_channel_is_refused_since_its_largest_is_always_the_first(tmp_path: Path, photo: np.ndarray) -> None:
+def test_one_channel_is_refused_since_its_largest_is_always_the_first(
+    tmp_path: Path, photo: np.ndarray
+) -> None:
     import torch_networks as nets
 
-    (out,) = catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", module=nets.One()))).predict([photo])
-    assert out.problem.endswith("gave one channel, whose largest is always class 0; let it give a channel a class")
+    (out,) = catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", module=nets.One()))).predict(
+        [photo]
+    )
+    assert out.problem.endswith(
+        "gave one channel, whose largest is always class 0; let it give a channel a class"
+    )
 
 
 @pytest.mark.parametrize("write", ["exported", "scripted"])
@@ -99,7 +123,9 @@ def test_files_of_torch_keep_no_layers_and_that_is_said(tmp_path: Path, write: s
     import torch_networks as nets
 
     path = getattr(nets, write)(tmp_path / ENDINGS[write])
-    with refused(ModelError, "exported programs and TorchScript keep no layers, so that --keep embedding cannot be had"):
+    with refused(
+        ModelError, "exported programs and TorchScript keep no layers, so that --keep embedding cannot be had"
+    ):
         catalogue.open_model(str(path), keep=["embedding=first"])
 
 
@@ -149,7 +175,9 @@ def test_a_file_of_weights_or_of_a_pickled_module_is_refused_and_nothing_of_it_r
     if kind == "noise":
         path.write_bytes(b"PK\x03\x04 and nothing more")
     with refused(
-        ModelError, "is no TorchScript file; of weights alone no network can be made: write a function that builds the network"
+        ModelError,
+        "is no TorchScript file; of weights alone no network can be made: write a function that builds the"
+        " network",
     ):
         catalogue.open_model(str(path))
     assert not victim.exists()
@@ -159,7 +187,11 @@ def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs
     import torch_networks as nets
 
     victim = tmp_path / "created"
-    path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": pickle.dumps(_Creates(victim), 2)})
+    path = nets.forged(
+        nets.scripted(tmp_path / "whole.ts"),
+        tmp_path / "net.ts",
+        {"data.pkl": pickle.dumps(_Creates(victim), 2)},
+    )
     with refused(ModelError, r"torch\.jit cannot load it: ") as caught:
         catalogue.open_model(str(path))
     assert "\n" not in str(caught.value)
@@ -171,8 +203,12 @@ def test_a_function_that_meets_a_pickle_says_so_in_words_of_ours(tmp_path: Path)
     import torch
 
     torch.save({"weight": _Creates(tmp_path / "created")}, tmp_path / "weights.pth")
-    (tmp_path / "net.py").write_text(f"import torch\ndef build():\n    return torch.load({str(tmp_path / 'weights.pth')!r})\n")
-    with refused(ModelError, "it failed while loading: UnpicklingError: it holds more than weights") as caught:
+    (tmp_path / "net.py").write_text(
+        f"import torch\ndef build():\n    return torch.load({str(tmp_path / 'weights.pth')!r})\n"
+    )
+    with refused(
+        ModelError, "it failed while loading: UnpicklingError: it holds more than weights"
+    ) as caught:
         catalogue.open_model(f"{tmp_path / 'net.py'}:build")
     assert "weights_only" not in str(caught.value)
     assert not (tmp_path / "created").exists()
@@ -192,7 +228,12 @@ def saved_evil(victim: Path) -> bytes:
 
 def names_opaque(path_name: str) -> Callable[[Any], None]:
     def change(config: Any) -> None:
-        config["config"]["thing"] = {"path_name": path_name, "is_param": False, "use_pickle": True, "tensor_meta": None}
+        config["config"]["thing"] = {
+            "path_name": path_name,
+            "is_param": False,
+            "use_pickle": True,
+            "tensor_meta": None,
+        }
 
     return change
 
@@ -216,7 +257,9 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
 
     def symbol(whole: Any) -> None:
         inputs = next(
-            v for v in whole["graph_module"]["graph"]["tensor_values"].values() if any("as_expr" in s for s in v["sizes"])
+            v
+            for v in whole["graph_module"]["graph"]["tensor_values"].values()
+            if any("as_expr" in s for s in v["sizes"])
         )
         next(s for s in inputs["sizes"] if "as_expr" in s)["as_expr"]["expr_str"] = opens
 
@@ -226,17 +269,25 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
 
     def maps_a_file(whole: Any) -> None:
         within = whole["graph_module"]["graph"]
-        given = [({"as_string": str(victim)}, "filename"), ({"as_bool": True}, "shared"), ({"as_int": 64}, "size")]
+        given = [
+            ({"as_string": str(victim)}, "filename"),
+            ({"as_bool": True}, "shared"),
+            ({"as_int": 64}, "size"),
+        ]
         inputs = [{"name": name, "arg": arg, "kind": 1} for arg, name in given]
         out = [{"as_tensor": {"name": "mapped"}}]
         within["nodes"].insert(
-            0, {"target": "torch.ops.aten.from_file.default", "inputs": inputs, "outputs": out, "metadata": {}}
+            0,
+            {"target": "torch.ops.aten.from_file.default", "inputs": inputs, "outputs": out, "metadata": {}},
         )
         within["tensor_values"]["mapped"] = next(iter(within["tensor_values"].values()))
 
     constants = "data/constants/model_constants_config.json"
     return {
-        "opaque object": {constants: names_opaque("opaque_obj_0"), "data/constants/opaque_obj_0": evil_pickle(victim)},
+        "opaque object": {
+            constants: names_opaque("opaque_obj_0"),
+            "data/constants/opaque_obj_0": evil_pickle(victim),
+        },
         "opaque object in a folder": {
             constants: names_opaque("opaque_obj_x/0"),
             "data/constants/opaque_obj_x/0": evil_pickle(victim),
@@ -245,7 +296,10 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
             constants: names_opaque("opaque_obj_0"),
             "data/constants/OPAQUE_obj_0": evil_pickle(victim),
         },
-        "pickled weight": {"data/weights/model_weights_config.json": pickled_weight, "data/weights/weight_0": saved_evil(victim)},
+        "pickled weight": {
+            "data/weights/model_weights_config.json": pickled_weight,
+            "data/weights/weight_0": saved_evil(victim),
+        },
         "pickled inputs": {"data/sample_inputs/model.pt": saved_evil(victim)},
         "old weights": {"data/weights/model.pt": saved_evil(victim)},
         "size": graph(symbol),
@@ -257,9 +311,18 @@ def attacks(victim: Path) -> dict[str, dict[str, Any]]:
 
 
 ATTACKS = (
-    "opaque object", "opaque object in a folder", "opaque object in capitals", "pickled weight", "pickled inputs", "old weights", "size", "name",
-    "function", "file", "library",
-)  # fmt: skip
+    "opaque object",
+    "opaque object in a folder",
+    "opaque object in capitals",
+    "pickled weight",
+    "pickled inputs",
+    "old weights",
+    "size",
+    "name",
+    "function",
+    "file",
+    "library",
+)
 SAID_OF = {
     "opaque object": "which only unpickling could read; export the network without it",
     "size": "has the size \"__import__('os').mkdir(",
@@ -298,7 +361,11 @@ def test_guards_which_are_code_of_the_file_are_never_run(tmp_path: Path, whole: 
 
     victim = tmp_path / "created"
     guard = f"__import__('os').mkdir({str(victim)!r})"
-    path = nets.forged(whole, tmp_path / "net.pt2", {"models/model.json": lambda program: program["guards_code"].append(guard)})
+    path = nets.forged(
+        whole,
+        tmp_path / "net.pt2",
+        {"models/model.json": lambda program: program["guards_code"].append(guard)},
+    )
     out = catalogue.open_model(str(path)).predict([np.zeros((32, 32, 3), np.uint8)])
     assert out[0].labels.shape == (32, 32)
     assert not victim.exists()

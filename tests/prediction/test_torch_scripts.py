@@ -1,4 +1,6 @@
-"""The code of TorchScript: what only computes is run; what would write a file is refused before torch sees it, since torch runs parts of it while loading."""
+"""The code of TorchScript: what only computes is run; what would write a file is refused before torch sees
+it, since torch runs parts of it while loading.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from refusals import refused
 
 
 def evil_code(victim: Path) -> dict[str, tuple[bytes, bytes]]:
-    """What to replace in the code of torch_networks.Small, and by what, so that a file is written: most of it while torch loads."""
+    """What to replace in the code of torch_networks.Small, and by what, so that a file is written: most of it
+    while torch loads.
+    """
     write = f'(1, "{victim}")'
 
     def default(call: str) -> tuple[bytes, bytes]:
@@ -32,7 +36,10 @@ def evil_code(victim: Path) -> dict[str, tuple[bytes, bytes]]:
         "getattr in code": default('getattr(torch, "sav\\145")'),
         "getattr within": default('getattr(torch, getattr(torch, "save"))'),
         "comment": default('getattr(torch, "sa" #,\n "ve")'),
-        "constant": (b"  training : bool\n", f"  training : bool\n  n : Final[int] = (torch.save{write}, 1)[1]\n".encode()),
+        "constant": (
+            b"  training : bool\n",
+            f"  training : bool\n  n : Final[int] = (torch.save{write}, 1)[1]\n".encode(),
+        ),
         "own operators": default("ops.mine.run"),
         "own operators by getattr": default('getattr(ops, "mine").run'),
         "own class": default("__torch__.torch.classes.mine.Runner().run"),
@@ -76,7 +83,9 @@ def test_a_network_that_writes_a_file_is_refused_and_writes_none(tmp_path: Path,
 
 
 @pytest.mark.parametrize("attack", evil_code(Path("victim")))
-def test_code_that_would_write_a_file_while_torch_loads_it_is_refused_unread(tmp_path: Path, attack: str) -> None:
+def test_code_that_would_write_a_file_while_torch_loads_it_is_refused_unread(
+    tmp_path: Path, attack: str
+) -> None:
     with refused(ModelError, r"net\.ts: its code ") as caught:
         catalogue.open_model(evil(tmp_path, attack))
     assert SAID.get(attack, "") in str(caught.value)
@@ -85,7 +94,9 @@ def test_code_that_would_write_a_file_while_torch_loads_it_is_refused_unread(tmp
 
 
 @pytest.mark.parametrize("attack", REAL)
-def test_these_attacks_are_real_where_nothing_looks(tmp_path: Path, attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_these_attacks_are_real_where_nothing_looks(
+    tmp_path: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scripted_files, "check", lambda _path: None)
     with contextlib.suppress(ModelError):
         catalogue.open_model(evil(tmp_path, attack))
@@ -96,7 +107,9 @@ def test_a_file_of_the_oldest_form_whose_code_may_lie_anywhere_is_refused(tmp_pa
     import torch_networks as nets
 
     path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"Model.json": b"{}"})
-    with refused(ModelError, r"net\.ts: is written as torch did before 1\.1; load it there, and save it with"):
+    with refused(
+        ModelError, r"net\.ts: is written as torch did before 1\.1; load it there, and save it with"
+    ):
         catalogue.open_model(str(path))
 
 
@@ -118,7 +131,9 @@ def test_a_network_of_packed_whole_numbers_is_no_attack(tmp_path: Path) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        module = torch.nn.Sequential(quantization.QuantStub(), torch.nn.Conv2d(3, 5, 1), quantization.DeQuantStub()).eval()
+        module = torch.nn.Sequential(
+            quantization.QuantStub(), torch.nn.Conv2d(3, 5, 1), quantization.DeQuantStub()
+        ).eval()
         module.qconfig = quantization.get_default_qconfig(torch.backends.quantized.engine)
         quantization.prepare(module, inplace=True)
         module(torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0)))

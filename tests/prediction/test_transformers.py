@@ -1,4 +1,6 @@
-"""Folders of the transformers library: every kind gives the labels of the library's own post-processing, whatever the batch."""
+"""Folders of the transformers library: every kind gives the labels of the library's own post-processing,
+whatever the batch.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def library(folder: Path, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The library's own labels of a picture, the scores they are the largest of, and where the two largest tie."""
+    """The library's own labels of a picture, the scores they are the largest of, and where the two largest
+    tie.
+    """
     import torch
     import transformers as hf
 
@@ -67,9 +71,13 @@ def library(folder: Path, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         with pytest.MonkeyPatch.context() as patch:  # the scores of which the library takes the largest
             argmax = torch.Tensor.argmax
             patch.setattr(
-                torch.Tensor, "argmax", lambda scores, dim=None, **more: (seen.append(scores), argmax(scores, dim=dim, **more))[1]
+                torch.Tensor,
+                "argmax",
+                lambda scores, dim=None, **more: (seen.append(scores), argmax(scores, dim=dim, **more))[1],
             )
-            (labels,) = processor.post_process_semantic_segmentation(outputs, target_sizes=[picture.shape[:2]])
+            (labels,) = processor.post_process_semantic_segmentation(
+                outputs, target_sizes=[picture.shape[:2]]
+            )
     scores = seen[-1].float().squeeze(0) if seen else None
     assert scores is not None  # of which the library took the largest
     assert scores.shape == (nets.CLASSES, *picture.shape[:2])
@@ -77,14 +85,18 @@ def library(folder: Path, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return labels.numpy(), scores.numpy(), ((first - second) <= TIE * scores.abs().amax()).numpy()
 
 
-def test_labels_equal_the_librarys_own_alone_and_in_a_batch_of_pictures_of_other_sizes(saved: dict[str, Path], kind: str) -> None:
+def test_labels_equal_the_librarys_own_alone_and_in_a_batch_of_pictures_of_other_sizes(
+    saved: dict[str, Path], kind: str
+) -> None:
     pictures = [photo(size, k) for k, size in enumerate(SIZES)]
     model = catalogue.open_model(str(saved[kind]), batch=3)
     prepared = [model.prepare(picture, size) for picture, size in zip(pictures, SIZES, strict=True)]
     together = model.run(prepared)
     (alone,) = catalogue.open_model(str(saved[kind]), batch=1).run(prepared[:1])
     drawn: set[int] = set()
-    for size, picture, answers in zip(SIZES, pictures, ([together[0], alone], together[1:2], together[2:]), strict=True):
+    for size, picture, answers in zip(
+        SIZES, pictures, ([together[0], alone], together[1:2], together[2:]), strict=True
+    ):
         want, scores, tie = library(saved[kind], picture)
         for answer in answers:
             labels = winners.labels(answer.scores, size)
@@ -98,7 +110,9 @@ def test_labels_equal_the_librarys_own_alone_and_in_a_batch_of_pictures_of_other
     assert len(drawn) > 1 or kind == "maskformer"  # whose queries, untrained, all mean one class
 
 
-def test_networks_of_queries_are_marginal_and_all_say_their_classes(saved: dict[str, Path], kind: str) -> None:
+def test_networks_of_queries_are_marginal_and_all_say_their_classes(
+    saved: dict[str, Path], kind: str
+) -> None:
     network = catalogue.open_model(str(saved[kind])).network
     assert network.marginal == (kind in ("mask2former", "maskformer", "eomt"))
     assert network.class_names == list(nets.NAMES.values())
@@ -126,7 +140,9 @@ def test_sliding_windows_equal_a_plain_loop(saved: dict[str, Path]) -> None:
     import transformers as hf
 
     picture = photo((200, 150))
-    model = catalogue.open_model(str(saved["segformer"]), window="96x80", stride="64x48", input_size="200x150", batch=4)
+    model = catalogue.open_model(
+        str(saved["segformer"]), window="96x80", stride="64x48", input_size="200x150", batch=4
+    )
     (out,) = model.predict([picture])
     bare = hf.SegformerForSemanticSegmentation.from_pretrained(saved["segformer"]).eval()
     view = torch.from_numpy(model.network.prepare(picture, (200, 150), (200, 150)))[None]
@@ -147,7 +163,9 @@ def test_sliding_windows_equal_a_plain_loop(saved: dict[str, Path]) -> None:
     assert len(np.unique(out.labels)) > 1
 
 
-def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the_batch(saved: dict[str, Path]) -> None:
+def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the_batch(
+    saved: dict[str, Path],
+) -> None:
     model = catalogue.open_model(str(saved["eomt"]))
     prepared = model.prepare(photo((333, 250)), (333, 250))
     height, width = prepared.views[0].shape[1:]
@@ -156,7 +174,10 @@ def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the
     asked = catalogue.open_model(str(saved["eomt"]), window="96x96", stride="31x96")
     assert asked.way.window == (96, 96)
     (own,) = model.run([prepared])
-    parts = [answer.scores for answer in model.network.run(np.stack([prepared.views[0][..., :96], prepared.views[0][..., 31:]]))]
+    parts = [
+        answer.scores
+        for answer in model.network.run(np.stack([prepared.views[0][..., :96], prepared.views[0][..., 31:]]))
+    ]
     overlap = windows.Overlap(96, 127)
     for part, left in zip(parts, (0, 31), strict=True):
         overlap.add(part, (0, left, 96, 96))
@@ -174,7 +195,9 @@ def test_confidence_of_a_network_of_queries_is_its_share_of_the_sum(saved: dict[
     assert np.abs(out.kept["probabilities"][0].astype(np.float32).sum(0) - 1).max() < 1e-2
 
 
-def test_a_folder_without_a_processor_is_normalised_as_imagenet_is_or_as_asked(saved: dict[str, Path], tmp_path: Path) -> None:
+def test_a_folder_without_a_processor_is_normalised_as_imagenet_is_or_as_asked(
+    saved: dict[str, Path], tmp_path: Path
+) -> None:
     folder = tmp_path / "bare"
     folder.mkdir()
     for file in saved["segformer"].iterdir():
@@ -182,16 +205,24 @@ def test_a_folder_without_a_processor_is_normalised_as_imagenet_is_or_as_asked(s
             (folder / file.name).write_bytes(file.read_bytes())
     model = catalogue.open_model(str(folder), input_size="128x96")
     assert model.network.notes == (
-        f"{folder} brings no processor; pictures are normalised by the means of ImageNet, or by --mean and --std",
+        (
+            f"{folder} brings no processor; pictures are normalised by the means of ImageNet, or by --mean"
+            " and --std"
+        ),
     )
     picture = photo((333, 250))
     with_it = catalogue.open_model(str(saved["segformer"]), input_size="128x96")
-    assert np.abs(model.prepare(picture, (9, 9)).views[0] - with_it.prepare(picture, (9, 9)).views[0]).max() < 1e-5
+    assert (
+        np.abs(model.prepare(picture, (9, 9)).views[0] - with_it.prepare(picture, (9, 9)).views[0]).max()
+        < 1e-5
+    )
     asked = catalogue.open_model(str(folder), mean=[0.5], std=[0.25]).prepare(picture, (333, 250)).views[0]
     assert np.abs(asked - ((picture / 255 - 0.5) / 0.25).transpose(2, 0, 1)).max() < 1e-5
 
 
-def test_a_study_takes_a_folder_and_maps_its_classes_by_id2label(saved: dict[str, Path], tmp_path: Path) -> None:
+def test_a_study_takes_a_folder_and_maps_its_classes_by_id2label(
+    saved: dict[str, Path], tmp_path: Path
+) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
@@ -204,9 +235,13 @@ def test_a_study_takes_a_folder_and_maps_its_classes_by_id2label(saved: dict[str
 def test_a_folder_of_another_kind_of_model_is_refused_with_the_kinds_that_work(tmp_path: Path) -> None:
     import transformers as hf
 
-    hf.BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1).save_pretrained(tmp_path / "bert")
+    hf.BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1).save_pretrained(
+        tmp_path / "bert"
+    )
     with refused(
-        ModelError, r"bert: is of kind 'bert', which gives no map of classes; kinds that do are .*eomt.*mask2former.*segformer"
+        ModelError,
+        r"bert: is of kind 'bert', which gives no map of classes; kinds that do are"
+        r" .*eomt.*mask2former.*segformer",
     ):
         catalogue.open_model(str(tmp_path / "bert"))
 
@@ -283,7 +318,9 @@ def test_a_damaged_folder_is_one_sentence(saved: dict[str, Path], tmp_path: Path
             (damaged / "model.safetensors").write_bytes(weights)
         if config is not None:
             (damaged / "config.json").write_text(config)
-        with refused(ModelError, f"{damaged.name}: transformers cannot (load it|read its config.json): .") as caught:
+        with refused(
+            ModelError, f"{damaged.name}: transformers cannot (load it|read its config.json): ."
+        ) as caught:
             catalogue.open_model(str(damaged))
         assert "\n" not in str(caught.value)
         assert not str(caught.value).endswith(":")  # the library gives the reason on its second line

@@ -1,4 +1,6 @@
-"""The digest of weights that a loader's network holds: it changes with them wherever they are held, and with nothing else."""
+"""The digest of weights that a loader's network holds: it changes with them wherever they are held, and with
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def quantised(seed: int, way: str) -> nn.Module:
         warnings.simplefilter("ignore")
         if way == "dynamic":
             torch.manual_seed(seed)
-            return quantization.quantize_dynamic(nn.Sequential(nn.Linear(4, 4)), {nn.Linear}, dtype=torch.qint8)
+            return quantization.quantize_dynamic(
+                nn.Sequential(nn.Linear(4, 4)), {nn.Linear}, dtype=torch.qint8
+            )
         module = nn.Sequential(quantization.QuantStub(), net(seed), quantization.DeQuantStub()).eval()
         module.qconfig = quantization.get_default_qconfig(torch.backends.quantized.engine)
         quantization.prepare(module, inplace=True)
@@ -162,11 +166,16 @@ def test_where_no_weights_are_found_or_not_all_can_be_read_the_user_is_told() ->
 
     assert of_module(net(0), "toy", {}).notes == ()
     assert of_module(lambda images: images, "toy", {}).notes == (
-        "note: toy: no weights were found in what it returns, so that it is not noticed when they change; give the model another name then",
+        (
+            "note: toy: no weights were found in what it returns, so that it is not noticed when they change;"
+            " give the model another name then"
+        ),
     )
     for module in (Odd(3, 5, 1), holding(torch.empty(3, device="meta"))):
         (said,) = weights.note("toy", *weights.digest(module))
-        assert said.startswith("note: toy: some of its weights cannot be read, so that it is not noticed when they change")
+        assert said.startswith(
+            "note: toy: some of its weights cannot be read, so that it is not noticed when they change"
+        )
 
 
 LOADER = """
@@ -180,7 +189,9 @@ def load():
 
 
 @pytest.mark.parametrize("engine", ["local", "processes"])
-def test_a_callable_around_other_weights_is_run_again(tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_callable_around_other_weights_is_run_again(
+    tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     import torch
 
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)

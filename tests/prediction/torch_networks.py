@@ -1,4 +1,6 @@
-"""Small torch networks with random weights, written as torch.export and TorchScript write them, for the tests of this folder."""
+"""Small torch networks with random weights, written as torch.export and TorchScript write them, for the tests
+of this folder.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ class Within(torch.nn.Module):
 
 
 class Careful(torch.nn.Module):
-    """Uses what ordinary networks use: texts of all kinds, words that are also operators, layers by number, profiling."""
+    """Uses what ordinary networks use: texts of all kinds, words that are also operators, layers by number,
+    profiling.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +95,10 @@ class Careful(torch.nn.Module):
 
 
 def exported(
-    path: Path, shape: tuple[int, int, int] | None = None, said: dict[str, Any] | None = None, module: nn.Module | None = None
+    path: Path,
+    shape: tuple[int, int, int] | None = None,
+    said: dict[str, Any] | None = None,
+    module: nn.Module | None = None,
 ) -> Path:
     """Write a module with torch.export: for any shape, or one (N, H, W)."""
     n, h, w = shape or (2, 32, 32)
@@ -99,8 +106,12 @@ def exported(
     free = None if shape else ({0: size("n"), 2: size("h", min=4), 3: size("w", min=4)},)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export((module or Small()).eval(), (torch.zeros(n, 3, h, w),), dynamic_shapes=free)
-        torch.export.save(program, path, extra_files={"faultscape.json": json.dumps(said)} if said is not None else None)
+        program = torch.export.export(
+            (module or Small()).eval(), (torch.zeros(n, 3, h, w),), dynamic_shapes=free
+        )
+        torch.export.save(
+            program, path, extra_files={"faultscape.json": json.dumps(said)} if said is not None else None
+        )
     return path
 
 
@@ -109,14 +120,18 @@ def scripted(path: Path, said: dict[str, Any] | None = None, module: nn.Module |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         script = torch.jit.script((module or Small()).eval())
-        torch.jit.save(script, path, _extra_files={"faultscape.json": json.dumps(said)} if said is not None else None)
+        torch.jit.save(
+            script, path, _extra_files={"faultscape.json": json.dumps(said)} if said is not None else None
+        )
     return path
 
 
 def logits(module: nn.Module, picture: np.ndarray, mean: float = 0, std: float = 1) -> np.ndarray:
     """What a module itself says of a photo (H, W, 3)."""
     with torch.inference_mode():
-        pixels = ((picture.astype(np.float32) / np.float32(255) - np.float32(mean)) / np.float32(std)).transpose(2, 0, 1)
+        pixels = (
+            (picture.astype(np.float32) / np.float32(255) - np.float32(mean)) / np.float32(std)
+        ).transpose(2, 0, 1)
         return module.eval()(torch.from_numpy(np.ascontiguousarray(pixels))[None])[0].numpy()
 
 

@@ -31,7 +31,9 @@ def test_the_rank_columns_of_table_3():
     assert list(said.rank.values()) == list(range(1, 11))
     assert list(said.rank_change["aggressiveness"].values()) == columns[:, 2].tolist()
     assert list(said.rank_change["resistance"].values()) == columns[:, 4].tolist()
-    assert said.spearman["aggressiveness"][0] == pytest.approx(1 - 6 * 68 / 990)  # 9 + 9 + 16 + 1 + 16 + 16 + 1 = 68
+    assert said.spearman["aggressiveness"][0] == pytest.approx(
+        1 - 6 * 68 / 990
+    )  # 9 + 9 + 16 + 1 + 16 + 16 + 1 = 68
     assert said.spearman["resistance"][0] == pytest.approx(1 - 6 * 80 / 990)
 
 
@@ -50,7 +52,9 @@ def test_correlations_of_batches_and_of_models_without_score():
     keep = np.arange(8) != 3
     assert spearman(gap, y) == pytest.approx(spearman(x[0][keep], y[keep]))
     assert kendall(gap, y) == pytest.approx(kendall(x[0][keep], y[keep]))
-    assert np.isnan([spearman([1, 1], [1, 2]), kendall([1, 1], [1, 2]), spearman([1], [2]), spearman([1, np.nan], [2, 3])]).all()
+    assert np.isnan(
+        [spearman([1, 1], [1, 2]), kendall([1, 1], [1, 2]), spearman([1], [2]), spearman([1, np.nan], [2, 3])]
+    ).all()
 
 
 def test_overlap_is_the_jaccard_index():
@@ -61,7 +65,10 @@ def test_overlap_is_the_jaccard_index():
 
 def test_rank_changes_skip_models_without_score():
     said = compare_benchmark(
-        ["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([1.0, np.nan, 2.0])}, {"x": np.empty((0, 3))}
+        ["a", "b", "c"],
+        {"a": 3, "b": 2, "c": 1},
+        {"x": np.array([1.0, np.nan, 2.0])},
+        {"x": np.empty((0, 3))},
     )
     assert said.rank_change["x"] == {"a": -1, "b": pytest.approx(np.nan, nan_ok=True), "c": 1}
     assert said.rank == {"a": 1, "b": 2, "c": 3}
@@ -69,10 +76,16 @@ def test_rank_changes_skip_models_without_score():
 
 def test_the_spearman_interval_is_over_the_replicates():
     draws = np.array([*[[3.0, 2, 1], [3, 1, 2], [1, 2, 3]] * 30, [np.nan] * 3])
-    said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws})
+    said = compare_benchmark(
+        ["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws}
+    )
     assert said.spearman["x"] == pytest.approx([1, *np.percentile([1, 0.5, -1] * 30, [2.5, 97.5])])
-    said = compare_benchmark(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws[-4:]})
-    assert said.spearman["x"] == pytest.approx([1, np.nan, np.nan], nan_ok=True)  # one of four replicates is lost
+    said = compare_benchmark(
+        ["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws[-4:]}
+    )
+    assert said.spearman["x"] == pytest.approx(
+        [1, np.nan, np.nan], nan_ok=True
+    )  # one of four replicates is lost
 
 
 def test_a_benchmark_must_name_every_model():

@@ -23,7 +23,9 @@ def test_two_models_have_the_closed_form():
     first, second = bradley_terry(np.array([[0, 6.0], [2, 0]]), 0)
     assert first - second == pytest.approx(np.log(3), abs=1e-13)
     assert first + second == pytest.approx(0, abs=1e-15)
-    assert np.subtract(*bradley_terry(np.array([[0, 6.0], [0, 0]]))) == pytest.approx(np.log(6.5 / 0.5), abs=1e-12)
+    assert np.subtract(*bradley_terry(np.array([[0, 6.0], [0, 0]]))) == pytest.approx(
+        np.log(6.5 / 0.5), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("j", [3, 6, 12])

@@ -32,7 +32,9 @@ def made(seed=0, j=5, i=80, k=8):
     rng = np.random.default_rng(seed)
     models = tuple(f"net-{m}" for m in range(j))
     images = [f"photo {n:02d}" for n in range(i)]
-    correct = (rng.normal(0, 1, i) + rng.normal(0, 1, (j, i)) < np.linspace(-0.5, 1, j)[:, None]).astype(float)
+    correct = (rng.normal(0, 1, i) + rng.normal(0, 1, (j, i)) < np.linspace(-0.5, 1, j)[:, None]).astype(
+        float
+    )
     rows = [
         Row(models[a], models[b], images[n], place)
         for a in range(j)
@@ -89,7 +91,10 @@ def test_cases_are_counted_per_pair_and_said():
     assert (one == one.T).all()
     assert (three == three.T).all()
     assert (one + two + two.T + three == 8 * ~np.eye(5, dtype=bool)).all()
-    said = f"cases of 80 decided slots: I {one.sum() / 1.6:.1f} %, II {two.sum() / 0.8:.1f} %, III {three.sum() / 1.6:.1f} %"
+    said = (
+        f"cases of 80 decided slots: I {one.sum() / 1.6:.1f} %, II {two.sum() / 0.8:.1f} %, III"
+        f" {three.sum() / 1.6:.1f} %"
+    )
     assert said in table.notes
 
 
@@ -101,7 +106,9 @@ def test_win_shares_and_re_use_by_definition():
     assert scores(table, "borda") == pytest.approx(points.sum(1) / 32)
     used = [images.index(image) for image in sorted({row.image for row in rows})]
     assert scores(table, "reuse_mean") == pytest.approx(correct[:, used].mean(1))
-    assert "reuse_bradley_terry" not in table.rankings  # all answers are known: it would order the models as the mean does
+    assert (
+        "reuse_bradley_terry" not in table.rankings
+    )  # all answers are known: it would order the models as the mean does
     assert set(table.rankings["bradley_terry"].sandwich_error) == set(models)
     assert table.rankings["bradley_terry"].tie_parameter > 0
 
@@ -150,8 +157,16 @@ def test_partial_labels_count_where_they_decide():
     partial[a, k] = 0  # only "this is no A" is known
     table = ranked(models, rows, partial, images)
     whole = ranked(models, rows, correct, images)
-    lost = np.array(whole.matrices["case_1"]) + np.array(whole.matrices["case_2"]) + np.array(whole.matrices["case_2"]).T
-    lost += np.array(whole.matrices["case_3"]) - np.array(table.matrices["case_1"]) - np.array(table.matrices["case_3"])
+    lost = (
+        np.array(whole.matrices["case_1"])
+        + np.array(whole.matrices["case_2"])
+        + np.array(whole.matrices["case_2"]).T
+    )
+    lost += (
+        np.array(whole.matrices["case_3"])
+        - np.array(table.matrices["case_1"])
+        - np.array(table.matrices["case_3"])
+    )
     lost -= np.array(table.matrices["case_2"]) + np.array(table.matrices["case_2"]).T
     assert lost[a, b] == 1
     used = [images.index(image) for image in sorted({r.image for r in rows})]
@@ -172,7 +187,10 @@ def test_labels_are_counted_and_others_count_only_when_asked():
     every = ranked(models, rows, correct, images, all_labels=True)
     assert every.labels["used"] == len(images)
     assert every.labels["of_selection"] == table.labels["used"]
-    assert f"{len(images) - len(chosen) + 3} labelled images outside the selection count in the re-use rankings" in every.notes
+    assert (
+        f"{len(images) - len(chosen) + 3} labelled images outside the selection count in the re-use rankings"
+        in every.notes
+    )
     for name in FAITHFUL:
         assert to_json(table)["rankings"][name] == to_json(every)["rankings"][name]
     assert scores(every, "reuse_mean") == pytest.approx(correct.mean(1))
@@ -180,7 +198,10 @@ def test_labels_are_counted_and_others_count_only_when_asked():
 
 def test_the_bootstrap_draws_images_with_all_their_slots():
     models, rows, correct, images = made(5)
-    used = sorted((k for k, image in enumerate(images) if image in {r.image for r in rows}), key=lambda k: tie(images[k]))
+    used = sorted(
+        (k for k, image in enumerate(images) if image in {r.image for r in rows}),
+        key=lambda k: tie(images[k]),
+    )
     weights = bootstrap_weights(len(used), 60, np.random.default_rng(0))
     first, second, image = pair_places(models, rows, [images[k] for k in used])
     draws = FAITHFUL["perron"](pair_counts(first, second, image, correct[:, used], weights), 1)
@@ -201,7 +222,10 @@ def test_the_order_of_models_and_slots_does_not_show():
     models, rows, correct, images = made(7)
     order = [3, 1, 4, 0, 2]
     turned = [Row(r.model_b, r.model_a, r.image, r.place) for r in reversed(rows)]
-    one, other = ranked(models, rows, correct, images), ranked([models[k] for k in order], turned, correct[order], images)
+    one, other = (
+        ranked(models, rows, correct, images),
+        ranked([models[k] for k in order], turned, correct[order], images),
+    )
     for name in one.rankings:
         assert scores(other, name) == pytest.approx(scores(one, name)[order], abs=1e-10)
         assert one.rankings[name].order == other.rankings[name].order
@@ -214,7 +238,8 @@ def test_islands_are_said_and_not_ranked_together():
     for name in FAITHFUL:
         assert np.isnan(scores(table, name)).tolist() == [True, True, False, False, False]
     assert any(
-        note.startswith("comparisons fall apart into 2 groups: net-2, net-3, net-4 | net-0, net-1") for note in table.notes
+        note.startswith("comparisons fall apart into 2 groups: net-2, net-3, net-4 | net-0, net-1")
+        for note in table.notes
     )
     assert np.isfinite(scores(table, "reuse_mean")).all()
 
@@ -232,7 +257,14 @@ def test_without_smoothing_a_model_that_is_never_right_has_no_ratio():
 
 def test_standings_go_through_json_and_beside_a_benchmark():
     models, rows, correct, images = made(10)
-    table = ranked(models, rows, correct, images, benchmark={m: k for k, m in enumerate(models)}, definitions={"distance": "01"})
+    table = ranked(
+        models,
+        rows,
+        correct,
+        images,
+        benchmark={m: k for k, m in enumerate(models)},
+        definitions={"distance": "01"},
+    )
     text = json.dumps(to_json(table), allow_nan=False)
     assert json.dumps(to_json(from_json(json.loads(text)))) == text
     assert set(table.benchmark.spearman) == set(table.rankings)
@@ -254,7 +286,9 @@ def test_stability_takes_any_ranking_of_slots():
     takes_part = (np.arange(5)[:, None] == first) | (np.arange(5)[:, None] == second)
     found = leave_one_out(score, models, takes_part)
     assert [one.slots for one in found] == [32] * 5
-    alone = ranked(models[1:], [r for r in rows if models[0] not in (r.model_a, r.model_b)], correct[1:], images)
+    alone = ranked(
+        models[1:], [r for r in rows if models[0] not in (r.model_a, r.model_b)], correct[1:], images
+    )
     assert score(~takes_part[0])[1:] == pytest.approx(scores(alone, "perron"))
 
 

@@ -1,4 +1,6 @@
-"""Eight real classifiers of emotions, all labels known: what 104 of them say, beside what was measured before."""
+"""Eight real classifiers of emotions, all labels known: what 104 of them say, beside what was measured
+before.
+"""
 
 from types import SimpleNamespace
 
@@ -39,7 +41,9 @@ def found(data):
 
 
 # Spearman with the ranking of all 5,509 labels at 104 labels, measured before over 20 repeats
-@pytest.mark.parametrize(("name", "before"), [("perron", 0.670), ("bradley_terry", 0.685), ("reuse_mean", 0.807)])
+@pytest.mark.parametrize(
+    ("name", "before"), [("perron", 0.670), ("bradley_terry", 0.685), ("reuse_mean", 0.807)]
+)
 def test_rankings_agree_with_all_labels_as_measured_before(found, name, before):
     values = np.array(found[name])
     error = values.std() * np.sqrt(1 / REPEATS + 1 / 20)

@@ -40,7 +40,12 @@ def test_two_models_have_the_closed_form():
 def test_it_is_the_maximum_of_the_likelihood_as_printed(seed):
     wins, ties = made(seed, 5)
     s, nu = bradley_terry_ties(wins, ties, 0)
-    found = minimize(lambda x: -likelihood(wins, ties, x[:5], np.exp(x[5])), np.zeros(6), method="BFGS", options={"gtol": 1e-7}).x
+    found = minimize(
+        lambda x: -likelihood(wins, ties, x[:5], np.exp(x[5])),
+        np.zeros(6),
+        method="BFGS",
+        options={"gtol": 1e-7},
+    ).x
     assert s == pytest.approx(found[:5] - found[:5].mean(), abs=1e-5)
     assert nu == pytest.approx(np.exp(found[5]), abs=1e-4)
     for step in np.vstack([np.eye(6), -np.eye(6)]) * 1e-3:
@@ -52,7 +57,9 @@ def test_points_expected_are_points_had():
     s, nu = bradley_terry_ties(wins, ties, 0)
     win, tie = chances(s[:, None] - s, nu)
     games = wins + wins.T + ties
-    assert (games * (win + tie / 2) * (1 - np.eye(7))).sum(1) == pytest.approx((wins + ties / 2).sum(1), rel=1e-10)
+    assert (games * (win + tie / 2) * (1 - np.eye(7))).sum(1) == pytest.approx(
+        (wins + ties / 2).sum(1), rel=1e-10
+    )
     assert (games * tie * (1 - np.eye(7))).sum() == pytest.approx(ties.sum(), rel=1e-10)
 
 

@@ -1,4 +1,6 @@
-"""Scores of a part of the pool: a ratio of weighted sums, textbook variances where draws are even, intervals that cover, and a row that says why where labels are too few."""
+"""Scores of a part of the pool: a ratio of weighted sums, textbook variances where draws are even, intervals
+that cover, and a row that says why where labels are too few.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def drawn(rng: np.random.Generator, weights: np.ndarray, number: int) -> tuple[n
 
 @st.composite
 def draws(rows: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Losses (2, M), probabilities, whether each draw is inside, and the pool, with two draws inside at least."""
+    """Losses (2, M), probabilities, whether each draw is inside, and the pool, with two draws inside at
+    least.
+    """
     rng = np.random.default_rng(rows(st.integers(0, 2**32 - 1)))
     pool = rows(st.integers(8, 40))
     number = rows(st.integers(4, pool - 1))
@@ -57,7 +61,9 @@ def test_the_mean_is_the_ratio_of_two_weighted_sums_over_the_draws_inside(
 
 @settings(max_examples=60, deadline=None)
 @given(draws(), st.integers(0, 2**32 - 1))
-def test_what_labels_outside_say_changes_nothing(made: tuple[np.ndarray, np.ndarray, np.ndarray, int], seed: int) -> None:
+def test_what_labels_outside_say_changes_nothing(
+    made: tuple[np.ndarray, np.ndarray, np.ndarray, int], seed: int
+) -> None:
     losses, chance, inside, pool = made
     others = np.where(inside, losses, np.random.default_rng(seed).random(losses.shape))
     one, other = domain(losses, chance, pool, inside), domain(others, chance, pool, inside)
@@ -86,18 +92,32 @@ def test_of_even_draws_it_is_the_sample_mean_with_the_variance_of_the_textbook(
     deviations = losses[:, inside] - losses[:, inside].mean(1, keepdims=True)
     s2 = (deviations**2).sum(1) / (n - 1)
     rng, mean = np.random.default_rng(0), np.zeros(2)
-    for _ in range(300):  # LURE's own variance depends on the order of the draws, and is the textbook's in the mean over orders
+    for _ in range(
+        300
+    ):  # LURE's own variance depends on the order of the draws, and is the textbook's in the mean over orders
         order = rng.permutation(number)
-        mean += np.diagonal(domain(losses[:, order], estimates.uniform_steps(number, pool), pool, inside[order]).covariance) / 300
+        mean += (
+            np.diagonal(
+                domain(
+                    losses[:, order], estimates.uniform_steps(number, pool), pool, inside[order]
+                ).covariance
+            )
+            / 300
+        )
     assert mean == pytest.approx((1 - number / pool) * s2 / n, rel=0.25, abs=1e-9)
 
 
 @settings(max_examples=30, deadline=None)
 @given(draws())
-def test_a_domain_of_all_draws_is_lure_where_draws_are_even(made: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> None:
+def test_a_domain_of_all_draws_is_lure_where_draws_are_even(
+    made: tuple[np.ndarray, np.ndarray, np.ndarray, int],
+) -> None:
     losses, _, inside, pool = made
     steps = estimates.uniform_steps(len(inside), pool)
-    one, other = domain(losses, steps, pool, np.ones(len(inside), bool), size=pool), estimates.lure(losses, steps, pool)
+    one, other = (
+        domain(losses, steps, pool, np.ones(len(inside), bool), size=pool),
+        estimates.lure(losses, steps, pool),
+    )
     assert one.loss == pytest.approx(other.loss)
     assert one.covariance == pytest.approx(other.covariance, abs=1e-12)
     assert one.unit == pytest.approx(other.unit)
@@ -116,20 +136,32 @@ def test_a_proxy_that_knows_the_losses_leaves_little_open() -> None:
     rng = np.random.default_rng(3)
     losses, inside = rng.random((2, 60)), np.arange(60) < 30
     steps = estimates.uniform_steps(60, 300)
-    alone, said = domain(losses, steps, 300, inside), domain(losses, steps, 300, inside, proxy=(losses, np.array([0.4, 0.6])))
+    alone, said = (
+        domain(losses, steps, 300, inside),
+        domain(losses, steps, 300, inside, proxy=(losses, np.array([0.4, 0.6]))),
+    )
     assert said.coefficient == pytest.approx(30 / 40)
     assert (np.diagonal(said.covariance) < np.diagonal(alone.covariance) / 10).all()
     assert said.loss == pytest.approx(alone.loss + 0.75 * (np.array([0.4, 0.6]) - losses[:, :30].mean(1)))
 
 
-@pytest.mark.parametrize(("more", "says"), [
-    ({"inside": np.zeros(4, bool)}, "needs a label in it"),
-    ({"inside": np.ones(4)}, "says yes or no of each of 4 draws"),
-    ({"inside": np.ones(3, bool)}, "says yes or no of each of 4 draws"),
-    ({"inside": np.ones(4, bool), "size": 3}, "got 4 of 3 images"),
-    ({"inside": np.ones(4, bool), "proxy": (np.zeros((2, 4)), np.zeros(1))}, "a proxy has a finite number"),
-    ({"inside": np.ones(4, bool), "proxy": (np.full((1, 4), np.nan), np.zeros(1))}, "a proxy has a finite number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"inside": np.zeros(4, bool)}, "needs a label in it"),
+        ({"inside": np.ones(4)}, "says yes or no of each of 4 draws"),
+        ({"inside": np.ones(3, bool)}, "says yes or no of each of 4 draws"),
+        ({"inside": np.ones(4, bool), "size": 3}, "got 4 of 3 images"),
+        (
+            {"inside": np.ones(4, bool), "proxy": (np.zeros((2, 4)), np.zeros(1))},
+            "a proxy has a finite number",
+        ),
+        (
+            {"inside": np.ones(4, bool), "proxy": (np.full((1, 4), np.nan), np.zeros(1))},
+            "a proxy has a finite number",
+        ),
+    ],
+)
 def test_what_is_no_domain_is_refused(more: dict[str, object], says: str) -> None:
     with refused(RankingError, says):
         domain(np.zeros((1, 4)), estimates.uniform_steps(4, 9), 9, **more)  # type: ignore[arg-type]
@@ -203,10 +235,20 @@ def test_below_ten_labels_a_row_of_a_part_says_why_and_holds_nothing() -> None:
 
 def test_where_the_pool_is_known_the_control_variate_is_of_the_part() -> None:
     pool = [f"i{k}" for k in range(200)]
-    loss = np.concatenate([1 - scores(40), (np.random.default_rng(6).random((3, 160)) < 0.4).astype(float)], 1)
+    loss = np.concatenate(
+        [1 - scores(40), (np.random.default_rng(6).random((3, 160)) < 0.4).astype(float)], 1
+    )
     part = Domain("group=a", frozenset(pool[:20] + pool[100:]), True)
     found = draw_rankings(
-        ["a", "b", "c"], rows(40, 200), 1 - loss[:, :40], pool[:40], proxy=loss, pool=pool, learns=False, resamples=0, where=part
+        ["a", "b", "c"],
+        rows(40, 200),
+        1 - loss[:, :40],
+        pool[:40],
+        proxy=loss,
+        pool=pool,
+        learns=False,
+        resamples=0,
+        where=part,
     )
     twin = domain(
         loss[:, :40],
@@ -218,7 +260,9 @@ def test_where_the_pool_is_known_the_control_variate_is_of_the_part() -> None:
     )
     assert list(found.rankings["prediction_powered"].scores.values()) == pytest.approx(1 - twin.loss)
     assert any(
-        note.startswith("scores of this pool are of 120 of the 200 images that could be drawn which lie in group=a")
+        note.startswith(
+            "scores of this pool are of 120 of the 200 images that could be drawn which lie in group=a"
+        )
         for note in found.notes
     )
 

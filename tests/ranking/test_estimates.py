@@ -1,4 +1,6 @@
-"""Estimates from drawn labels: unbiased over every order of drawing, the sample mean where draws are uniform, intervals that cover."""
+"""Estimates from drawn labels: unbiased over every order of drawing, the sample mean where draws are uniform,
+intervals that cover.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ Rule = Callable[[list[int]], np.ndarray]
 
 
 def orders(rule: Rule, number: int) -> Iterator[tuple[list[int], np.ndarray, float]]:
-    """Yield every order of drawing, the probabilities of its steps, and how likely it is; the rule gives weights from the past."""
+    """Yield every order of drawing, the probabilities of its steps, and how likely it is; the rule gives
+    weights from the past.
+    """
     for order in permutations(range(5), number):
         steps = []
         for step, image in enumerate(order):
@@ -49,7 +53,9 @@ def unmoved(_: list[int]) -> np.ndarray:
 
 
 def adaptive(past: list[int]) -> np.ndarray:
-    """Prefer what lies near the last image if the first model was wrong there: weights that depend on the labels."""
+    """Prefer what lies near the last image if the first model was wrong there: weights that depend on the
+    labels.
+    """
     return WEIGHTS + 3 * (np.arange(5) > past[-1]) * LOSSES[0, past[-1]] if past else WEIGHTS
 
 
@@ -164,10 +170,14 @@ def test_margins_by_hand() -> None:
     losses = np.array([[0.5, 1.0], [0.41, 0.0], [0.25, 0.0]])
     assert margins(losses, 0.5)[:, 0] == pytest.approx([(0.3 + 0.5) / 3, (-0.3 + 0.4) / 3, -(0.5 + 0.4) / 3])
     assert margins(losses, 1.0) == pytest.approx(losses - losses.mean(0))
-    assert margins(losses, 0.4)[:, 1] == pytest.approx(margins(losses)[:, 1])  # 0 and 1: the power is no matter
+    assert margins(losses, 0.4)[:, 1] == pytest.approx(
+        margins(losses)[:, 1]
+    )  # 0 and 1: the power is no matter
     assert margins(losses, 0.0)[:, 0] == pytest.approx([2 / 3, 0, -2 / 3])
     assert margins(np.array([[0.027], [0.0]]), 1 / 3)[:, 0] == pytest.approx([0.3 / 2, -0.3 / 2])
-    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx([0.027 / 2, -0.027 / 2])  # as they are, unless told
+    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx(
+        [0.027 / 2, -0.027 / 2]
+    )  # as they are, unless told
     assert margins(losses).sum(0) == pytest.approx([0, 0])
 
 
@@ -194,7 +204,9 @@ def test_intervals_of_losses_stay_between_0_and_1() -> None:
 
 def test_what_cannot_be_estimated_is_refused() -> None:
     steps = np.array([0.2, 0.25])
-    with refused(RankingError, "1 of 2 drawn images lack the loss of a model: an unbiased estimate needs every one"):
+    with refused(
+        RankingError, "1 of 2 drawn images lack the loss of a model: an unbiased estimate needs every one"
+    ):
         lure(np.array([[0.1, np.nan]]), steps, 5)
     with refused(RankingError, "between 1 and 1 draws, the images of the pool; got 2"):
         lure(LOSSES[:, :2], steps, 1)
@@ -240,7 +252,9 @@ def test_nominal_95_percent_of_intervals_hold_the_truth_at_100_labels(selector: 
         ):
             low, high = loss_intervals(found).T
             below, above = difference_intervals(found)[first, second].T
-            held[name].append((((low <= real) & (real <= high)).mean(), ((below <= gaps) & (gaps <= above)).mean()))
+            held[name].append(
+                (((low <= real) & (real <= high)).mean(), ((below <= gaps) & (gaps <= above)).mean())
+            )
     for name, shares in held.items():
         assert (np.mean(shares, 0) > 0.92).all(), (name, np.mean(shares, 0))
         assert (np.mean(shares, 0) < 0.98).all(), (name, np.mean(shares, 0))
@@ -250,7 +264,9 @@ ACCURACIES = (0.98, 0.98, 0.99, 0.99)
 
 
 def good_classifiers(images: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return losses (4, I) of models that are seldom wrong, on the same hard images, what to expect of them, and how hard images are."""
+    """Return losses (4, I) of models that are seldom wrong, on the same hard images, what to expect of them,
+    and how hard images are.
+    """
     rng = np.random.default_rng(5)
     hard = rng.normal(size=images)
     losses = np.zeros((4, images))
@@ -284,14 +300,18 @@ def test_intervals_hold_the_truth_of_models_that_are_seldom_wrong(draws: str, la
 
 
 @pytest.mark.parametrize(("labels", "pool"), [(30, 10_000), (100, 10_000), (100, 250), (200, 250)])
-def test_no_observed_error_bounds_the_errors_that_remain_as_the_hypergeometric_distribution_does(labels: int, pool: int) -> None:
+def test_no_observed_error_bounds_the_errors_that_remain_as_the_hypergeometric_distribution_does(
+    labels: int, pool: int
+) -> None:
     found = lure(np.zeros((2, labels)), uniform_steps(labels, pool), pool)
     low, high = loss_intervals(found)[0]
     errors = np.arange(pool - labels + 1)
     bound = errors[stats.hypergeom.pmf(0, pool, errors, labels) >= 0.025].max() / pool
     assert low == 0
     assert bound <= high <= 1.3 * bound + 1 / pool
-    assert loss_intervals(lure(np.ones((1, labels)), uniform_steps(labels, pool), pool))[0] == pytest.approx([1 - high, 1])
+    assert loss_intervals(lure(np.ones((1, labels)), uniform_steps(labels, pool), pool))[0] == pytest.approx(
+        [1 - high, 1]
+    )
 
 
 @pytest.mark.parametrize("labels", [50, 100])
@@ -304,7 +324,10 @@ def test_intervals_hold_the_truth_of_models_that_are_nearly_always_wrong(share: 
         drawn = draw(weights, labels, seed=seed)
         seen, q = losses[:, drawn.images], drawn.probability
         pool = np.flatnonzero(weights > 0)
-        for found in (lure(seen, q, 300), prediction_powered(seen, q, proxy, np.searchsorted(pool, drawn.images))):
+        for found in (
+            lure(seen, q, 300),
+            prediction_powered(seen, q, proxy, np.searchsorted(pool, drawn.images)),
+        ):
             ((low, high),) = loss_intervals(inside(found))
             held.append(low - 1e-12 <= losses.mean() <= high + 1e-12)
     assert np.mean(held[::2]) > 0.92
@@ -321,7 +344,10 @@ def test_intervals_of_models_that_are_mostly_wrong_reach_over_those_of_what_is_r
             to_come(lure(losses, q, 60), losses, q, steps, drawn.images),
             to_come(lure(1 - losses, q, 60), 1 - losses, q, steps, drawn.images),
         ),
-        (prediction_powered(losses, q, proxy, drawn.images), prediction_powered(1 - losses, q, 1 - proxy, drawn.images)),
+        (
+            prediction_powered(losses, q, proxy, drawn.images),
+            prediction_powered(1 - losses, q, 1 - proxy, drawn.images),
+        ),
     ):
         (low, high), (below, above) = (
             loss_intervals(inside(wrong)).T,
@@ -345,7 +371,9 @@ def test_models_that_no_label_tells_apart_may_differ() -> None:
     assert high == -low == pytest.approx(0.034, abs=0.002)
     many = np.tile(np.repeat([1.0, 0.0], 50), (3, 1))
     many[1] = many[1, ::-1]
-    found = lure(many, uniform_steps(100, 10_000), 10_000)  # the first and the last never differ, the second from both everywhere
+    found = lure(
+        many, uniform_steps(100, 10_000), 10_000
+    )  # the first and the last never differ, the second from both everywhere
     wide = np.diff(difference_intervals(found))[..., 0] / 2
     assert wide[0, 2] == pytest.approx(high, rel=1e-6)
     assert wide[0, 1] == pytest.approx(stats.t.ppf(0.975, 99) * np.sqrt(0.99 / 99), rel=0.01)
@@ -375,13 +403,21 @@ def test_a_part_on_which_all_agree_adds_nothing_to_differences() -> None:
     disputed = lure(np.array([[1.0, 0, 1, 0, 1, 0], [0, 1, 1, 0, 0, 0]]), uniform_steps(6, 100), 100)
     agreed = lure(np.zeros((2, 6)), uniform_steps(6, 100), 100)
     whole = combined([disputed, agreed], [0.2, 0.8])
-    assert np.diff(difference_intervals(whole)[0, 1]) == pytest.approx(0.2 * np.diff(difference_intervals(disputed)[0, 1]))
-    assert loss_intervals(whole)[0, 1] > 0.2 * loss_intervals(disputed)[0, 1] + 0.2  # and yet all may be wrong there
+    assert np.diff(difference_intervals(whole)[0, 1]) == pytest.approx(
+        0.2 * np.diff(difference_intervals(disputed)[0, 1])
+    )
+    assert (
+        loss_intervals(whole)[0, 1] > 0.2 * loss_intervals(disputed)[0, 1] + 0.2
+    )  # and yet all may be wrong there
 
 
 def test_what_the_control_variate_brings_and_takes_is_in_the_estimate() -> None:
     rng = np.random.default_rng(4)
-    losses, proxy, drawn = (rng.random((2, 12)) < 0.4).astype(float), rng.random((2, 40)), rng.permutation(40)[:12]
+    losses, proxy, drawn = (
+        (rng.random((2, 12)) < 0.4).astype(float),
+        rng.random((2, 40)),
+        rng.permutation(40)[:12],
+    )
     q = uniform_steps(12, 40)
     found = prediction_powered(losses, q, proxy, drawn)
     c, seen = found.coefficient, proxy[:, drawn]
@@ -396,6 +432,8 @@ def test_what_the_control_variate_brings_and_takes_is_in_the_estimate() -> None:
 
 def test_an_interval_with_control_stays_within_what_the_labels_leave_possible() -> None:
     losses = np.array([[1.0, 1, 1, 1, 1, 0, 0, 0, 0]])
-    found = prediction_powered(losses, uniform_steps(9, 10), np.full((1, 10), 0.9) - 0.5 * np.arange(10) / 10, np.arange(9))
+    found = prediction_powered(
+        losses, uniform_steps(9, 10), np.full((1, 10), 0.9) - 0.5 * np.arange(10) / 10, np.arange(9)
+    )
     ((low, high),) = loss_intervals(found)
     assert 0.5 - 1e-12 <= low <= high <= 0.6 + 1e-12  # nine of ten are known, five of them wrong

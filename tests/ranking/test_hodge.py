@@ -9,7 +9,9 @@ from refusals import refused
 def made(seed, j, missing=0.0, batch=()):
     rng = np.random.default_rng(seed)
     flow = np.triu(rng.normal(size=(*batch, j, j)), 1)
-    weights = np.triu(rng.integers(1, 30, (*batch, j, j)) * (rng.random((*batch, j, j)) >= missing), 1).astype(float)
+    weights = np.triu(
+        rng.integers(1, 30, (*batch, j, j)) * (rng.random((*batch, j, j)) >= missing), 1
+    ).astype(float)
     return flow - np.swapaxes(flow, -1, -2), weights + np.swapaxes(weights, -1, -2)
 
 
@@ -66,15 +68,28 @@ def test_a_batch_is_a_loop_and_islands_have_no_score():
 
 
 def by_projection(flow, weights):
-    """A plain twin of the split: projections on the span of all scores, and of all triangles, in the weighted product."""
+    """A plain twin of the split: projections on the span of all scores, and of all triangles, in the weighted
+    product.
+    """
     edges = [tuple(e) for e in np.argwhere(np.triu(weights, 1)).tolist()]
     root = np.sqrt([weights[e] for e in edges])
     y = root * [flow[e] for e in edges]
     j = len(flow)
-    gradient = np.array([[root[k] * ((i == a) - (i == b)) for i in range(j)] for k, (a, b) in enumerate(edges)])
-    triangles = [(a, b, c) for a in range(j) for b in range(a) for c in range(b) if {(b, a), (c, b), (c, a)} <= set(edges)]
+    gradient = np.array(
+        [[root[k] * ((i == a) - (i == b)) for i in range(j)] for k, (a, b) in enumerate(edges)]
+    )
+    triangles = [
+        (a, b, c)
+        for a in range(j)
+        for b in range(a)
+        for c in range(b)
+        if {(b, a), (c, b), (c, a)} <= set(edges)
+    ]
     curl = np.array(
-        [[(((e == (c, b)) + (e == (b, a))) - (e == (c, a))) / root[k] for a, b, c in triangles] for k, e in enumerate(edges)]
+        [
+            [(((e == (c, b)) + (e == (b, a))) - (e == (c, a))) / root[k] for a, b, c in triangles]
+            for k, e in enumerate(edges)
+        ]
     ).reshape(len(edges), len(triangles))
     parts = [m @ (np.linalg.pinv(m) @ y) if m.size else np.zeros(len(y)) for m in (gradient, curl)]
     return [float((p**2).sum() / (y**2).sum()) for p in (*parts, y - sum(parts))]

@@ -30,7 +30,11 @@ def made() -> np.ndarray:
     """Agreement of five classifiers of different skill on 300 images."""
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 4, 300)
-    labels = np.where(rng.random((5, 300)) < np.array([[0.9], [0.8], [0.7], [0.6], [0.5]]), truth, rng.integers(0, 4, (5, 300)))
+    labels = np.where(
+        rng.random((5, 300)) < np.array([[0.9], [0.8], [0.7], [0.6], [0.5]]),
+        truth,
+        rng.integers(0, 4, (5, 300)),
+    )
     return (labels[:, None] == labels).astype(float)
 
 
@@ -42,7 +46,10 @@ def test_the_third_model_judges_a_pair() -> None:
 
 
 def test_a_truth_that_nobody_says_costs_all_and_tells_no_two_apart() -> None:
-    alone, with_it = moments(votes([[0, 0], [0, 1], [0, 1]])), moments(votes([[0, 0], [0, 1], [0, 1]]), outside=1.0)
+    alone, with_it = (
+        moments(votes([[0, 0], [0, 1], [0, 1]])),
+        moments(votes([[0, 0], [0, 1], [0, 1]]), outside=1.0),
+    )
     assert with_it.loss.tolist() == [[1 / 3, 1], [1 / 3, 2 / 3], [1 / 3, 2 / 3]]
     assert (with_it.difference == alone.difference / 2).all()
 
@@ -147,7 +154,9 @@ def test_a_model_in_its_own_place_is_believed_by_a_share_of_what_is_left() -> No
 
 
 def test_a_score_needs_what_its_variance_says() -> None:
-    assert label_needs.scores_needed(flat(10**9, [0.1], 2, own=0.25)) == np.ceil(0.25 * (norm.ppf(0.975) / 0.01) ** 2)  # 9,604
+    assert label_needs.scores_needed(flat(10**9, [0.1], 2, own=0.25)) == np.ceil(
+        0.25 * (norm.ppf(0.975) / 0.01) ** 2
+    )  # 9,604
 
 
 def test_no_number_exceeds_the_pool_and_more_exactness_never_needs_less() -> None:
@@ -200,14 +209,18 @@ def test_labels_move_the_worlds_as_far_as_they_are_exact(made: np.ndarray) -> No
     assert exact == pytest.approx(np.tile(loss - loss.mean(), (len(before), 1)), abs=1e-3)
     assert vague.mean(0) == pytest.approx(before.mean(0), abs=0.03)
     some = label_needs.updated(before, loss, np.full(10, 0.01)).mean(0)
-    assert (np.abs(some - (loss - loss.mean())) < np.abs(before.mean(0) - (loss - loss.mean())))[[0, 1, 3, 4]].all()
+    assert (np.abs(some - (loss - loss.mean())) < np.abs(before.mean(0) - (loss - loss.mean())))[
+        [0, 1, 3, 4]
+    ].all()
 
 
 def test_measured_variances_are_believed_by_their_number() -> None:
     drawn = flat(10**6, [0.2], 2)
     before = np.array([[-0.1, 0.1], [0.1, -0.1]])
     for labels, want in ((10, 1.5), (90, 1.9)):
-        twice = 0.1 * 2 * (1 / labels - 1e-6)  # each model's variance, and so that of their difference, is twice the expected
+        twice = (
+            0.1 * 2 * (1 / labels - 1e-6)
+        )  # each model's variance, and so that of their difference, is twice the expected
         found = estimates.Estimates(np.array([0.3, 0.3]), twice * np.eye(2), labels - 1)
         curve_, _ = label_needs.learnt(before, drawn, found, labels, 1.0, drawn)
         assert curve_.pairs / drawn.pairs == pytest.approx(want)
@@ -233,5 +246,10 @@ def test_shapes_and_questions_that_do_not_fit_are_refused() -> None:
         label_needs.updated(np.zeros((3, 2)), np.zeros(3), np.zeros(1))
     with refused(RankingError, "estimates of as many"):
         label_needs.learnt(
-            np.zeros((3, 2)), flat(9, [0.1], 2), estimates.Estimates(np.zeros(3), np.eye(3), 3), 4, 1.0, flat(9, [0.1], 2)
+            np.zeros((3, 2)),
+            flat(9, [0.1], 2),
+            estimates.Estimates(np.zeros(3), np.eye(3), 3),
+            4,
+            1.0,
+            flat(9, [0.1], 2),
         )

@@ -18,9 +18,15 @@ def plain(defender, attacker, group, image, accuracy, weights, groups):
                 means = {0: [], 1: []}
                 for y in range(groups):
                     cell = [
-                        i for i, key in zip(image, zip(defender, attacker, group, strict=True), strict=True) if key == (d, a, y)
+                        i
+                        for i, key in zip(image, zip(defender, attacker, group, strict=True), strict=True)
+                        if key == (d, a, y)
                     ]
-                    cell = [i for i in cell if i >= 0 and not np.isnan(accuracy[d, i] + accuracy[a, i]) and drawn[i] > 0]
+                    cell = [
+                        i
+                        for i in cell
+                        if i >= 0 and not np.isnan(accuracy[d, i] + accuracy[a, i]) and drawn[i] > 0
+                    ]
                     if cell:
                         for role, model in ((0, d), (1, a)):
                             total = sum(drawn[i] for i in cell)
@@ -37,13 +43,23 @@ def made(seed=0, j=4, i=15, s=90, groups=5):
     accuracy[rng.random((j, i)) < 0.1] = np.nan
     defender = rng.integers(0, j, s)
     attacker = (defender + rng.integers(1, j, s)) % j
-    return defender, attacker, rng.integers(0, groups, s), rng.integers(-1, i, s), accuracy, rng.integers(0, 3, (7, i)), groups
+    return (
+        defender,
+        attacker,
+        rng.integers(0, groups, s),
+        rng.integers(-1, i, s),
+        accuracy,
+        rng.integers(0, 3, (7, i)),
+        groups,
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_performance_is_the_double_loop(seed):
     *arrays, groups = made(seed)
-    np.testing.assert_allclose(duel_outcomes(*arrays, groups=groups).performance, plain(*arrays, groups), rtol=1e-13)
+    np.testing.assert_allclose(
+        duel_outcomes(*arrays, groups=groups).performance, plain(*arrays, groups), rtol=1e-13
+    )
 
 
 def test_few_slots_leave_pairs_and_cells_empty_and_counted():
@@ -88,7 +104,8 @@ def test_the_order_of_slots_does_not_show():
     order = np.random.default_rng(2).permutation(90)
     shuffled = [column[order] for column in arrays[:4]]
     np.testing.assert_array_equal(
-        duel_outcomes(*shuffled, *arrays[4:], groups=groups).performance, duel_outcomes(*arrays, groups=groups).performance
+        duel_outcomes(*shuffled, *arrays[4:], groups=groups).performance,
+        duel_outcomes(*arrays, groups=groups).performance,
     )
 
 
@@ -99,7 +116,9 @@ def test_matrices_by_hand():
     p = duel_outcomes(*np.array(slots).T, accuracy).performance
     assert p[0, :, 0, 1] == pytest.approx([0.4, 0.4])
     assert p[0, :, 1, 0] == pytest.approx([0.3, 0.1])
-    assert aggressiveness(p, 0)[0] == pytest.approx(np.array([[1, 1 / 3], [1, 1]]))  # a_01 = P(f_0; S_10) / P(f_1; S_10)
+    assert aggressiveness(p, 0)[0] == pytest.approx(
+        np.array([[1, 1 / 3], [1, 1]])
+    )  # a_01 = P(f_0; S_10) / P(f_1; S_10)
     assert resistance(p, 0)[0] == pytest.approx(np.array([[1, 1], [3, 1]]))
     assert aggressiveness(p)[0, 0, 1] == pytest.approx(0.11 / 0.31)
     assert resistance(p)[0, 1, 0] == pytest.approx(0.31 / 0.11)
@@ -107,7 +126,9 @@ def test_matrices_by_hand():
 
 def test_matrices_are_those_of_the_reference():
     defender, attacker, group, image, accuracy, _, groups = made(4, s=200)
-    accuracy = np.where(np.isnan(accuracy).any(0), np.nan, accuracy)  # the reference drops an image for one model, we for both
+    accuracy = np.where(
+        np.isnan(accuracy).any(0), np.nan, accuracy
+    )  # the reference drops an image for one model, we for both
     slots = {(d, a): {} for d in range(4) for a in range(4) if d != a}
     for d, a, y, i in zip(defender, attacker, group, image, strict=True):
         if i >= 0:

@@ -13,14 +13,22 @@ def made(seed=0, j=5, i=30, s=120):
     correct = (rng.random((j, i)) < 0.6).astype(float)
     correct[rng.random((j, i)) < 0.15] = np.nan
     first = rng.integers(0, j, s)
-    return first, (first + rng.integers(1, j, s)) % j, rng.integers(-1, i, s), correct, rng.integers(0, 3, (6, i)).astype(float)
+    return (
+        first,
+        (first + rng.integers(1, j, s)) % j,
+        rng.integers(-1, i, s),
+        correct,
+        rng.integers(0, 3, (6, i)).astype(float),
+    )
 
 
 def plain(first, second, image, correct, weights):
     """Sums over the set of distinct (pair, image)."""
     j = len(correct)
     out = np.zeros((4, len(weights), j, j))
-    for a, b, k in {(*sorted((a, b)), k) for a, b, k in zip(first.tolist(), second.tolist(), image.tolist(), strict=True)}:
+    for a, b, k in {
+        (*sorted((a, b)), k) for a, b, k in zip(first.tolist(), second.tolist(), image.tolist(), strict=True)
+    }:
         if k < 0 or np.isnan(correct[a, k] + correct[b, k]):
             continue
         for x, y in ((a, b), (b, a)):
@@ -35,8 +43,12 @@ def plain(first, second, image, correct, weights):
 def test_counts_are_sums_over_slots(seed):
     columns = made(seed)
     counts = pair_counts(*columns)
-    np.testing.assert_array_equal([counts.total, counts.both_right, counts.wins, counts.both_wrong], plain(*columns))
-    np.testing.assert_array_equal(counts.correct + np.swapaxes(counts.wins, 1, 2) + counts.both_wrong, counts.total)
+    np.testing.assert_array_equal(
+        [counts.total, counts.both_right, counts.wins, counts.both_wrong], plain(*columns)
+    )
+    np.testing.assert_array_equal(
+        counts.correct + np.swapaxes(counts.wins, 1, 2) + counts.both_wrong, counts.total
+    )
     np.testing.assert_array_equal(counts.ties + counts.wins + np.swapaxes(counts.wins, 1, 2), counts.total)
 
 
@@ -54,7 +66,9 @@ def test_chunks_the_order_and_the_direction_of_slots_do_not_show(monkeypatch):
     first, second, image, correct, weights = made(1)
     counts = pair_counts(first, second, image, correct, weights)
     order = np.random.default_rng(0).permutation(len(first))
-    monkeypatch.setattr(import_module("faultscape.ranking.pair_cases"), "_CHUNK", 1)  # the name alone is the function
+    monkeypatch.setattr(
+        import_module("faultscape.ranking.pair_cases"), "_CHUNK", 1
+    )  # the name alone is the function
     same = pair_counts(second[order], first[order], image[order], correct, weights)
     np.testing.assert_array_equal(same.wins, counts.wins)
     np.testing.assert_array_equal(same.total, counts.total)

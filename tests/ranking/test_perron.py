@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.ranking.methods.perron import RANDOM_INDEX, consistency_ratio, dominance, perron, smoothed_accuracy
+from faultscape.ranking.methods.perron import (
+    RANDOM_INDEX,
+    consistency_ratio,
+    dominance,
+    perron,
+    smoothed_accuracy,
+)
 from refusals import refused
 
 
@@ -49,7 +55,9 @@ def test_dominance_is_the_ratio_of_the_two_accuracies_of_a_pair():
 def test_a_consistent_matrix_gives_its_scores(j):
     v = np.random.default_rng(j).uniform(0.01, 1, j)
     assert perron(v[:, None] / v) == pytest.approx(v / v.sum(), rel=1e-12)
-    wide = np.exp(np.linspace(-60, 60, j))  # far beyond what an eigenvector of the matrix as it stands would keep
+    wide = np.exp(
+        np.linspace(-60, 60, j)
+    )  # far beyond what an eigenvector of the matrix as it stands would keep
     assert perron(wide[:, None] / wide) == pytest.approx(wide / wide.sum(), rel=1e-11)
 
 
@@ -62,7 +70,9 @@ def test_the_perron_rank_is_the_limit_of_equation_5(seed):
 @pytest.mark.parametrize("spread", [0.1, 1, 3])
 def test_scores_are_certified_by_the_bounds_of_collatz(spread):
     for b in reciprocal(7, 8, spread, (20,)):
-        quotient = b @ perron(b) / perron(b)  # the largest eigenvalue lies between the least and the largest quotient
+        quotient = (
+            b @ perron(b) / perron(b)
+        )  # the largest eigenvalue lies between the least and the largest quotient
         assert quotient.max() / quotient.min() - 1 < 1e-10
 
 
@@ -85,7 +95,8 @@ def test_a_missing_ratio_changes_nothing_that_the_others_say():
 
 
 def test_harker_by_hand():
-    # a : b = 2, b : c = 2, a and c not compared: the matrix [[2, 2, 0], [1/2, 1, 2], [0, 1/2, 2]] has 4, 2, 1 for lambda = 3
+    # a : b = 2, b : c = 2, a and c not compared: the matrix [[2, 2, 0], [1/2, 1, 2], [0, 1/2, 2]] has 4, 2, 1
+    # for lambda = 3
     b = np.array([[1, 2, np.nan], [0.5, 1, 2], [np.nan, 0.5, 1]])
     assert perron(b) == pytest.approx(np.array([4, 2, 1]) / 7, rel=1e-13)
 
@@ -129,6 +140,8 @@ def test_random_matrices_have_a_consistency_ratio_near_one(j):
     scale = np.concatenate([1 / np.arange(9.0, 1, -1), np.arange(1.0, 10)])
     upper = np.triu(np.random.default_rng(j).choice(scale, (1500, j, j)), 1)
     with np.errstate(divide="ignore"):
-        random = upper + np.where(np.tril(np.ones((j, j)), -1) > 0, 1 / np.swapaxes(upper, 1, 2), 0) + np.eye(j)
+        random = (
+            upper + np.where(np.tril(np.ones((j, j)), -1) > 0, 1 / np.swapaxes(upper, 1, 2), 0) + np.eye(j)
+        )
     assert consistency_ratio(random).mean() == pytest.approx(1, abs=0.05)
     assert len(RANDOM_INDEX) == 13

@@ -49,7 +49,9 @@ def test_the_model_itself_gives_its_strengths_back():
     v = np.array([0.5, 0.3, 0.15, 0.05])
     assert rank_centrality(100 * v[:, None] / (v[:, None] + v), 0) == pytest.approx(v, rel=1e-13)
     wide = np.exp(-4.0 * np.arange(8))  # small scores keep their digits: nothing is subtracted
-    assert rank_centrality(wide[:, None] / (wide[:, None] + wide), 0) == pytest.approx(wide / wide.sum(), rel=1e-12)
+    assert rank_centrality(wide[:, None] / (wide[:, None] + wide), 0) == pytest.approx(
+        wide / wide.sum(), rel=1e-12
+    )
 
 
 def test_two_circles_that_never_met_are_not_ranked_and_the_larger_is():

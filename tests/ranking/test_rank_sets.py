@@ -15,7 +15,11 @@ def test_the_exact_test_is_mcnemars():
     for i in range(4):
         for j in range(4):
             won, lost = ((correct[i] > correct[j]).sum(), (correct[i] < correct[j]).sum())
-            said = stats.binomtest(int(won), int(won + lost), 0.5, alternative="greater").pvalue if i != j else np.nan
+            said = (
+                stats.binomtest(int(won), int(won + lost), 0.5, alternative="greater").pvalue
+                if i != j
+                else np.nan
+            )
             assert p[i, j] == pytest.approx(said, nan_ok=True)
 
 
@@ -24,7 +28,9 @@ def test_other_scores_are_tested_by_students_t_of_the_difference():
     p = paired_p_values(scores)
     assert p[0, 1] == pytest.approx(stats.ttest_rel(scores[0], scores[1], alternative="greater").pvalue)
     assert p[2, 0] == pytest.approx(stats.ttest_rel(scores[2], scores[0], alternative="greater").pvalue)
-    assert paired_p_values(scores, np.full(25, 3.0)) == pytest.approx(p, nan_ok=True)  # only their proportion counts
+    assert paired_p_values(scores, np.full(25, 3.0)) == pytest.approx(
+        p, nan_ok=True
+    )  # only their proportion counts
     half = np.repeat([1.0, 0], [15, 10])
     assert paired_p_values(scores, half) == pytest.approx(paired_p_values(scores[:, :15]), nan_ok=True)
 
@@ -44,9 +50,15 @@ def test_replicates_say_what_the_test_of_the_means_says():
     scores = rng.normal(0, 0.2, 400) + rng.normal([[0.50], [0.49], [0.45]], 0.1, (3, 400))
     draws = bootstrap_weights(400, 4000, 3) @ scores.T / 400
     by_draws = replicate_p_values(scores.mean(1), draws, 400)
-    assert stats.norm.isf(by_draws)[0, 1:] == pytest.approx(stats.norm.isf(paired_p_values(scores))[0, 1:], rel=0.05)
+    assert stats.norm.isf(by_draws)[0, 1:] == pytest.approx(
+        stats.norm.isf(paired_p_values(scores))[0, 1:], rel=0.05
+    )
     draws[:, 1] = np.nan
-    assert np.isnan(replicate_p_values(scores.mean(1), draws)).tolist() == [[True, True, False], [True] * 3, [False, True, True]]
+    assert np.isnan(replicate_p_values(scores.mean(1), draws)).tolist() == [
+        [True, True, False],
+        [True] * 3,
+        [False, True, True],
+    ]
     still = replicate_p_values(np.array([1.0, 0.5]), np.tile([1.0, 0.5], (99, 1)))
     assert still[0, 1] == pytest.approx(0.01)  # no variance seen is not certainty
     assert still[1, 0] == 1
@@ -75,7 +87,9 @@ def test_no_difference_is_found_where_nothing_was_tested():
 
 
 def right_for_all(sets, truth):
-    """Whether every rank that a model may be said to have, ties included, lies inside, for all models at once."""
+    """Whether every rank that a model may be said to have, ties included, lies inside, for all models at
+    once.
+    """
     best, worst = 1 + (truth > truth[:, None]).sum(1), len(truth) - (truth < truth[:, None]).sum(1)
     return bool(((sets[:, 0] <= best) & (sets[:, 1] >= worst)).all())
 
@@ -90,7 +104,9 @@ def test_all_ranks_hold_at_once_in_95_of_100_cases(kind):
         if kind == "concordances":
             scores = truth[:, None] + 0.1 * hard + rng.normal(0, 0.15, (8, 120))
         else:
-            scores = (0.5 * hard + rng.normal(0, 1, (8, 120)) * np.sqrt(0.75) < stats.norm.ppf(truth)[:, None]).astype(float)
+            scores = (
+                0.5 * hard + rng.normal(0, 1, (8, 120)) * np.sqrt(0.75) < stats.norm.ppf(truth)[:, None]
+            ).astype(float)
         p = paired_p_values(scores)
         sets = rank_sets(p)
         holds.append(right_for_all(sets, truth))

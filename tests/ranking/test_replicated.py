@@ -1,4 +1,6 @@
-"""What rankings claim: no interval that is not known, and ranks, ties and the set of the best from one set of tests."""
+"""What rankings claim: no interval that is not known, and ranks, ties and the set of the best from one set of
+tests.
+"""
 
 from __future__ import annotations
 
@@ -49,20 +51,27 @@ def test_labels_too_few_to_carry_an_interval_have_none_and_leave_all_ranks_open(
         assert said.tied_for_best == said.best_set == [], name  # nothing was tested
         for kind in ("rank_interval", "simultaneous_rank_interval"):
             assert set(map(tuple, getattr(said, kind).values())) == {(1, 3)}, name
-    assert f"no interval of a score: fewer than 10 images ({images}) cannot carry one, nor tell models apart" in found.notes
+    assert (
+        f"no interval of a score: fewer than 10 images ({images}) cannot carry one, nor tell models apart"
+        in found.notes
+    )
 
 
 def test_ten_labels_and_more_have_intervals_and_no_more_certainty_than_a_sign_test() -> None:
     def best(images: int, **options: Any) -> list[str]:
         scores = np.stack([np.ones(images), np.zeros(images)])
-        return ranking(("a", "b"), scores.mean(1), np.tile([1.0, 0.0], (200, 1)), images, **options).tied_for_best
+        return ranking(
+            ("a", "b"), scores.mean(1), np.tile([1.0, 0.0], (200, 1)), images, **options
+        ).tied_for_best
 
     assert best(9) == []
     assert best(10) == ["a"]
     assert best(5, least=1) == ["a", "b"]  # 1/32 on either side
     assert best(6, least=1) == best(6, groups=True) == ["a"]  # 1/64
     assert best(5, groups=True) == []
-    assert not np.isnan(list(ranked(np.eye(2)[:, [0] * 10]).rankings["reuse_mean"].score_interval.values())).any()
+    assert not np.isnan(
+        list(ranked(np.eye(2)[:, [0] * 10]).rankings["reuse_mean"].score_interval.values())
+    ).any()
 
 
 def test_what_never_varied_has_no_interval() -> None:
@@ -114,9 +123,14 @@ def test_who_is_shown_to_be_behind_another_is_not_tied_for_best() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(FEW, 60), st.floats(0.02, 2))
-def test_ranks_ties_and_the_best_never_contradict_each_other(seed: int, j: int, images: int, spread: float) -> None:
+def test_ranks_ties_and_the_best_never_contradict_each_other(
+    seed: int, j: int, images: int, spread: float
+) -> None:
     rng = np.random.default_rng(seed)
-    values = np.round(spread * rng.normal(size=(j, 1)) + rng.normal(size=images) + rng.normal(0, rng.random(), (j, images)), 1)
+    values = np.round(
+        spread * rng.normal(size=(j, 1)) + rng.normal(size=images) + rng.normal(0, rng.random(), (j, images)),
+        1,
+    )
     values[rng.integers(j)] = values[0]  # equal models
     models = tuple("abcdefg"[:j])
     said = ranking(models, values.mean(1), bootstrap_weights(images, 60, rng) @ values.T / images, images)
@@ -161,7 +175,8 @@ def test_standings_say_which_rankings_stay_open_because_replicates_were_lost() -
     (said,) = [note for note in found.notes if "all ranks stay open" in note]
     assert (
         said
-        == "perron, hodge, bradley_terry, rank_centrality, borda: all ranks stay open, since more than 2 % of the replicates are left out"
+        == "perron, hodge, bradley_terry, rank_centrality, borda: all ranks stay open, since more than 2 % of"
+        " the replicates are left out"
     )
     assert found.rankings["perron"].best_set == found.rankings["perron"].order
     assert found.rankings["reuse_mean"].best_set == ["a"]

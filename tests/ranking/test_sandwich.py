@@ -30,7 +30,8 @@ def test_the_pseudo_count_holds_back_the_error_as_it_does_the_strength():
     won = np.repeat([1.0, 0.0], [30, 20])
     strengths = bradley_terry(np.array([[0, 30.0], [20, 0]]), 20)
     p = 50 / 90
-    # the slopes of 50 images spread by 50 x .6 x .4, around the mean that the pseudo-count takes away; 90 games bend
+    # the slopes of 50 images spread by 50 x .6 x .4, around the mean that the pseudo-count takes away; 90
+    # games bend
     expected = 50 * 0.6 * 0.4 * 50 / 49 / (90 * p * (1 - p)) ** 2
     games = (np.zeros(50, int), np.ones(50, int), np.arange(50), won)
     assert 4 * sandwich(games, strengths, pseudo_count=20)[0, 0] == pytest.approx(expected, rel=1e-12)
@@ -41,7 +42,9 @@ def test_one_pair_with_ties_has_the_variance_of_the_log_ratio_of_wins():
     games = (np.zeros(25, int), np.ones(25, int), np.arange(25), points)
     strengths, nu = bradley_terry_ties(np.array([[0, 9.0], [4, 0]]), np.array([[0, 12.0], [12, 0]]), 0)
     covariance = sandwich(games, strengths, float(nu), 0)
-    assert 4 * covariance[0, 0] == pytest.approx((1 / 9 + 1 / 4) * 25 / 24, rel=1e-9)  # of a multinomial, whatever the ties
+    assert 4 * covariance[0, 0] == pytest.approx(
+        (1 / 9 + 1 / 4) * 25 / 24, rel=1e-9
+    )  # of a multinomial, whatever the ties
 
 
 def test_the_pseudo_count_holds_back_the_error_with_ties_too():
@@ -50,7 +53,8 @@ def test_the_pseudo_count_holds_back_the_error_with_ties_too():
     strengths, nu = bradley_terry_ties(np.array([[0, 10.0], [10, 0]]), np.array([[0, 5.0], [5, 0]]), 20)
     assert strengths == pytest.approx([0, 0], abs=1e-12)
     win, tie = chances(np.zeros(()), float(nu))
-    # as many wins as losses: the strengths do not move with nu; 25 games and 2 x 20 of the pseudo-count bend alike
+    # as many wins as losses: the strengths do not move with nu; 25 games and 2 x 20 of the pseudo-count bend
+    # alike
     bends = (25 + 2 * 20) * (win**2 + tie * (1 - tie) / 4)
     expected = 20 * 0.25 * 25 / 24 / bends**2
     assert 4 * sandwich(games, strengths, float(nu), 20)[0, 0] == pytest.approx(float(expected), rel=1e-9)
@@ -61,7 +65,9 @@ def test_the_same_image_in_many_games_is_one_observation():
     once = (np.zeros(50, int), np.ones(50, int), np.arange(50), won)
     thrice = tuple(np.tile(column, 3) for column in once)
     strengths = bradley_terry(np.array([[0, 30.0], [20, 0]]), 0)
-    assert sandwich(thrice, strengths, pseudo_count=0) == pytest.approx(sandwich(once, strengths, pseudo_count=0), rel=1e-10)
+    assert sandwich(thrice, strengths, pseudo_count=0) == pytest.approx(
+        sandwich(once, strengths, pseudo_count=0), rel=1e-10
+    )
 
 
 @pytest.mark.parametrize("pseudo_count", [0, 0.5, 20])
@@ -81,8 +87,12 @@ def test_errors_of_own_pairs_with_ties_are_those_of_the_bootstrap_over_images():
     rng = np.random.default_rng(2)
     first = rng.integers(0, 5, 1500)
     second, image = (first + rng.integers(1, 5, 1500)) % 5, rng.integers(0, 400, 1500)
-    first, second, image = np.unique(np.stack([np.minimum(first, second), np.maximum(first, second), image]), axis=1)
-    counts = pair_counts(first, second, image, correct, np.vstack([np.ones(400), bootstrap_weights(400, 2000, 3)]))
+    first, second, image = np.unique(
+        np.stack([np.minimum(first, second), np.maximum(first, second), image]), axis=1
+    )
+    counts = pair_counts(
+        first, second, image, correct, np.vstack([np.ones(400), bootstrap_weights(400, 2000, 3)])
+    )
     strengths, nu = bradley_terry_ties(counts.wins, counts.ties)
     games = (first, second, image, (1 + correct[first, image] - correct[second, image]) / 2)
     errors = standard_errors(games, strengths[0], float(nu[0]))
@@ -104,4 +114,9 @@ def test_models_without_strength_have_no_error():
 
 def test_games_of_re_use_are_all_pairs_of_known_models():
     first, second, image, points = reuse_games(np.array([[1, 0.2], [0, 0.2], [np.nan, 0.1]]))
-    assert sorted(zip(first, second, image, points, strict=True)) == [(0, 1, 0, 1), (0, 1, 1, 0.5), (0, 2, 1, 1), (1, 2, 1, 1)]
+    assert sorted(zip(first, second, image, points, strict=True)) == [
+        (0, 1, 0, 1),
+        (0, 1, 1, 0.5),
+        (0, 2, 1, 1),
+        (1, 2, 1, 1),
+    ]

@@ -22,7 +22,8 @@ def test_the_others_are_ranked_without_one_models_slots():
     takes_part[0, 2] = True  # a took part in the slot that favours d
     takes_part[3] = True
     found = {one.model: one for one in leave_one_out(score, "abcd", takes_part)}
-    # all: a 12, b 11, c 9, d 12. Without slot 2: b 8, c 7, d 3; d falls from first of three to third, b and c rise by one
+    # all: a 12, b 11, c 9, d 12. Without slot 2: b 8, c 7, d 3; d falls from first of three to third, b and c
+    # rise by one
     assert (found["a"].slots, found["a"].largest_change, found["a"].moved) == (1, 2, "d")
     assert found["a"].spearman == pytest.approx(stats.spearmanr([11, 9, 12], [8, 7, 3]).statistic)
     assert (found["b"].slots, found["b"].largest_change, found["b"].spearman) == (0, 0, 1)
@@ -34,7 +35,10 @@ def test_its_own_rank_does_not_count_as_a_change():
     takes_part = np.zeros((4, 4), bool)
     takes_part[3, 2] = True
     (d,) = [one for one in leave_one_out(score, "abcd", takes_part) if one.model == "d"]
-    assert (d.spearman, d.largest_change) == (pytest.approx(1), 0)  # a, b, c stand as before; only d itself fell
+    assert (d.spearman, d.largest_change) == (
+        pytest.approx(1),
+        0,
+    )  # a, b, c stand as before; only d itself fell
     with refused(RankingError, "4 models by slots"):
         leave_one_out(score, "abcd", takes_part[:2])
 
@@ -65,7 +69,9 @@ def test_many_places_cost_no_more_rankings_than_sixty():
     assert asked == [5000, *shown]  # all places once, then each k
     assert shown[[0, -1]].tolist() == [1, 5000]
     assert set(np.diff(shown)) == {84, 85}
-    assert said[30] == pytest.approx(stats.spearmanr(opinions[place <= shown[30]].sum(0), opinions.sum(0)).statistic)
+    assert said[30] == pytest.approx(
+        stats.spearmanr(opinions[place <= shown[30]].sum(0), opinions.sum(0)).statistic
+    )
     assert places_shown(60).tolist() == list(range(1, 61))
     assert places_shown(61)[[0, -1]].tolist() == [1, 61]
     assert places_shown(0).tolist() == []
@@ -75,24 +81,33 @@ def test_leaving_out_an_attacker_takes_any_ranking_of_segmentation_too():
     rng = np.random.default_rng(0)
     pairs = np.array([(d, a) for d in range(4) for a in range(4) if d != a for _ in range(6)])
     defender, attacker = pairs.T
-    image, accuracy = rng.integers(0, 40, len(pairs)), np.clip(rng.normal([[0.3], [0.5], [0.6], [0.7]], 0.2, (4, 40)), 0, 1)
+    image, accuracy = (
+        rng.integers(0, 40, len(pairs)),
+        np.clip(rng.normal([[0.3], [0.5], [0.6], [0.7]], 0.2, (4, 40)), 0, 1),
+    )
 
     def resist(keep):
-        found = duel_outcomes(defender[keep], attacker[keep], np.zeros(keep.sum(), int), image[keep], accuracy)
+        found = duel_outcomes(
+            defender[keep], attacker[keep], np.zeros(keep.sum(), int), image[keep], accuracy
+        )
         ratios = resistance(found.performance[0])
         return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))
 
     found = leave_one_out(resist, "abcd", attacker == np.arange(4)[:, None])
     assert [one.slots for one in found] == [18] * 4
     kept = attacker != 2
-    assert found[2].spearman == pytest.approx(stats.spearmanr(resist(kept)[[0, 1, 3]], resist(kept | True)[[0, 1, 3]]).statistic)
+    assert found[2].spearman == pytest.approx(
+        stats.spearmanr(resist(kept)[[0, 1, 3]], resist(kept | True)[[0, 1, 3]]).statistic
+    )
 
 
 def test_connectivity_is_said_in_words():
     met = np.zeros((5, 5))
     met[0, 1] = met[3, 4] = met[4, 2] = 2
-    assert connectivity("abcde", met) == (
-        "comparisons fall apart into 2 groups: c, d, e | a, b; between groups nothing is known; 3 of 10 pairs were compared"
+    assert (
+        connectivity("abcde", met)
+        == "comparisons fall apart into 2 groups: c, d, e | a, b; between groups nothing is known; 3 of 10"
+        " pairs were compared"
     )
     met[1, 2] = np.nan
     assert "2 groups" in connectivity("abcde", met)

@@ -39,7 +39,9 @@ def made(seed=0, j=4, i=30, per_class=2):
 
 
 def ranked(models, rows, accuracy, images, **options):
-    return rank_accuracies(models, rows, accuracy, images, **{"class_names": CLASSES, "resamples": 60} | options)
+    return rank_accuracies(
+        models, rows, accuracy, images, **{"class_names": CLASSES, "resamples": 60} | options
+    )
 
 
 def scores(table, name):
@@ -109,19 +111,26 @@ def test_other_labels_count_only_when_asked_and_leave_the_faithful_rankings_alon
 
 def test_islands_are_reported_and_never_huge():
     models, rows, accuracy, images = made()
-    inside = [row for row in rows if {row.defender, row.attacker} in ({models[0], models[1]}, {models[2], models[3]})]
+    inside = [
+        row
+        for row in rows
+        if {row.defender, row.attacker} in ({models[0], models[1]}, {models[2], models[3]})
+    ]
     table = ranked(models, inside, accuracy, images)
     assert np.isnan(scores(table, "aggressiveness")).all()
     assert np.isfinite(scores(table, "reuse_bradley_terry")).all()
     assert table.rankings["aggressiveness"].tied_for_best == []
     assert any(
-        note.startswith("aggressiveness, resistance: no score for model-0, model-1, model-2, model-3") for note in table.notes
+        note.startswith("aggressiveness, resistance: no score for model-0, model-1, model-2, model-3")
+        for note in table.notes
     )
     trio = [row for row in rows if models[0] not in (row.defender, row.attacker)]
     table = ranked(models, trio, accuracy, images)
     assert np.isnan(scores(table, "resistance")).tolist() == [True, False, False, False]
     assert np.nansum(scores(table, "resistance")) == pytest.approx(1)
-    assert any("no score for model-0: comparisons do not link them to the others" in note for note in table.notes)
+    assert any(
+        "no score for model-0: comparisons do not link them to the others" in note for note in table.notes
+    )
 
 
 def test_a_lone_direction_has_no_part_in_eq_6():
@@ -132,7 +141,10 @@ def test_a_lone_direction_has_no_part_in_eq_6():
     assert scores(table, "aggressiveness") == pytest.approx(scores(without, "aggressiveness"), abs=1e-13)
     assert np.isfinite(table.matrices["aggressiveness"][0][1])
     assert np.isnan(table.matrices["aggressiveness"][1][0])
-    assert "pairs of models compared in one direction only, which the rankings of eq. 6 leave out: 1" in table.notes
+    assert (
+        "pairs of models compared in one direction only, which the rankings of eq. 6 leave out: 1"
+        in table.notes
+    )
 
 
 def test_replicates_that_lose_a_model_are_left_out_and_counted():
@@ -144,13 +156,21 @@ def test_replicates_that_lose_a_model_are_left_out_and_counted():
     drawn = bootstrap_weights(12, 60, seed=0)[:, np.argsort(sorted(range(12), key=lambda k: tie(images[k])))]
     lost = int((drawn[:, 0] == 0).sum())
     assert 0 < lost < 40
-    note = f"aggressiveness, resistance: {lost} of 60 bootstrap replicates lack comparisons and are left out of the intervals"
+    note = (
+        f"aggressiveness, resistance: {lost} of 60 bootstrap replicates lack comparisons and are left out of"
+        " the intervals"
+    )
     assert note in table.notes
     place = {image: k for k, image in enumerate(images)}
-    columns = [(models.index(r.defender), models.index(r.attacker), CLASSES.index(r.class_), place[r.image]) for r in only]
+    columns = [
+        (models.index(r.defender), models.index(r.attacker), CLASSES.index(r.class_), place[r.image])
+        for r in only
+    ]
     kept = duel_outcomes(*np.array(columns).T, accuracy, drawn[drawn[:, 0] > 0]).performance
     expected = percentile_interval(fit(aggressiveness(kept)))
-    np.testing.assert_allclose(list(table.rankings["aggressiveness"].score_interval.values()), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        list(table.rankings["aggressiveness"].score_interval.values()), expected, atol=1e-9
+    )
 
 
 def test_a_clean_sweep_is_finite_and_said():
@@ -165,7 +185,9 @@ def test_a_clean_sweep_is_finite_and_said():
 
 def test_epsilon_pulls_the_ratios_to_one():
     models, rows, accuracy, images = made()
-    exact, default, huge = (ranked(models, rows, accuracy, images, epsilon=e, resamples=0) for e in (0, 0.01, 1e9))
+    exact, default, huge = (
+        ranked(models, rows, accuracy, images, epsilon=e, resamples=0) for e in (0, 0.01, 1e9)
+    )
     spread = [np.abs(np.log(table.matrices["aggressiveness"])).max() for table in (exact, default, huge)]
     assert spread[0] > spread[1] > spread[2]
     assert scores(huge, "aggressiveness") == pytest.approx(np.full(4, 0.25), abs=1e-6)
@@ -186,7 +208,9 @@ def test_the_seed_fixes_the_bootstrap():
     one, same, other = (to_json(ranked(models, rows, accuracy, images, seed=s)) for s in (1, 1, 2))
     assert one == same
     assert one["rankings"]["reuse_mean"]["scores"] == other["rankings"]["reuse_mean"]["scores"]
-    assert one["rankings"]["reuse_mean"]["score_interval"] != other["rankings"]["reuse_mean"]["score_interval"]
+    assert (
+        one["rankings"]["reuse_mean"]["score_interval"] != other["rankings"]["reuse_mean"]["score_interval"]
+    )
 
 
 def test_no_bootstrap_and_few_images_are_said():
@@ -256,7 +280,13 @@ def test_json_goes_round():
     rows = [row for row in rows if models[0] not in (row.defender, row.attacker)]
     closed = dict.fromkeys(models, 0.123456789012345)
     table = ranked(
-        models, rows, accuracy, images, parents=PARENTS, benchmark=closed, definitions={"scale": None, "groups": ("a",)}
+        models,
+        rows,
+        accuracy,
+        images,
+        parents=PARENTS,
+        benchmark=closed,
+        definitions={"scale": None, "groups": ("a",)},
     )
     raw = to_json(table)
     text = json.dumps(raw, allow_nan=False)
@@ -289,7 +319,9 @@ def test_two_selections_compare():
     same = compare_selections(table, table, images, images[:15])
     assert same.image_overlap == 0.5
     assert set(same.spearman.values()) == set(same.kendall.values()) == {1.0}
-    part = ranked(models[:2], [r for r in rows if {r.defender, r.attacker} == set(models[:2])], accuracy[:2], images)
+    part = ranked(
+        models[:2], [r for r in rows if {r.defender, r.attacker} == set(models[:2])], accuracy[:2], images
+    )
     assert compare_selections(table, part, images, images).spearman.keys() == table.rankings.keys()
     lone = from_json(to_json(part) | {"models": ["else", models[0]]})
     with refused(RankingError, "two models in common"):
@@ -336,7 +368,9 @@ def test_standings_from_counts():
     )
     pairs.present[:, 3] = False  # not labelled
     slots = Slots(
-        models, {"concordance": "miou", "over": "union", "per_class": 2, "groups": list(CLASSES), "scale": 1}, tuple(rows)
+        models,
+        {"concordance": "miou", "over": "union", "per_class": 2, "groups": list(CLASSES), "scale": 1},
+        tuple(rows),
     )
     table = standings(slots, pairs, resamples=20)
     union = extra[0, ..., :-1] + extra[1, ..., :-1] + both

@@ -1,4 +1,6 @@
-"""A point lies in its interval and in the range of what it measures, or the row says why it cannot be used; and what is never first."""
+"""A point lies in its interval and in the range of what it measures, or the row says why it cannot be used;
+and what is never first.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def drawn(rng: np.random.Generator, weight: np.ndarray, number: int) -> tuple[li
     left, rows, order = weight.copy(), [], []
     for step in range(1, number + 1):
         k = int(rng.choice(len(weight), p=left / left.sum()))
-        rows.append(Draw("mad", 1, step, f"{k:03d}", float(weight[k]), float(left[k] / left.sum()), len(weight)))
+        rows.append(
+            Draw("mad", 1, step, f"{k:03d}", float(weight[k]), float(left[k] / left.sum()), len(weight))
+        )
         order.append(k)
         left[k] = 0
     return rows, np.array(order)
@@ -34,13 +38,23 @@ def drawn(rng: np.random.Generator, weight: np.ndarray, number: int) -> tuple[li
 def ranked(seed: int, *, spread: float, number: int, pool: int = 90, graded: bool = False, **options: object):
     """Standings of three models from draws whose weights are log-normal with this spread."""
     rng = np.random.default_rng(seed)
-    correct = rng.random((3, pool)) if graded else (rng.random((3, pool)) < [[0.9], [0.6], [0.2]]).astype(float)
+    correct = (
+        rng.random((3, pool)) if graded else (rng.random((3, pool)) < [[0.9], [0.6], [0.2]]).astype(float)
+    )
     names = [f"{k:03d}" for k in range(pool)]
     rows, order = drawn(rng, rng.lognormal(0, spread, pool), number)
     proxy = np.clip(1 - correct + rng.normal(0, 0.3, correct.shape), 0, 1)
     known = [names[k] for k in order]
     return draw_rankings(
-        list("xyz"), rows, correct[:, order], known, proxy=proxy, pool=names, resamples=60, learns=False, **options
+        list("xyz"),
+        rows,
+        correct[:, order],
+        known,
+        proxy=proxy,
+        pool=names,
+        resamples=60,
+        learns=False,
+        **options,
     )
 
 
@@ -85,7 +99,9 @@ def test_uneven_weights_make_many_labels_worth_few() -> None:
     table = ranked(3, spread=3.0, number=40, pool=300)
     for name in ESTIMATES:
         assert table.rankings[name].unusable, name
-    assert table.rankings["reuse_margins"].speaks_of == "chosen"  # as they come: its interval describes these labels
+    assert (
+        table.rankings["reuse_margins"].speaks_of == "chosen"
+    )  # as they come: its interval describes these labels
     fair = ranked(3, spread=0.3, number=40, pool=300)
     for name in ESTIMATES:
         assert not fair.rankings[name].unusable
@@ -109,7 +125,9 @@ NAMES = ("margins", "reuse_margins", "prediction_powered", "lure", "reuse_mean",
 
 
 def test_after_choices_without_probabilities_the_mean_stands_first() -> None:
-    assert next(iter(catalogue.ordered(dict.fromkeys(NAMES[1:], ModelRanking()), catalogue.TOP))) == "reuse_mean"
+    assert (
+        next(iter(catalogue.ordered(dict.fromkeys(NAMES[1:], ModelRanking()), catalogue.TOP))) == "reuse_mean"
+    )
 
 
 @pytest.mark.parametrize("chosen", [catalogue.TOP, catalogue.DUELS])

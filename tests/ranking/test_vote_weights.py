@@ -1,4 +1,6 @@
-"""Votes weighed by what labels say of each model: models below chance must not lead the control variate astray."""
+"""Votes weighed by what labels say of each model: models below chance must not lead the control variate
+astray.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def test_a_vote_is_worth_the_log_odds_of_accuracy_after_eight_labels_of_three_qu
 
 
 def test_where_most_models_are_below_chance_weighed_votes_order_them_sooner_and_more_surely() -> None:
-    """17 of 30 classifiers of two classes say the opposite of what they know: 25 labels of 2,000 images, forty times."""
+    """17 of 30 classifiers of two classes say the opposite of what they know: 25 labels of 2,000 images,
+    forty times.
+    """
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 2000)
     right = rng.random((30, 2000)) < np.linspace(0.6, 0.95, 30)[:, None]

@@ -11,11 +11,14 @@ import pytest
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: the page is not opened in a browser")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright: the page is not opened in a browser"
+    )
     with playwright.sync_playwright() as p:
         try:
             made = p.chromium.launch(
-                executable_path="/usr/bin/chromium" if Path("/usr/bin/chromium").exists() else None, args=["--no-sandbox"]
+                executable_path="/usr/bin/chromium" if Path("/usr/bin/chromium").exists() else None,
+                args=["--no-sandbox"],
             )
         except playwright.Error:
             pytest.skip("no Chromium: the page is not opened in a browser")

@@ -1,4 +1,6 @@
-"""Pictures of frames with anomalous objects: what is flagged, missed, wrong and void looks so, and small objects do not get lost."""
+"""Pictures of frames with anomalous objects: what is flagged, missed, wrong and void looks so, and small
+objects do not get lost.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from faultscape.metrics.scores.histogram import SIZE, VALUES, places_of
 from faultscape.metrics.scores.rank_slopes import average_precision_of, shares_above
 from faultscape.nouns import Classes
 from faultscape.reporting import anomaly_frames
-from faultscape.reporting.anomaly_frames import Frame, FrameCard, draw_frame, fit_cards, prediction_picture, score_picture
+from faultscape.reporting.anomaly_frames import (
+    Frame,
+    FrameCard,
+    draw_frame,
+    fit_cards,
+    prediction_picture,
+    score_picture,
+)
 from faultscape.reporting.competition.gallery import Room
 
 ONE = Classes(("sky", "road"), (0, 1), ((0, 0, 255), (90, 90, 90)))
@@ -25,7 +34,9 @@ def pixels(uri: str) -> np.ndarray:
 
 
 def two_objects() -> Frame:
-    """Objects of 100 pixels each, of which the left one has low scores but in 49 of its pixels, the right one high ones in 50."""
+    """Objects of 100 pixels each, of which the left one has low scores but in 49 of its pixels, the right one
+    high ones in 50.
+    """
     score, anomaly = np.zeros((40, 60), np.float16), np.zeros((40, 60), np.uint8)
     anomaly[10:20, 5:15] = anomaly[10:20, 40:50] = 1
     anomaly[30:, :] = 255
@@ -59,7 +70,9 @@ def test_pictures_show_labels_outlines_and_flagged_pixels() -> None:
 
 
 def test_a_score_is_grey_above_5_per_cent_of_known_pixels_and_blue_from_there() -> None:
-    row = score_picture(np.array([[1.0, 0.2, 0.0501, 0.05, 0.01, 0.0001, 0.0, np.nan]]), (8, 1))[0].astype(int)
+    row = score_picture(np.array([[1.0, 0.2, 0.0501, 0.05, 0.01, 0.0001, 0.0, np.nan]]), (8, 1))[0].astype(
+        int
+    )
     greys = row[:, 2] - row[:, 0] < 30
     assert greys.tolist() == [True, True, True, False, False, False, False, True]
     brightness = row.sum(1)

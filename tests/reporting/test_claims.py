@@ -1,4 +1,6 @@
-"""What a headline may rest on: rankings that speak of the pool, the one that stands first among them, and never one that cannot be used."""
+"""What a headline may rest on: rankings that speak of the pool, the one that stands first among them, and
+never one that cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ import faultscape as fs
 import made
 from faultscape.ranking.replicates import unusable
 from faultscape.reporting.competition import other_questions
-from faultscape.reporting.competition.standing_tables import CAVEAT, best_at_once, caveat, claiming, firsts, ranking_rows, verdict
+from faultscape.reporting.competition.standing_tables import (
+    CAVEAT,
+    best_at_once,
+    caveat,
+    claiming,
+    firsts,
+    ranking_rows,
+    verdict,
+)
 from faultscape.stages.rank.result import Ranked
 from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings, is_open
 
@@ -41,7 +51,9 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
     head, words = verdict(found)
     assert head == "a leads on the chosen images"
     assert words.startswith(CAVEAT)
-    assert best_at_once(found).startswith("Corrected for multiple comparisons, the best on the chosen images is a by Perron rank")
+    assert best_at_once(found).startswith(
+        "Corrected for multiple comparisons, the best on the chosen images is a by Perron rank"
+    )
     terminal = repr(Ranked.of(found))
     assert "95 %" not in terminal
     assert "  perron, intervals descriptive\n" in terminal
@@ -53,7 +65,10 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
     found = standings(margins=ranking("ab"), reuse_mean=ranking("c", speaks_of="chosen"))
     assert caveat(found) == ""
     assert list(claiming(found)) == ["margins"]
-    assert verdict(found) == ("a and b are tied for best", "Margins does not tell them apart (at 95 %, one pair at a time).")
+    assert verdict(found) == (
+        "a and b are tied for best",
+        "Margins does not tell them apart (at 95 %, one pair at a time).",
+    )
     assert "c by" not in best_at_once(found)
     assert "  margins, intervals of this pool\n" in repr(found)
     assert "  reuse_mean, intervals descriptive\n" in repr(found)
@@ -61,7 +76,11 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
 
 def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_number_is_nan() -> None:
     nan = float("nan")
-    said = replace(ranking("abc"), rank_interval={"a": [1, 3], "b": [2, 2], "c": [2, 3]}, scores={"a": 0.5, "b": 0.25, "c": nan})
+    said = replace(
+        ranking("abc"),
+        rank_interval={"a": [1, 3], "b": [2, 2], "c": [2, 3]},
+        scores={"a": 0.5, "b": 0.25, "c": nan},
+    )
     found = replace(
         standings(reuse_mean=said),
         against={"other": OtherSelection({"reuse_mean": nan}, {"reuse_mean": nan}, 0.5)},
@@ -78,12 +97,16 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
     assert {row["at_once"] for row in rows} == {"open"}
 
 
-def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chosen_for_what_models_say() -> None:
+def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chosen_for_what_models_say() -> (
+    None
+):
     found = standings(lure=ranking("a", speaks_of="chosen"), reuse_mean=ranking("a", speaks_of="chosen"))
     head, said = verdict(found)
     assert head == "a leads on the chosen images"
     assert said.startswith("The images were drawn by chance, and yet their intervals do not hold")
-    assert caveat(standings(reuse_mean=ranking("a", speaks_of="chosen"))).startswith("These images were chosen for what")
+    assert caveat(standings(reuse_mean=ranking("a", speaks_of="chosen"))).startswith(
+        "These images were chosen for what"
+    )
 
 
 def test_who_leads_is_said_without_a_model_that_is_better_than_itself() -> None:
@@ -106,17 +129,25 @@ def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_w
     head, words = verdict(standings(**lone))
     assert head == "a leads on the chosen images, but not conclusively"
     assert words.endswith(
-        "each other model with a score is shown to be worse than at least one model. c has no score by Perron rank and Mean over all labels, and may be better."
+        "each other model with a score is shown to be worse than at least one model. c has no score by Perron"
+        " rank and Mean over all labels, and may be better."
     )
-    two = standings(perron=replace(ranking("ab", speaks_of="chosen"), scores=alone), reuse_mean=ranking("ab", speaks_of="chosen"))
-    assert verdict(two)[1].endswith("Perron rank does not tell them apart. c has no score by Perron rank, and may be better.")
-    assert best_at_once(two) == (
-        "Corrected for multiple comparisons, the best on the chosen images is "
-        "one of a and b by Perron rank (c has no score there, and may be better); one of a and b by Mean over all labels."
+    two = standings(
+        perron=replace(ranking("ab", speaks_of="chosen"), scores=alone),
+        reuse_mean=ranking("ab", speaks_of="chosen"),
+    )
+    assert verdict(two)[1].endswith(
+        "Perron rank does not tell them apart. c has no score by Perron rank, and may be better."
+    )
+    assert (
+        best_at_once(two)
+        == "Corrected for multiple comparisons, the best on the chosen images is one of a and b by Perron"
+        " rank (c has no score there, and may be better); one of a and b by Mean over all labels."
     )
     ahead = standings(margins=replace(ranking("a"), scores=alone), lure=ranking("ab"))
     assert (
-        "It is ahead by Margins (at 95 %, one pair at a time). c has no score by Margins, and may be better." in verdict(ahead)[1]
+        "It is ahead by Margins (at 95 %, one pair at a time). c has no score by Margins, and may be better."
+        in verdict(ahead)[1]
     )
 
 
@@ -139,12 +170,15 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
 
 
 def test_duels_of_too_few_groups_have_no_interval_and_the_headline_says_what_gives_some() -> None:
-    untested = {name: replace(ranking("", speaks_of="chosen"), score_interval={}, rank_interval={}) for name in DUELS}
+    untested = {
+        name: replace(ranking("", speaks_of="chosen"), score_interval={}, rank_interval={}) for name in DUELS
+    }
     few = replace(standings(**untested), labels={"used": 90, "groups": 2}, definitions={"resamples": 1000})
     head, words = verdict(few)
     assert head == "No intervals yet"
     assert words.endswith(
-        "Labels lie in 2 groups of images, and an interval needs 6: label images of more groups, or cut groups into runs of images (collect --block N)."
+        "Labels lie in 2 groups of images, and an interval needs 6: label images of more groups, or cut"
+        " groups into runs of images (collect --block N)."
     )
     assert best_at_once(few) == ""
     table = ranking_rows("perron", untested["perron"], MODELS)
@@ -181,13 +215,19 @@ def test_with_a_handful_of_labels_head_and_tables_agree_that_nobody_leads(tmp_pa
     assert is_open(found, "order")
     assert ", intervals " not in repr(found)
     for name, said in found.rankings.items():
-        assert not any(row["tied"] or row["best"] or row["low"] for row in ranking_rows(name, said, found.models)["rows"]), name
+        assert not any(
+            row["tied"] or row["best"] or row["low"] for row in ranking_rows(name, said, found.models)["rows"]
+        ), name
     page = Path(fs.report(study, selection="random").path).read_text()
     assert "Too few labels to say who leads" in page
     assert "Ahead of all others" not in page
 
 
 def test_a_rounded_number_has_no_negative_zero() -> None:
-    near = replace(ranking("a"), scores={"a": -1e-6, "b": -0.2, "c": -0.3}, score_interval={m: [-1e-6, 0.4] for m in MODELS})
+    near = replace(
+        ranking("a"),
+        scores={"a": -1e-6, "b": -0.2, "c": -0.3},
+        score_interval={m: [-1e-6, 0.4] for m in MODELS},
+    )
     assert "0.0000  [0.0000, 0.4000]" in repr(standings(lure=near))
     assert "-0.0000" not in repr(standings(lure=near))

@@ -1,4 +1,6 @@
-"""The report of classifiers: what pairs and draws say, escaped and self-contained, with pictures or without."""
+"""The report of classifiers: what pairs and draws say, escaped and self-contained, with pictures or
+without.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +48,20 @@ def said(model: int) -> list[int]:
 
 
 def page_of(study: Path, tmp_path: Path, **options: Any) -> tuple[Page, str]:
-    text = Path(report(str(study), output=str(tmp_path / "page.html"), **options).path).read_text(encoding="utf-8")
+    text = Path(report(str(study), output=str(tmp_path / "page.html"), **options).path).read_text(
+        encoding="utf-8"
+    )
     return Page(text), " ".join("".join(Page(text).text).split())
 
 
 def disputed(study: Path) -> int:
     """The first image of the random draw of which the four models say at least three things."""
     drawn = read_selection(study, "random")[0].images
-    return next(k for k in map(IMAGES.index, drawn) if len({said(m)[k] for m in range(4)}) > 2 and said(0)[k] != said(3)[k])
+    return next(
+        k
+        for k in map(IMAGES.index, drawn)
+        if len({said(m)[k] for m in range(4)}) > 2 and said(0)[k] != said(3)[k]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +74,18 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ids = table(root / "ids.csv", ["image"], [[i] for i in IMAGES])
     sources = {}
     for m in range(4):
-        rows = [[i, names[p], 0.8 + 0.01 * (k % 9)] for k, (i, p) in enumerate(zip(IMAGES, said(m), strict=True))]
+        rows = [
+            [i, names[p], 0.8 + 0.01 * (k % 9)] for k, (i, p) in enumerate(zip(IMAGES, said(m), strict=True))
+        ]
         sources[f"model-{m}"] = str(table(root / f"{m}.csv", ["image", "label", "probability"], rows))
     bare = root / "bare"
     collect(str(bare), str(ids), task="classification", classes=str(root / "classes.json"))
     predict(str(bare), sources, engine="local")
     select(str(bare), top=4, classifiers=fs.ClassifierRules(cap=24, confidence=0.0))
     select(str(bare), selector="random", budget=12)
-    labels = table(root / "labels.csv", ["image", "label"], [[i, names[t]] for i, t in zip(IMAGES, TRUTH, strict=True)])
+    labels = table(
+        root / "labels.csv", ["image", "label"], [[i, names[t]] for i, t in zip(IMAGES, TRUTH, strict=True)]
+    )
     ranked = shutil.copytree(bare, root / "ranked")
     import_(str(ranked), str(labels))
     closed = table(root / "closed.csv", ["model", "score"], [[f"model-{m}", 0.9 - m / 10] for m in range(4)])
@@ -91,7 +103,9 @@ def pairs(studies: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     return page_of(studies["ranked"], tmp_path_factory.mktemp("page"))
 
 
-def test_the_page_of_pairs_is_whole_escaped_and_loads_nothing(studies: dict[str, Path], pairs: tuple[Page, str]) -> None:
+def test_the_page_of_pairs_is_whole_escaped_and_loads_nothing(
+    studies: dict[str, Path], pairs: tuple[Page, str]
+) -> None:
     page, words = pairs
     ids = {attrs.get("id") for _, attrs in page.tags}
     assert {"standings", "matrices", "cases", "stability", "questions", "gallery", "definitions"} <= ids
@@ -112,12 +126,20 @@ def test_heat_maps_hold_the_numbers_of_the_standings_and_the_brightest_is_the_hi
     for name in ("accuracy", "dominance"):
         for i, model in enumerate(standings["models"]):
             row = [f"{x:.2f}" if i != j else "·" for j, x in enumerate(standings["matrices"][name][i])]
-            assert any(cells[k + 1 : k + 1 + len(row)] == row for k, cell in enumerate(cells) if cell == model), (name, model)
-    styles = {attrs["style"] for tag, attrs in pairs[0].tags if tag == "td" and "background:#" in (attrs.get("style") or "")}
+            assert any(
+                cells[k + 1 : k + 1 + len(row)] == row for k, cell in enumerate(cells) if cell == model
+            ), (name, model)
+    styles = {
+        attrs["style"]
+        for tag, attrs in pairs[0].tags
+        if tag == "td" and "background:#" in (attrs.get("style") or "")
+    }
     assert {"background:#fae296;color:#101418", "background:#122642;color:#ffffff"} <= styles
 
 
-def test_a_model_without_a_score_is_nobody_that_another_is_ahead_of(studies: dict[str, Path], tmp_path: Path) -> None:
+def test_a_model_without_a_score_is_nobody_that_another_is_ahead_of(
+    studies: dict[str, Path], tmp_path: Path
+) -> None:
     study = shutil.copytree(studies["ranked"], tmp_path / "study")
     standings = json.loads((study / "standings.json").read_text())
     perron = standings["rankings"]["perron"]
@@ -133,7 +155,9 @@ def test_the_page_says_how_much_runs_in_circles_and_how_consistent_ratios_are(
     studies: dict[str, Path], pairs: tuple[Page, str], tmp_path: Path
 ) -> None:
     standings = json.loads((studies["ranked"] / "standings.json").read_text())
-    b, one, two, three = (np.array(standings["matrices"][n], dtype=float) for n in ("dominance", "case_1", "case_2", "case_3"))
+    b, one, two, three = (
+        np.array(standings["matrices"][n], dtype=float) for n in ("dominance", "case_1", "case_2", "case_3")
+    )
     logs, weight = np.log(np.where(b > 0, b, 1)), np.nan_to_num(one + two + two.T + three)
     np.fill_diagonal(weight, 0)
     first, second = np.triu_indices(4, 1)
@@ -142,8 +166,13 @@ def test_the_page_says_how_much_runs_in_circles_and_how_consistent_ratios_are(
     flow = logs[first, second] * root
     left = flow - apart @ np.linalg.lstsq(apart, flow, rcond=None)[0]
     values = np.linalg.eigvals(np.where(np.eye(4, dtype=bool), 1, b)).real.max()
-    assert f"{100 * (left @ left) / (flow @ flow):.0f} % of the differences between models run in circles" in pairs[1]
-    assert f"consistency ratio is {(values - 4) / 3 / 0.9:.3f}:" in pairs[1]  # .9: Saaty's random index of four
+    assert (
+        f"{100 * (left @ left) / (flow @ flow):.0f} % of the differences between models run in circles"
+        in pairs[1]
+    )
+    assert (
+        f"consistency ratio is {(values - 4) / 3 / 0.9:.3f}:" in pairs[1]
+    )  # .9: Saaty's random index of four
     older = shutil.copytree(studies["ranked"], tmp_path / "older")
     del standings["rankings"]["hodge"]["shares"]
     standings["rankings"]["perron"]["consistency_ratio"] = None
@@ -151,10 +180,14 @@ def test_the_page_says_how_much_runs_in_circles_and_how_consistent_ratios_are(
     assert "in circles" not in page_of(older, tmp_path)[1]
 
 
-def test_cases_on_the_page_add_up_to_those_of_the_standings(studies: dict[str, Path], pairs: tuple[Page, str]) -> None:
+def test_cases_on_the_page_add_up_to_those_of_the_standings(
+    studies: dict[str, Path], pairs: tuple[Page, str]
+) -> None:
     matrices = json.loads((studies["ranked"] / "standings.json").read_text())["matrices"]
     one, two, three = (np.nansum(np.array(matrices[f"case_{k}"], dtype=float)) for k in (1, 2, 3))
-    found = re.search(r"Of (\d+) decided slots, (\d+) \(.*?\(case II\), (\d+) \(.*?\(I\) and (\d+) ", pairs[1])
+    found = re.search(
+        r"Of (\d+) decided slots, (\d+) \(.*?\(case II\), (\d+) \(.*?\(I\) and (\d+) ", pairs[1]
+    )
     assert found is not None
     assert list(map(int, found.groups())) == [one / 2 + two + three / 2, two, one / 2, three / 2]
 
@@ -182,14 +215,18 @@ def test_ranks_stand_beside_the_closed_benchmark(pairs: tuple[Page, str]) -> Non
     assert "Spearman's correlation with the benchmark" in pairs[1]
 
 
-def test_other_selections_stand_beside_with_their_labels(studies: dict[str, Path], pairs: tuple[Page, str]) -> None:
+def test_other_selections_stand_beside_with_their_labels(
+    studies: dict[str, Path], pairs: tuple[Page, str]
+) -> None:
     used = json.loads((studies["ranked"] / "standings-random.json").read_text())["labels"]["used"]
     assert "random Prediction-powered" in re.sub(r"\s+", " ", pairs[1].replace("random", "random "))
     row = pairs[0].cells.index("labels used")
     assert pairs[0].cells[row + 3].strip() == str(used) == "12"
 
 
-def test_a_page_of_draws_says_of_which_pool_its_scores_speak(studies: dict[str, Path], tmp_path: Path) -> None:
+def test_a_page_of_draws_says_of_which_pool_its_scores_speak(
+    studies: dict[str, Path], tmp_path: Path
+) -> None:
     page, words = page_of(studies["ranked"], tmp_path, selection="random")
     assert "speak of the 24 images that could be drawn: they estimate each model's accuracy there" in words
     assert "matrices" not in {attrs.get("id") for _, attrs in page.tags}
@@ -252,7 +289,9 @@ def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
     page.goto(Path(report(str(studies["ranked"])).path).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     glance = page.locator("table.glance").locator("..")  # with its six rankings, whole
-    assert glance.evaluate("box => [box.scrollWidth <= box.clientWidth, box.querySelectorAll('thead th').length]") == [True, 7]
+    assert glance.evaluate(
+        "box => [box.scrollWidth <= box.clientWidth, box.querySelectorAll('thead th').length]"
+    ) == [True, 7]
     page.select_option("select[name=model]", "m3")
     page.select_option("select[name=other]", "m1")
     page.select_option("select[name=case]", "cIII")
@@ -270,7 +309,9 @@ def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
     context.close()
 
 
-def test_a_hierarchy_that_is_gone_or_was_never_there_leaves_out_the_ways_and_nothing_else(tmp_path: Path) -> None:
+def test_a_hierarchy_that_is_gone_or_was_never_there_leaves_out_the_ways_and_nothing_else(
+    tmp_path: Path,
+) -> None:
     from faultscape.stages.report import classes as page
 
     names = fs.classes.resolve("voc")  # without WordNet ids
@@ -279,5 +320,9 @@ def test_a_hierarchy_that_is_gone_or_was_never_there_leaves_out_the_ways_and_not
     there = page._ways(names, {"distance": "wordnet", "hierarchy": str(parents)})
     assert there(names.names[1], names.names[2]) != ()
     parents.unlink()
-    for definition in ({"distance": "wordnet", "hierarchy": str(parents)}, {"distance": "wordnet"}, {"distance": "01"}):
+    for definition in (
+        {"distance": "wordnet", "hierarchy": str(parents)},
+        {"distance": "wordnet"},
+        {"distance": "01"},
+    ):
         assert page._ways(names, definition)(names.names[1], names.names[2]) == ()

@@ -1,4 +1,6 @@
-"""Kinds of failure on the page: counts as a plain loop makes them, filters that work without a script, and a page that is stale once tags changed."""
+"""Kinds of failure on the page: counts as a plain loop makes them, filters that work without a script, and a
+page that is stale once tags changed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ HOSTILE = '<img src=x onerror="alert(1)">'
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> made_answers.Answers:
-    """A study of classifiers, drawn from and labelled; on tagged images every model but the first is wrong more often."""
+    """A study of classifiers, drawn from and labelled; on tagged images every model but the first is wrong
+    more often.
+    """
     answers = made_answers.study(tmp_path_factory.mktemp("kinds"), images=90)
     fs.select(answers.study, selector="random", budget=60)
     fs.select(answers.study, top=20)
@@ -48,9 +52,15 @@ def test_pages_show_tags_filter_by_them_and_are_stale_once_they_change(answers: 
     page_of(answers.study, "random")
     assert state(answers.study, "random")[0] == "done"
     chosen = fs.study.tables.selections.read_selection(Path(answers.study), "random")[0].images
-    wrong = [image for image in chosen if answers.labels["model-2"][k := answers.images.index(image)] != answers.truth[k]]
+    wrong = [
+        image
+        for image in chosen
+        if answers.labels["model-2"][k := answers.images.index(image)] != answers.truth[k]
+    ]
     assert len(wrong) > 12
-    tags = [Tag(image, "hard", "ann") for image in wrong[:12]] + [Tag(wrong[0], HOSTILE, "ann", model="model-1")]
+    tags = [Tag(image, "hard", "ann") for image in wrong[:12]] + [
+        Tag(wrong[0], HOSTILE, "ann", model="model-1")
+    ]
     Tags(Path(answers.study)).add_all(tags, "test")
     assert state(answers.study, "random") == ("stale", ("tags of its images changed",))
     html = page_of(answers.study, "random")
@@ -67,7 +77,9 @@ def test_pages_show_tags_filter_by_them_and_are_stale_once_they_change(answers: 
     assert "#gallery:has(#tag-1:checked) article.card:not(.t1)" in html
     assert not any(tag == "img" and attrs.get("src") == "x" for tag, attrs in page.tags)
     assert any("&lt;img src=x" in text or "<img src=x" in text for text in page.text)
-    Tags(Path(answers.study)).add_all([Tag(image, "other", "ann") for image in answers.images if image not in chosen], "test")
+    Tags(Path(answers.study)).add_all(
+        [Tag(image, "other", "ann") for image in answers.images if image not in chosen], "test"
+    )
     assert state(answers.study, "random")[0] == "done"  # tags of images that it does not show
 
 
@@ -116,10 +128,17 @@ def test_counts_are_over_labelled_chosen_images_and_models_that_stand_on_the_pag
     assert found is not None
     dark, odd = found.rows
     assert (dark.images.count, dark.images.of, odd.images.count) == (1, 3, 1)
-    assert [(part.count, part.of) for part in (*dark.failures, *odd.failures)] == [(1, 1), (0, 2), (0, 1), (1, 2)]
+    assert [(part.count, part.of) for part in (*dark.failures, *odd.failures)] == [
+        (1, 1),
+        (0, 2),
+        (0, 1),
+        (1, 2),
+    ]
     assert found.of_image == {"x": (0,), "w": (0,), "y": (1,)}
     assert found.words["y"] == ("odd (fcn)",)
-    assert failure_kinds([Tag("elsewhere", "odd", "a")], ["x"], ["unet"], ["x"], np.zeros((1, 1)), 0.6) is None
+    assert (
+        failure_kinds([Tag("elsewhere", "odd", "a")], ["x"], ["unet"], ["x"], np.zeros((1, 1)), 0.6) is None
+    )
 
 
 def test_a_page_holds_the_tags_of_most_images_and_says_how_many_more_there_are() -> None:
@@ -143,7 +162,13 @@ def test_differences_come_with_the_surest_first_and_whole_groups_where_there_are
     assert [one.model for one in found.sure] == ["unet"]
     assert not found.grouped
     grouped = failure_kinds(
-        given, images, ["unet", "fcn"], images, values, 0.6, {image: f"g{k // 10}" for k, image in enumerate(images)}
+        given,
+        images,
+        ["unet", "fcn"],
+        images,
+        values,
+        0.6,
+        {image: f"g{k // 10}" for k, image in enumerate(images)},
     )
     assert grouped is not None
     assert grouped.grouped

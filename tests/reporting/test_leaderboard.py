@@ -30,18 +30,38 @@ def card(editions: int = 3) -> Card:
             *({"name": f"v2-{name}", "kind": "anomaly", "of": "main", "edition": name} for name in names),
             {"name": "lost", "kind": "anomaly"},
         ],
-        "cells": [
-            {"model": model, "scorer": scorer, "condition": f"v2-{name}", "metric": "average_precision", "value": value}
-            for (model, scorer), values in AP.items()
-            for name, value in zip(names, values, strict=False)
-        ]
-        + [{"model": "a", "scorer": "msp", "condition": "lost", "metric": "average_precision", "value": 0.99}],
-    }  # fmt: skip
+        "cells": (
+            [
+                {
+                    "model": model,
+                    "scorer": scorer,
+                    "condition": f"v2-{name}",
+                    "metric": "average_precision",
+                    "value": value,
+                }
+                for (model, scorer), values in AP.items()
+                for name, value in zip(names, values, strict=False)
+            ]
+            + [
+                {
+                    "model": "a",
+                    "scorer": "msp",
+                    "condition": "lost",
+                    "metric": "average_precision",
+                    "value": 0.99,
+                }
+            ]
+        ),
+    }
 
 
 def test_the_best_variant_is_that_of_the_highest_mean_over_the_editions() -> None:
     (board,) = boards_of(card())
-    assert (board.of, board.editions, board.chance) == ("main", ("2026-01", "2026-06", "2026-11"), (0.02, 0.03, 0.02))
+    assert (board.of, board.editions, board.chance) == (
+        "main",
+        ("2026-01", "2026-06", "2026-11"),
+        (0.02, 0.03, 0.02),
+    )
     assert [(one.model, one.variant, one.values, one.saw) for one in board.standings] == [
         ("a", "energy", (0.25, 0.25, 0.25), ""),
         ("b", "submitted", (0.6, None, 0.7), "trained"),  # it lacks an edition, perhaps the hardest
@@ -53,7 +73,12 @@ def test_a_page_is_made_of_two_editions_or_more() -> None:
     assert leaderboard_page(card(editions=1)) == ""
     page = leaderboard_page(card())
     lines = re.findall(r'<line class="line ([^"]+)" x1="([\d.]+)%"', page)
-    assert [kind for kind, _ in lines] == ["m0", "m0", "chance", "chance"]  # b has no neighbours that are known
+    assert [kind for kind, _ in lines] == [
+        "m0",
+        "m0",
+        "chance",
+        "chance",
+    ]  # b has no neighbours that are known
     assert page.count('<circle class="point m1"') == 2
     assert page.count('<circle class="point m0"') == 3
     assert "<title>a (energy), 2026-06: 0.250</title>" in page

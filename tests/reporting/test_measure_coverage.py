@@ -29,25 +29,37 @@ def test_shares_are_those_of_the_page() -> None:
     low = {}
     for population, title, cells in rows:
         shares = [float(cell.strip(" *")) for cell in cells.split("|")[1:]]
-        assert ["**" in cell for cell in cells.split("|")[1:]] == [not ENOUGH <= share <= 0.98 for share in shares]
+        assert ["**" in cell for cell in cells.split("|")[1:]] == [
+            not ENOUGH <= share <= 0.98 for share in shares
+        ]
         if min(shares) < ENOUGH:
-            low[NAMED[title], GROUPS if "groups" in population else IMAGES] = (tuple(shares[::2]), tuple(shares[1::2]))
+            low[NAMED[title], GROUPS if "groups" in population else IMAGES] = (
+                tuple(shares[::2]),
+                tuple(shares[1::2]),
+            )
     assert low == HELD
 
 
 @pytest.mark.parametrize("count", [*SIZES, 250, 5000])
 def test_a_share_that_more_images_do_not_mend_is_told_of_any_number(count: int) -> None:
-    assert re.search(r"\d % of its 95 % intervals, and .* of differences, hold the truth", held("sq", count, grouped=False))
+    assert re.search(
+        r"\d % of its 95 % intervals, and .* of differences, hold the truth", held("sq", count, grouped=False)
+    )
 
 
 def test_groups_are_told_what_was_measured_on_groups() -> None:
     def grouped(count: int) -> str:
         return held("sq", count, grouped=True)
 
-    assert grouped(10) == (
-        "; of some 10 groups 59.1 % of its 95 % intervals, and 81.8 % of those of differences, hold the truth in simulation"
+    assert (
+        grouped(10)
+        == "; of some 10 groups 59.1 % of its 95 % intervals, and 81.8 % of those of differences, hold the"
+        " truth in simulation"
     )
     assert grouped(100) == grouped(400) == ""
     assert held("fpr95", 2, grouped=True) == ""
     said = held("miou", 2, grouped=True)
-    assert said == "; of some 10 groups 91.8 % of the 95 % intervals of its differences hold the truth in simulation"
+    assert (
+        said
+        == "; of some 10 groups 91.8 % of the 95 % intervals of its differences hold the truth in simulation"
+    )

@@ -1,4 +1,6 @@
-"""The pictures of `measure` mark the regions that an error is made of, show the worst images, and stay small."""
+"""The pictures of `measure` mark the regions that an error is made of, show the worst images, and stay
+small.
+"""
 
 from __future__ import annotations
 
@@ -71,13 +73,25 @@ def test_errors_that_rounding_tells_apart_are_equal() -> None:
 
     assert worst_images(images, 2, backwards) == [(0, "rom", "a", 1), (1, "rom", "a", 0)]
     assert worst_images(images, 1, backwards) == [(0, "rom", "a", 1)]
-    assert worst_images({"a": {"rom": np.array([0.1, 0.3, 0.2])}}, 2, backwards) == [(0, "rom", "a", 1), (1, "rom", "a", 2)]
+    assert worst_images({"a": {"rom": np.array([0.1, 0.3, 0.2])}}, 2, backwards) == [
+        (0, "rom", "a", 1),
+        (1, "rom", "a", 2),
+    ]
     assert asked == [[0, 1], [0, 1]]  # no file is read where nothing is tied
 
 
 def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=3)
-    fs.measure(str(corpus.truth), {n: str(p) for n, p in corpus.models.items()}, classes=str(corpus.classes), files=fs.FileRules(images=str(corpus.photos)), output=str(tmp_path / "out"), resamples=50, worst=1, engine="local")  # fmt: skip
+    fs.measure(
+        str(corpus.truth),
+        {n: str(p) for n, p in corpus.models.items()},
+        classes=str(corpus.classes),
+        files=fs.FileRules(images=str(corpus.photos)),
+        output=str(tmp_path / "out"),
+        resamples=50,
+        worst=1,
+        engine="local",
+    )
     page = Page((tmp_path / "out" / "report.html").read_text())
     pictures = [str(a["src"]) for t, a in page.tags if t == "img"]
     assert any(p.startswith("data:image/webp") for p in pictures)
@@ -89,20 +103,34 @@ def test_pictures_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(measure_pictures, "ROOM", 1500)
     corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
     fs.measure(
-        str(corpus.truth), {n: str(p) for n, p in corpus.models.items()}, classes=str(corpus.classes), output=str(tmp_path / "out"), resamples=0, worst=2,
+        str(corpus.truth),
+        {n: str(p) for n, p in corpus.models.items()},
+        classes=str(corpus.classes),
+        output=str(tmp_path / "out"),
+        resamples=0,
+        worst=2,
         engine="local",
-    )  # fmt: skip
-    assert re.search(r"\d+ images? (was|were) left out", Page((tmp_path / "out" / "report.html").read_text()).text)
+    )
+    assert re.search(
+        r"\d+ images? (was|were) left out", Page((tmp_path / "out" / "report.html").read_text()).text
+    )
 
 
 def test_photos_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure_pictures, "_photo", lambda *_: "x" * (measure_pictures.ROOM + 1))
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     fs.measure(
-        str(corpus.truth), {"model-0": str(corpus.models["model-0"])}, classes=str(corpus.classes), output=str(tmp_path / "out"), resamples=0, worst=1,
+        str(corpus.truth),
+        {"model-0": str(corpus.models["model-0"])},
+        classes=str(corpus.classes),
+        output=str(tmp_path / "out"),
+        resamples=0,
+        worst=1,
         engine="local",
-    )  # fmt: skip
-    assert re.search(r"\d of those shown (is|are) without photo", Page((tmp_path / "out" / "report.html").read_text()).text)
+    )
+    assert re.search(
+        r"\d of those shown (is|are) without photo", Page((tmp_path / "out" / "report.html").read_text()).text
+    )
 
 
 def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomalies(tmp_path: Path) -> None:
@@ -120,8 +148,14 @@ def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomal
         np.save(tmp_path / "scores" / f"{k}.npy", score)
         values[str(k)] = strength
     found = fs.measure(
-        str(tmp_path / "masks"), scores=fs.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]), files=fs.FileRules(images=str(tmp_path / "photos")), output=str(tmp_path / "out"), resamples=20, worst=1, engine="local",
-    )  # fmt: skip
+        str(tmp_path / "masks"),
+        scores=fs.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]),
+        files=fs.FileRules(images=str(tmp_path / "photos")),
+        output=str(tmp_path / "out"),
+        resamples=20,
+        worst=1,
+        engine="local",
+    )
     share = 100 / (36 * 50)
     assert found.document["anomalous"] == {"mine": pytest.approx(share)}
     html = (tmp_path / "out" / "report.html").read_text()

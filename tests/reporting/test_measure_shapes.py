@@ -1,4 +1,6 @@
-"""The page of `measure` holds for documents of every shape: whatever is missing or undefined, it is whole, the same, and shows no word of the machine."""
+"""The page of `measure` holds for documents of every shape: whatever is missing or undefined, it is whole,
+the same, and shows no word of the machine.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from faultscape.reporting.measure.unbeaten import pareto
 from made_document import HOSTILE, METRICS, Page, document
 
 WORST = measures.Card(
-    "data", HOSTILE, "a b", "rum", "data:image/png;base64,AAAA", "", bars={"rum": 0.7, "miou": None}, says=HOSTILE
+    "data",
+    HOSTILE,
+    "a b",
+    "rum",
+    "data:image/png;base64,AAAA",
+    "",
+    bars={"rum": 0.7, "miou": None},
+    says=HOSTILE,
 )  # type: ignore[dict-item]
 MACHINE = re.compile(r"\b(nan|NaN|None|inf|Infinity|undefined)\b")
 
@@ -57,7 +66,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     "undefined everywhere": undefined(0),
     "undefined but for one model": undefined(1),
     "no classes": class_free(),
-    "two data sets, one poor": {"datasets": {"town": document(3, scores=True), HOSTILE: {"models": {"alone": {}}}}},
+    "two data sets, one poor": {
+        "datasets": {"town": document(3, scores=True), HOSTILE: {"models": {"alone": {}}}}
+    },
     "one model": document(1, scores=True),
     "nothing": {"models": {}},
 }
@@ -70,9 +81,16 @@ def page(what: dict[str, Any]) -> str:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_unknown_is_never_a_word_of_the_machine(shape: str) -> None:
     read = Words(page(SHAPES[shape]))
-    said = re.sub(r"\b\d+ undefined\b|^\s*undefined\s*$", "", read.text, flags=re.MULTILINE)  # the page's own word for it
+    said = re.sub(
+        r"\b\d+ undefined\b|^\s*undefined\s*$", "", read.text, flags=re.MULTILINE
+    )  # the page's own word for it
     assert not MACHINE.search(said)
-    drawn = [(name, value) for _, attrs in read.tags for name, value in attrs.items() if name not in ("class", "alt", "title")]
+    drawn = [
+        (name, value)
+        for _, attrs in read.tags
+        for name, value in attrs.items()
+        if name not in ("class", "alt", "title")
+    ]
     assert not [pair for pair in drawn if MACHINE.search(pair[1] or "")]
 
 
@@ -105,7 +123,9 @@ def test_every_error_of_the_document_stands_in_a_table() -> None:
     found = {round(float(value), 9) for value in re.findall(r'data-value="([^"]+)"', page(what))}
     for of in what["models"].values():
         for metric, entry in of.items():
-            assert round(1 - entry["value"] if entry["better"] == "high" else entry["value"], 9) in found, metric
+            assert round(1 - entry["value"] if entry["better"] == "high" else entry["value"], 9) in found, (
+                metric
+            )
 
 
 def test_nobody_leads_alone_where_no_difference_is_decided() -> None:
@@ -125,8 +145,16 @@ def test_unbeaten_models_are_those_of_brute_force(seed: int) -> None:
             of[metric]["value"] = round(of[metric]["value"] * 4) / 4  # so that models tie
     for row in what["paired"]:
         row["difference"] = (
-            what["models"][row["first"]][row["metric"]]["value"] - what["models"][row["second"]][row["metric"]]["value"]
+            what["models"][row["first"]][row["metric"]]["value"]
+            - what["models"][row["second"]][row["metric"]]["value"]
         )
-    points = {n: np.array([1 - of["miou"]["value"], of["rom"]["value"], of["rum"]["value"]]) for n, of in what["models"].items()}
-    kept = [n for n, mine in points.items() if not any((o <= mine).all() and (o < mine).any() for o in points.values())]
+    points = {
+        n: np.array([1 - of["miou"]["value"], of["rom"]["value"], of["rum"]["value"]])
+        for n, of in what["models"].items()
+    }
+    kept = [
+        n
+        for n, mine in points.items()
+        if not any((o <= mine).all() and (o < mine).any() for o in points.values())
+    ]
     assert pareto(what) == kept

@@ -1,4 +1,6 @@
-"""The page of `measure` says what the document holds, claims no more than its intervals allow, escapes names, and loads nothing."""
+"""The page of `measure` says what the document holds, claims no more than its intervals allow, escapes names,
+and loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,27 @@ def shown(what: dict[str, Any], **facts: Any) -> Page:
 
 
 WORST = measures.Card(
-    "data", HOSTILE, f"image {HOSTILE}", "rum", "data:image/png;base64,AAAA", "data:image/png;base64,BBBB", bars={"rum": 0.7, "miou": 0.25}, says="2 joined."
-)  # fmt: skip
+    "data",
+    HOSTILE,
+    f"image {HOSTILE}",
+    "rum",
+    "data:image/png;base64,AAAA",
+    "data:image/png;base64,BBBB",
+    bars={"rum": 0.7, "miou": 0.25},
+    says="2 joined.",
+)
 
 
 @pytest.mark.parametrize("models", [1, 3, 10])
 @pytest.mark.parametrize("intervals", [True, False])
-def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(models: int, intervals: bool) -> None:
+def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(
+    models: int, intervals: bool
+) -> None:
     what = document(models, intervals=intervals, scores=True)
-    html = measures.page(what, measures.Facts(title=HOSTILE, worst=[WORST], left_out=4, colours={"data": [(HOSTILE, "#010203")]}))
+    html = measures.page(
+        what,
+        measures.Facts(title=HOSTILE, worst=[WORST], left_out=4, colours={"data": [(HOSTILE, "#010203")]}),
+    )
     page = Page(html)
     for name in what["models"]:
         assert name in page.text
@@ -39,7 +53,12 @@ def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(mo
     assert [tag for tag, _ in page.tags].count("script") == 1
     assert all(not key.startswith("on") for _, attrs in page.tags for key in attrs)
     assert (
-        measures.page(what, measures.Facts(title=HOSTILE, worst=[WORST], left_out=4, colours={"data": [(HOSTILE, "#010203")]}))
+        measures.page(
+            what,
+            measures.Facts(
+                title=HOSTILE, worst=[WORST], left_out=4, colours={"data": [(HOSTILE, "#010203")]}
+            ),
+        )
         == html
     )
 
@@ -47,10 +66,16 @@ def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(mo
 def test_the_page_loads_nothing() -> None:
     html = measures.page(document(scores=True), measures.Facts(worst=[WORST]))
     page = Page(html)
-    policy = next(a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy is not None
     assert "default-src 'none'" in policy
-    loaded = [a.get("src") or a.get("href") or "" for t, a in page.tags if t in ("img", "link", "script", "a", "use", "iframe")]
+    loaded = [
+        a.get("src") or a.get("href") or ""
+        for t, a in page.tags
+        if t in ("img", "link", "script", "a", "use", "iframe")
+    ]
     assert all(u == "" or u.startswith(("data:", "#")) for u in loaded)
     assert "url(" not in html
     assert "@import" not in html
@@ -81,7 +106,16 @@ def test_parts_that_are_missing_leave_no_section() -> None:
     }
     ids = shown(anomaly).ids()
     assert {"errors", "definitions"} <= ids
-    assert not ids & {"losses", "plane", "classes", "confusion", "confidence", "curves", "differences", "worst"}
+    assert not ids & {
+        "losses",
+        "plane",
+        "classes",
+        "confusion",
+        "confidence",
+        "curves",
+        "differences",
+        "worst",
+    }
     full = shown(document(scores=True), worst=[WORST]).ids()
     assert {"losses", "plane", "classes", "confusion", "confidence", "curves", "differences", "worst"} <= full
 
@@ -90,7 +124,7 @@ def test_several_data_sets_stand_in_one_table() -> None:
     what = {"datasets": {"town": document(3), HOSTILE: document(4, seed=1)}, "provenance": {}}
     page = shown(what)
     assert "4 models on 2 data sets" in page.text
-    (table, *_) = tables(what["datasets"])
+    table, *_ = tables(what["datasets"])
     assert [(row["set"], row["model"]) for row in table["rows"]][:4] == [
         ("town", "unet"),
         ("town", HOSTILE),
@@ -143,7 +177,7 @@ def test_a_class_called_like_a_gap_in_a_sentence_is_harmless() -> None:
 
 def test_errors_are_zero_at_best_and_intervals_turn_with_them() -> None:
     what = document()
-    (table, *_) = tables({"": what})
+    table, *_ = tables({"": what})
     at = [c.metric for c in table["columns"]].index("miou")
     x = what["models"]["unet"]["miou"]
     cell = table["rows"][0]["cells"][at]
@@ -174,22 +208,36 @@ def test_the_best_is_marked_and_ties_are_those_of_the_paired_interval() -> None:
     assert standings({"models": models, "paired": paired}, "miou") == {"b": "best", "c": "tie"}
     assert standings({"models": models}, "miou") == {}
     assert standings({"models": {"a": models["a"]}}, "miou") == {}
-    apart = {n: {"miou": of["miou"] | {"definition": "not comparable between models"}} for n, of in models.items()}
+    apart = {
+        n: {"miou": of["miou"] | {"definition": "not comparable between models"}} for n, of in models.items()
+    }
     assert standings({"models": apart}, "miou") == {}
     assert measures.headline({"models": models, "paired": paired}) == "b and c share the least IoU error"
 
 
 def compared(*rows: tuple[str, str, float, float], metric: str = "ap") -> dict[str, Any]:
-    """A document of models whose errors are those over all they have; rows (FIRST, SECOND, gap of errors in common, gap of errors of all), each known to .001."""
+    """A document of models whose errors are those over all they have; rows (FIRST, SECOND, gap of errors in
+    common, gap of errors of all), each known to .001.
+    """
     names = list(dict.fromkeys(name for first, second, *_ in rows for name in (first, second)))
     models = {
-        n: {metric: {"value": 0.5 + 0.01 * k, "low": None, "better": "low", "definition": "x"}} for k, n in enumerate(names)
+        n: {metric: {"value": 0.5 + 0.01 * k, "low": None, "better": "low", "definition": "x"}}
+        for k, n in enumerate(names)
     }
     paired = [
-        {"metric": metric, "first": f, "second": s, "difference": gap, "low": gap - 0.001, "high": gap + 0.001, "difference_all": whole, "low_all": whole - 0.001,
-         "high_all": whole + 0.001}
+        {
+            "metric": metric,
+            "first": f,
+            "second": s,
+            "difference": gap,
+            "low": gap - 0.001,
+            "high": gap + 0.001,
+            "difference_all": whole,
+            "low_all": whole - 0.001,
+            "high_all": whole + 0.001,
+        }
         for f, s, gap, whole in rows
-    ]  # fmt: skip
+    ]
     return {"models": models, "paired": paired}
 
 
@@ -198,8 +246,14 @@ def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_
     assert standings(what, "ap") == {"b": "best", "c": "tie"}
     said = differences(what)["said"]
     assert said == [
-        "AP error: a leads b by 0.0100 over all that each has, and b leads a by 0.0200 where both have a value.",
-        "AP error: b leads c by 0.0100 over all that each has, and by 0.0005 where both have a value, which the intervals do not show.",
+        (
+            "AP error: a leads b by 0.0100 over all that each has, and b leads a by 0.0200 where both have a"
+            " value."
+        ),
+        (
+            "AP error: b leads c by 0.0100 over all that each has, and by 0.0005 where both have a value,"
+            " which the intervals do not show."
+        ),
     ]
     assert measure_words.turned(what, "ap", "AP error") == [
         "AP error: a has the smaller number, but b is ahead where both have a value"
@@ -213,7 +267,9 @@ def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_
     assert "a leads b by 0.0100 over all that each has, and b leads a" in html
 
 
-def test_two_models_that_are_equal_where_both_have_a_value_contradict_a_sure_lead_but_do_not_turn_it() -> None:
+def test_two_models_that_are_equal_where_both_have_a_value_contradict_a_sure_lead_but_do_not_turn_it() -> (
+    None
+):
     assert contradictions(compared(("a", "b", 0.0, -0.02)), "ap") == [("a", "b", "unsure")]
     assert contradictions(compared(("a", "b", 0.02, -0.02)), "ap") == [("a", "b", "turned")]
     assert contradictions(compared(("a", "b", -0.02, -0.0005)), "ap") == [("a", "b", "sure")]
@@ -223,9 +279,9 @@ def test_two_models_that_are_equal_where_both_have_a_value_contradict_a_sure_lea
 def test_nobody_is_best_where_comparisons_form_a_circle() -> None:
     circle = (("a", "b", -0.02, -0.02), ("b", "c", -0.02, -0.02), ("a", "c", 0.02, -0.03))
     assert standings(compared(*circle), "ap") == {}
-    assert standings(compared(*circle, ("d", "a", -0.1, -0.1), ("d", "b", -0.1, -0.1), ("d", "c", -0.1, -0.1)), "ap") == {
-        "d": "best"
-    }
+    assert standings(
+        compared(*circle, ("d", "a", -0.1, -0.1), ("d", "b", -0.1, -0.1), ("d", "c", -0.1, -0.1)), "ap"
+    ) == {"d": "best"}
     three = [compared(*circle, metric=metric) for metric in ("miou", "rom", "rum")]
     models = {name: {m: entry for one in three for m, entry in one["models"][name].items()} for name in "abc"}
     what = {"models": models, "paired": [row for one in three for row in one["paired"]]}
@@ -240,13 +296,20 @@ def test_without_intervals_nothing_is_starred_shaded_or_called_beaten() -> None:
         table = measure_words.told("o", what)
         assert ("*" in table) == marked
         page = shown(what)
-        cells = [attrs.get("class") or "" for tag, attrs in page.tags if tag == "td" and "data-value" in attrs]
+        cells = [
+            attrs.get("class") or "" for tag, attrs in page.tags if tag == "td" and "data-value" in attrs
+        ]
         assert any(word in ("best", "tie") for of in cells for word in of.split()) == marked
         assert any(attrs.get("class") == "tied" for tag, attrs in page.tags if tag == "tr") == marked
         assert ("nothing is shaded" in page.text) != marked
         assert ("Not beaten: not said, since there are no intervals" in page.text) != marked
         assert ("the least" in measures.headline(what)) == marked
-    assert "highest mIoU" not in shown(bare | {"gaps": [gap("unet", "model 2", "pole", "under", 0.2, 0.3) | {"low": None}]}).text
+    assert (
+        "highest mIoU"
+        not in shown(
+            bare | {"gaps": [gap("unet", "model 2", "pole", "under", 0.2, 0.3) | {"low": None}]}
+        ).text
+    )
 
 
 def test_a_column_has_no_best_where_the_leaders_difference_to_one_model_has_no_interval() -> None:
@@ -260,7 +323,8 @@ def test_a_column_has_no_best_where_the_leaders_difference_to_one_model_has_no_i
 
 def test_who_is_beaten_is_said_of_pairs_with_intervals() -> None:
     models = {
-        n: {m: {"value": v, "better": "low"} for m in ("miou", "rom", "rum")} for n, v in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+        n: {m: {"value": v, "better": "low"} for m in ("miou", "rom", "rum")}
+        for n, v in (("a", 0.1), ("b", 0.2), ("c", 0.3))
     }
     rows = [
         {"metric": m, "first": f, "second": s, "difference": -0.1, "low": -0.2, "high": -0.05}
@@ -314,7 +378,10 @@ def test_sorting_needs_no_script_to_read_and_has_values_to_sort_by() -> None:
 
 def test_pareto_keeps_models_that_no_other_beats_on_all_three() -> None:
     def of(miou: float, rom: float, rum: float) -> dict[str, Any]:
-        return {m: {"value": v, "better": b} for m, v, b in (("miou", miou, "high"), ("rom", rom, "low"), ("rum", rum, "low"))}
+        return {
+            m: {"value": v, "better": b}
+            for m, v, b in (("miou", miou, "high"), ("rom", rom, "low"), ("rum", rum, "low"))
+        }
 
     models = {
         "a": of(0.8, 0.1, 0.2),
@@ -337,7 +404,7 @@ def test_bars_of_classes_leave_out_what_is_undefined() -> None:
 
 
 def test_confusions_are_shares_of_the_true_class() -> None:
-    (one, *_) = confusions(document())
+    one, *_ = confusions(document())
     assert one["largest"][0] == ("sky", "pole", pytest.approx(3 / 53), 3)
     assert one["matrix"][1][1] == [0.2, 0.7, 0.1]
     assert one["matrix"][2][1] == [None, None, None]
@@ -366,7 +433,11 @@ def test_names_of_near_dots_are_not_written_over_each_other() -> None:
 
 
 def test_figures_say_their_numbers_and_escape_names() -> None:
-    drawn = str(scatter([Dot(HOSTILE, 0.1, 0.2, (0.05, 0.15), None, 0), Dot("b", 0.1, 0.2, None, None, 11)], "ROM", "RUM"))
+    drawn = str(
+        scatter(
+            [Dot(HOSTILE, 0.1, 0.2, (0.05, 0.15), None, 0), Dot("b", 0.1, 0.2, None, None, 11)], "ROM", "RUM"
+        )
+    )
     assert "0.100" in drawn
     assert "<script" not in drawn
     heights = [float(y) for y in re.findall(r'class="name"[^>]* y="([\d.]+)"', drawn)]
@@ -377,7 +448,11 @@ def test_figures_say_their_numbers_and_escape_names() -> None:
 
 
 def test_precision_of_tied_scores_is_drawn_in_steps() -> None:
-    """Between two recalls there is no threshold: nothing lies on the slope that a straight line would draw."""
+    """Between two recalls there is no threshold: nothing lies on the slope that a straight line would
+    draw.
+    """
     line = [Curve("a", [0.5, 1.0], [1.0, 0.25], 0)]
-    assert 'd="M0.0 0.0L500.0 0.0L500.0 750.0L1000.0 750.0"' in curves(line, "recall", "precision", steps=True)
+    assert 'd="M0.0 0.0L500.0 0.0L500.0 750.0L1000.0 750.0"' in curves(
+        line, "recall", "precision", steps=True
+    )
     assert 'd="M500.0 0.0L1000.0 750.0"' in curves(line, "recall", "precision")

@@ -10,13 +10,23 @@ import pytest
 from faultscape.nouns import Classes, Draw, PairSlot, Predictions
 from faultscape.reporting import charts
 from faultscape.reporting.competition import class_cards, other_questions, pair_outcomes
-from faultscape.reporting.competition.standing_tables import accuracy_matrix, best_at_once, ranking_rows, verdict
+from faultscape.reporting.competition.standing_tables import (
+    accuracy_matrix,
+    best_at_once,
+    ranking_rows,
+    verdict,
+)
 from faultscape.standings import ModelRanking, Stability, Standings, WithoutModel
 
 MODELS = ("a", "b", "c")
 
 
-def ranking(order: str, at_once: dict[str, list[float | None]] | None = None, best: list[str] | None = None, tied: str = "a"):
+def ranking(
+    order: str,
+    at_once: dict[str, list[float | None]] | None = None,
+    best: list[str] | None = None,
+    tied: str = "a",
+):
     return ModelRanking(
         order=list(order),
         scores={m: float(-order.index(m)) for m in order},
@@ -30,7 +40,9 @@ def ranking(order: str, at_once: dict[str, list[float | None]] | None = None, be
 
 def standings(rankings: dict[str, ModelRanking], *, top_k=(), moved=(), labels: int = 90) -> Standings:
     left = {m: WithoutModel(3, 0.5, change, "c") for m, change in zip(MODELS, moved, strict=False)}
-    said = Stability("perron", left, list(top_k), list(range(1, len(top_k) + 1)), "") if top_k or moved else None
+    said = (
+        Stability("perron", left, list(top_k), list(range(1, len(top_k) + 1)), "") if top_k or moved else None
+    )
     return Standings(MODELS, {"used": labels}, {}, rankings, {}, stability=said)
 
 
@@ -65,7 +77,9 @@ def test_a_curve_below_nine_tenths_in_its_last_quarter_has_not_settled():
     assert warned(standings({"perron": ranking("abc")}, top_k=curve)) == []
 
 
-@pytest.mark.parametrize(("most", "tail"), [(1, []), (2, [0]), (3, [1]), (4, [2]), (10, [7, 8]), (30, list(range(22, 29)))])
+@pytest.mark.parametrize(
+    ("most", "tail"), [(1, []), (2, [0]), (3, [1]), (4, [2]), (10, [7, 8]), (30, list(range(22, 29)))]
+)
 def test_the_last_quarter_leaves_out_the_place_that_agrees_with_itself(most, tail):
     assert other_questions.last_quarter([float(k) for k in range(most)]) == tail
 
@@ -73,13 +87,22 @@ def test_the_last_quarter_leaves_out_the_place_that_agrees_with_itself(most, tai
 def test_opposite_orders_are_warned_of_only_beyond_both_intervals():
     mad = standings({"perron": ranking("abc", APART)}, top_k=[1.0, 1.0])
     assert warned(mad, standings({"prediction_powered": ranking("cba", REVERSED)}), "information")
-    both = {"reuse_mean": ranking("abc", WIDE), "perron": ranking("abc", APART)}  # what stands first is not what is warned of
+    both = {
+        "reuse_mean": ranking("abc", WIDE),
+        "perron": ranking("abc", APART),
+    }  # what stands first is not what is warned of
     assert warned(standings(both, top_k=[1.0, 1.0]), standings({"lure": ranking("cba", REVERSED)}))
     (said,) = warned(mad, standings({"lure": ranking("cba", REVERSED)}))
-    assert said.startswith("it puts a above b, a above c and b above c, where LURE of selection drawn says the opposite")
+    assert said.startswith(
+        "it puts a above b, a above c and b above c, where LURE of selection drawn says the opposite"
+    )
     assert warned(mad, standings({"lure": ranking("cba", WIDE)})) == []
     assert (
-        warned(standings({"perron": ranking("abc", WIDE)}, top_k=[1.0, 1.0]), standings({"lure": ranking("cba", REVERSED)})) == []
+        warned(
+            standings({"perron": ranking("abc", WIDE)}, top_k=[1.0, 1.0]),
+            standings({"lure": ranking("cba", REVERSED)}),
+        )
+        == []
     )
 
 
@@ -106,7 +129,9 @@ def test_each_selection_stands_with_its_first_rankings():
         ("e", "reuse_mean", 90, False),
     ]
     assert other_questions.correlations(found)[0] == pytest.approx([1, 1, -1, 1])
-    duels = {name: ranking("abc") for name in ("reuse_bradley_terry", "aggressiveness", "resistance", "reuse_mean")}
+    duels = {
+        name: ranking("abc") for name in ("reuse_bradley_terry", "aggressiveness", "resistance", "reuse_mean")
+    }
     every = Standings(MODELS, {"used": 59, "of_selection": 20}, {}, duels, {})
     shown = [(q.ranking, q.labels) for q in other_questions.questions({"main": every}, {})]
     assert shown == [("reuse_bradley_terry", 59), ("aggressiveness", 20)]
@@ -115,7 +140,9 @@ def test_each_selection_stands_with_its_first_rankings():
 def test_models_without_score_are_left_out_of_places_and_correlations():
     lone = ranking("abc")
     lone.scores["b"] = float("nan")
-    found = other_questions.questions({"main": standings({"perron": lone}), "r": standings({"lure": ranking("cba")})}, {})
+    found = other_questions.questions(
+        {"main": standings({"perron": lone}), "r": standings({"lure": ranking("cba")})}, {}
+    )
     assert found[0].order == ("a", "c")
     assert other_questions.correlations(found)[0][1] == pytest.approx(-1)
 
@@ -125,7 +152,9 @@ def test_a_leader_of_single_comparisons_alone_is_ahead_but_not_beyond_doubt():
     assert verdict(sure)[0] == "a leads"
     unsure = standings({"perron": ranking("abc", best=["a", "b"]), "reuse_mean": ranking("abc", best=["a"])})
     assert verdict(unsure)[0] == "a leads, but not conclusively"
-    assert best_at_once(unsure).endswith("the best is one of a and b by Perron rank; a by Mean over all labels.")
+    assert best_at_once(unsure).endswith(
+        "the best is one of a and b by Perron rank; a by Mean over all labels."
+    )
     assert best_at_once(standings({"perron": ranking("abc")})) == ""
 
 
@@ -141,7 +170,9 @@ def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():
     old = replace(ranking("abc"), simultaneous_rank_interval={}, best_set=[])
     assert ranking_rows("perron", old, MODELS)["at_once"] is False
     assert ranking_rows("perron", ranking("abc", APART), MODELS)["at_once"] is True
-    assert ranking_rows("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS)["at_once"] is False
+    assert (
+        ranking_rows("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS)["at_once"] is False
+    )
     assert verdict(standings({"perron": old}))[0] == "a leads"
 
 
@@ -168,7 +199,11 @@ def test_pairs_end_as_their_own_images_say():
 def test_the_better_one_is_right_at_least_as_often_as_the_gap_is_wide():
     rng = np.random.default_rng(0)
     images = [str(k) for k in range(30)]
-    chosen = [pair(a, b, i, 1) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for i in rng.permutation(images)[:12]]
+    chosen = [
+        pair(a, b, i, 1)
+        for a, b in (("a", "b"), ("a", "c"), ("b", "c"))
+        for i in rng.permutation(images)[:12]
+    ]
     for p in pair_outcomes.pair_cases(MODELS, chosen, images, rng.integers(0, 2, (3, 30)).astype(float)):
         assert p.total == 12
         assert p.better >= p.gap
@@ -177,16 +212,26 @@ def test_the_better_one_is_right_at_least_as_often_as_the_gap_is_wide():
 def test_the_observation_is_said_as_it_is():
     of = lambda *rows: [pair_outcomes.PairCases("a", "b", *row) for row in rows]  # noqa: E731
     assert pair_outcomes.observed(of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7))) == ""
-    assert "it is not so (Spearman −1.00" in pair_outcomes.observed(of((9, 0, 0, 1), (7, 1, 0, 2), (5, 2, 0, 3), (3, 3, 0, 4)))
-    assert "go together (Spearman 1.00" in pair_outcomes.observed(of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7), (0, 4, 0, 6)))
+    assert "it is not so (Spearman −1.00" in pair_outcomes.observed(
+        of((9, 0, 0, 1), (7, 1, 0, 2), (5, 2, 0, 3), (3, 3, 0, 4))
+    )
+    assert "go together (Spearman 1.00" in pair_outcomes.observed(
+        of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7), (0, 4, 0, 6))
+    )
 
 
 def test_cards_come_with_most_pairs_first_and_draws_in_their_order(monkeypatch):
     said = Predictions(
-        Classes(("cat", "car"), (0, 1), ()), ("a", "b"), ("x", "y"), np.array([[0, 1], [1, -1]]), np.full((2, 2), np.nan)
+        Classes(("cat", "car"), (0, 1), ()),
+        ("a", "b"),
+        ("x", "y"),
+        np.array([[0, 1], [1, -1]]),
+        np.full((2, 2), np.nan),
     )
     rows = [pair("a", "b", "x", 1), pair("a", "b", "y", 2), pair("a", "b", "y", 3)]
-    cards, more = class_cards.class_cards(rows, said, {"x": np.array([1.0, 0.0])}, {"x": "cat"}, lambda a, b: (a, b))
+    cards, more = class_cards.class_cards(
+        rows, said, {"x": np.array([1.0, 0.0])}, {"x": "cat"}, lambda a, b: (a, b)
+    )
     assert [card.image for card in cards] == ["y", "x"]
     assert more == 0
     assert [met.slot.distance for met in cards[0].met] == [3.0, 2.0]

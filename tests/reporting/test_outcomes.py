@@ -27,7 +27,14 @@ def slots(*rows: tuple[str, str, str]) -> list[Slot]:
 
 def test_the_three_cases_by_hand() -> None:
     accuracy = np.array([[0.9, 0.9, 0.2, np.nan], [0.85, 0.5, 0.25, 0.3], [0.1, 0.95, 0.1, 0.3]])
-    chosen = slots(("a", "b", "w"), ("a", "b", "x"), ("b", "a", "x"), ("a", "b", "y"), ("a", "b", "z"), ("a", "b", "gone"))
+    chosen = slots(
+        ("a", "b", "w"),
+        ("a", "b", "x"),
+        ("b", "a", "x"),
+        ("a", "b", "y"),
+        ("a", "b", "z"),
+        ("a", "b", "gone"),
+    )
     values = outcomes.slot_values(MODELS, chosen, list("wxyz"), accuracy)
     a, b, c = outcomes.cases(MODELS, chosen, values, 0.6, 0.1)
     assert (a.both_good, a.defender, a.attacker, a.both_poor, a.total) == (1, 1, 0, 1, 3)
@@ -40,8 +47,14 @@ def test_a_difference_of_exactly_better_tells_two_models_apart() -> None:
     assert outcomes.case(0.62, 0.59, 0.6, 0.1) == "III"
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=30), st.floats(0.01, 1), st.floats(0.01, 0.99))
-def test_every_labelled_duel_has_one_case(values: list[tuple[float, float]], better: float, fail: float) -> None:
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=30),
+    st.floats(0.01, 1),
+    st.floats(0.01, 0.99),
+)
+def test_every_labelled_duel_has_one_case(
+    values: list[tuple[float, float]], better: float, fail: float
+) -> None:
     chosen = slots(*[("a", "b", str(k)) for k in range(len(values))])
     found = outcomes.cases(MODELS, chosen, np.array(values).reshape(-1, 2), fail, better)
     assert sum(c.total for c in found) == len(values)
@@ -49,7 +62,9 @@ def test_every_labelled_duel_has_one_case(values: list[tuple[float, float]], bet
 
 def test_transfer_counts_models_outside_the_duel() -> None:
     accuracy = np.array([[0.1, 0.9], [0.2, 0.9], [0.3, 0.8]])
-    found = outcomes.transfer(MODELS, slots(("a", "b", "x"), ("b", "c", "x"), ("a", "c", "y")), ["x", "y"], accuracy, 0.6)
+    found = outcomes.transfer(
+        MODELS, slots(("a", "b", "x"), ("b", "c", "x"), ("a", "c", "y")), ["x", "y"], accuracy, 0.6
+    )
     assert found == outcomes.Transfer(others=(1, 2), images=2, all_fail=1, none_fails=1)
 
 
@@ -87,14 +102,25 @@ def test_a_map_travels_in_the_colours_of_its_classes() -> None:
     back = np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))).convert("RGB"))
     assert back.shape == (2, 8, 3)
     assert back[0, [0, 2, 4, 6]].tolist() == [[10, 20, 30], [200, 100, 0], list(paint.VOID), list(paint.VOID)]
-    many = Classes(tuple(map(str, range(300))), tuple(range(300)), tuple((k % 256, k // 256, 9) for k in range(300)))
+    many = Classes(
+        tuple(map(str, range(300))), tuple(range(300)), tuple((k % 256, k // 256, 9) for k in range(300))
+    )
     uri = gallery.map_uri(np.full((4, 4), 299, np.uint16), many, (2, 2))
-    assert np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))))[0, 0].tolist() == [43, 1, 9]
+    assert np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))))[0, 0].tolist() == [
+        43,
+        1,
+        9,
+    ]
 
 
 def test_a_room_that_is_full_takes_no_more_and_counts() -> None:
     room = gallery.Room(10)
-    assert (room.take("123456"), room.take("123456"), room.take("1234"), room.left_out) == ("123456", "", "1234", 1)
+    assert (room.take("123456"), room.take("123456"), room.take("1234"), room.left_out) == (
+        "123456",
+        "",
+        "1234",
+        1,
+    )
 
 
 def test_an_overlay_is_the_photo_at_0_and_the_map_at_1() -> None:

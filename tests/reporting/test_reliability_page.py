@@ -1,4 +1,6 @@
-"""The page of the card says what the document holds, claims no more than paired intervals allow, escapes names, leaves out what is missing, and loads nothing."""
+"""The page of the card says what the document holds, claims no more than paired intervals allow, escapes
+names, leaves out what is missing, and loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,23 @@ from made_card import HOSTILE, card
 from made_document import Page
 
 FRAME = FrameCard(
-    "blended", HOSTILE, "Max probability", f"scene {HOSTILE}", "worst", 0.123, 0.02, 3, 2, (Ring(10.0, 12.0, 8.0, "missed: 4 % of its 9 pixels found"),),
-    (FramePicture("photo, objects outlined", "data:image/webp;base64,AAAA", ringed=True), FramePicture("score", "data:image/png;base64,BBBB", ringed=True)), 40, 30,
-)  # fmt: skip
+    "blended",
+    HOSTILE,
+    "Max probability",
+    f"scene {HOSTILE}",
+    "worst",
+    0.123,
+    0.02,
+    3,
+    2,
+    (Ring(10.0, 12.0, 8.0, "missed: 4 % of its 9 pixels found"),),
+    (
+        FramePicture("photo, objects outlined", "data:image/webp;base64,AAAA", ringed=True),
+        FramePicture("score", "data:image/png;base64,BBBB", ringed=True),
+    ),
+    40,
+    30,
+)
 FACTS = Facts([FRAME], 4, [f"{HOSTILE} cannot be run"], [("sky", "#010203")])
 
 
@@ -50,10 +66,14 @@ def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(mo
 def test_the_page_loads_nothing() -> None:
     html = card_page(card(), FACTS)
     page = Page(html)
-    policy = next(a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert "default-src 'none'" in str(policy)
     loaded = [
-        a.get("src") or a.get("href") or "" for t, a in page.tags if t in ("img", "link", "script", "a", "use", "iframe", "image")
+        a.get("src") or a.get("href") or ""
+        for t, a in page.tags
+        if t in ("img", "link", "script", "a", "use", "iframe", "image")
     ]
     assert all(u == "" or u.startswith(("data:", "#")) for u in loaded)
     assert not any(word in html for word in ("url(", "@import", "http://", "https://"))
@@ -89,10 +109,25 @@ def test_every_section_is_there_and_linked() -> None:
 @pytest.mark.parametrize(
     ("part", "section"),
     [
-        ("times", "times"), ("guards", "guards"), ("finders", "finders"), ("presets", "presets"), ("ranking", "without-labels"), ("paired", "differences"), ("gaps", ""), ("notes", ""), ("objects", ""), ("units", ""), ("provenance", ""),
-        ("cells", "card"), ("conditions", "corruption"), ("models", "differences"), ("truth", ""), ("reference", ""), ("study", ""),
+        ("times", "times"),
+        ("guards", "guards"),
+        ("finders", "finders"),
+        ("presets", "presets"),
+        ("ranking", "without-labels"),
+        ("paired", "differences"),
+        ("gaps", ""),
+        ("notes", ""),
+        ("objects", ""),
+        ("units", ""),
+        ("provenance", ""),
+        ("cells", "card"),
+        ("conditions", "corruption"),
+        ("models", "differences"),
+        ("truth", ""),
+        ("reference", ""),
+        ("study", ""),
     ],
-)  # fmt: skip
+)
 def test_a_part_that_is_missing_leaves_its_section_out(part: str, section: str) -> None:
     what: dict[str, Any] = dict(card())
     assert section == "" or section in shown(card()).ids()
@@ -106,7 +141,9 @@ def test_a_part_that_is_missing_leaves_its_section_out(part: str, section: str) 
 def rows_of(what: Card, section: str) -> list[str]:
     """The text of each row of the tables of a section."""
     part = card_page(what).partition(f'<section id="{section}">')[2].partition("</section>")[0]
-    return [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)]
+    return [
+        " ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)
+    ]
 
 
 def test_a_finder_is_sooner_only_where_the_sign_test_says_so() -> None:
@@ -135,7 +172,15 @@ def test_what_others_count_has_a_row_a_set_and_one_of_means() -> None:
 def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> None:
     what = card(2)
     assert "submissions" not in shown(what).ids()
-    refused = {"condition": "blended", "average_precision": 0.9, "fpr95": 0.1, "measured_average_precision": 0.4, "measured_fpr95": 0.4, "accepted": False, "why": "more than .01 apart"}  # fmt: skip
+    refused = {
+        "condition": "blended",
+        "average_precision": 0.9,
+        "fpr95": 0.1,
+        "measured_average_precision": 0.4,
+        "measured_fpr95": 0.4,
+        "accepted": False,
+        "why": "more than .01 apart",
+    }
     what["models"][1] |= {
         "kind": "submission",
         "hidden": ["network"],
@@ -155,7 +200,10 @@ def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> 
         ("Published", "not declared"),
         (
             "Claim, refused",
-            "<b>AP 0.9000 (measured 0.4000) and FPR95 0.1000 (measured 0.4000) on blended: more than .01 apart</b>",
+            (
+                "<b>AP 0.9000 (measured 0.4000) and FPR95 0.1000 (measured 0.4000) on blended: more than .01"
+                " apart</b>"
+            ),
         ),
     ]
 
@@ -202,7 +250,9 @@ def test_a_heading_names_a_model_only_where_every_paired_interval_leaves_out_0()
 
 def test_means_over_other_corruptions_are_not_compared() -> None:
     what = card(3)
-    what["cells"] = [c for c in what["cells"] if (c["model"], c["condition"], c["metric"]) != ("model 2", "fog-1", "miou")]
+    what["cells"] = [
+        c for c in what["cells"] if (c["model"], c["condition"], c["metric"]) != ("model 2", "fog-1", "miou")
+    ]
     assert heading(what) == "No model is conclusively best under corruption"
 
 
@@ -210,10 +260,14 @@ def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind()
     what = card(4, gap=0.015)  # neighbours are not told apart, others are
     index = CardIndex(what)
     said = {question.title: verdict(index.stand(question)) for question in questions(what)}
-    assert said["mIoU under corruption"] == (
-        f"Not decided between unet and {HOSTILE}. Best number: unet 0.460 (0.430 to 0.490). Conclusively behind: model 2 and model 3."
+    assert (
+        said["mIoU under corruption"]
+        == f"Not decided between unet and {HOSTILE}. Best number: unet 0.460 (0.430 to 0.490). Conclusively"
+        " behind: model 2 and model 3."
     )
-    assert said["Relative drop under corruption"].startswith(f"Not decided between unet and {HOSTILE}. Best number: unet 0.340")
+    assert said["Relative drop under corruption"].startswith(
+        f"Not decided between unet and {HOSTILE}. Best number: unet 0.340"
+    )
     assert "conclusively best" in verdict(CardIndex(card(2)).stand(questions(card(2))[1]))
     none = CardIndex(card(2, intervals=False))
     assert (
@@ -222,7 +276,9 @@ def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind()
     )
 
 
-def test_models_of_other_scorers_are_compared_by_those_of_their_own_rows_and_unbeaten_only_if_they_are() -> None:
+def test_models_of_other_scorers_are_compared_by_those_of_their_own_rows_and_unbeaten_only_if_they_are() -> (
+    None
+):
     what = card(3)
     what["models"][2]["scorers"] = ["energy"]
     own = [c for c in what["cells"] if (c["model"], c["scorer"]) == ("model 2", "msp")]
@@ -280,7 +336,7 @@ def test_views_hold_the_numbers_of_the_card() -> None:
     ]
     assert held["grids"][0]["worst"] == (0.3, "Fog", 5)
     assert [round(lost or 0, 3) for _, lost in held["grids"][0]["rows"][0]["cells"]] == [0.114, 0.343, 0.571]
-    (blended, things) = views.anomaly_sets(what, index)
+    blended, things = views.anomaly_sets(what, index)
     assert (blended["share"], things["holdout"], len(blended["rows"])) == (0.02, "things", 6)
     lows = {
         (c["model"], c["scorer"]): c["low"]
@@ -288,7 +344,9 @@ def test_views_hold_the_numbers_of_the_card() -> None:
         if (c["condition"], c["metric"]) == ("blended", "average_precision")
     }
     wanted = [
-        f"{model} ({scorer})" for (model, scorer), low in lows.items() if scorer == "energy" and low is not None and low > 0.02
+        f"{model} ({scorer})"
+        for (model, scorer), low in lows.items()
+        if scorer == "energy" and low is not None and low > 0.02
     ]
     assert blended["others_above"] == wanted
     assert wanted
@@ -333,7 +391,12 @@ def test_a_phone_needs_no_scrolling_across(browser: Any, models: int, tmp_path: 
     page.goto((tmp_path / "page.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.locator("button[data-model='1']").first.click()
-    assert page.evaluate("new Set([...document.querySelectorAll('g.line:not(.dim)')].map((g) => g.dataset.model)).size") == 1
+    assert (
+        page.evaluate(
+            "new Set([...document.querySelectorAll('g.line:not(.dim)')].map((g) => g.dataset.model)).size"
+        )
+        == 1
+    )
     head = page.locator("table.sortable th button").first
     head.press("Enter")
     assert page.locator("table.sortable th[aria-sort=descending]").count() == 1

@@ -112,7 +112,8 @@ def test_cases_and_bands_add_up(studies: dict[str, Path], html: str) -> None:
     total, two, one, three = map(
         int,
         re.search(
-            r"Of (\d+) labelled duels, (\d+) \(.*?\) tell the two models apart, (\d+) \(.*?\) find both satisfactory and (\d+)",
+            r"Of (\d+) labelled duels, (\d+) \(.*?\) tell the two models apart, (\d+) \(.*?\) find both"
+            r" satisfactory and (\d+)",
             words,
         ).groups(),
     )
@@ -169,12 +170,16 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
     photos = studies["corpus"] / "photos" / "part1"
     by_class = tmp_path / "by-class"
     shutil.copytree(photos, by_class / "sky")
-    text = Path(report(str(studies["ranked"]), reference_images=str(by_class), output=str(tmp_path / "a.html")).path).read_text()
+    text = Path(
+        report(str(studies["ranked"]), reference_images=str(by_class), output=str(tmp_path / "a.html")).path
+    ).read_text()
     assert text.count('alt="benchmark image') == 6
     both = tmp_path / "both"
     shutil.copytree(photos, both / "images")
     shutil.copytree(studies["corpus"] / "truth" / "part1", both / "labels")
-    text = Path(report(str(studies["ranked"]), reference_images=str(both), output=str(tmp_path / "b.html")).path).read_text()
+    text = Path(
+        report(str(studies["ranked"]), reference_images=str(both), output=str(tmp_path / "b.html")).path
+    ).read_text()
     assert text.count('alt="benchmark image') > 12
     with refused(CorpusError, "expected one sub-folder of pictures a class"):
         report(str(studies["ranked"]), reference_images=str(tmp_path))
@@ -188,7 +193,9 @@ def test_every_page_says_how_firm_its_ranking_is(html: str) -> None:
     assert "questions" not in {attrs.get("id") for _, attrs in Page(html).tags}  # there is no other selection
 
 
-def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dict[str, Path], tmp_path: Path) -> None:
+def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(
+    studies: dict[str, Path], tmp_path: Path
+) -> None:
     study = shutil.copytree(studies["ranked"], tmp_path / "drawn")
     select(str(study), selector="random", budget=8, engine="local")
     rank(str(study), selection="random", resamples=50, engine="local")
@@ -197,8 +204,8 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
     page = Page(Path(made_report.path).read_text())
     words = " ".join("".join(page.text).split())
     assert (
-        "No score of the pool drawn from can be given: effective sample size 8.0, below 10. The scores speak of the labelled images"
-        in words
+        "No score of the pool drawn from can be given: effective sample size 8.0, below 10. The scores speak"
+        " of the labelled images" in words
     )
     assert "It cannot be used here: effective sample size 8.0, below 10." in words
     pictures = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]
@@ -212,10 +219,14 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(studies: dic
         report(str(study), selection="random", reference_images=str(tmp_path))
 
 
-def test_other_standings_that_are_older_than_their_labels_are_marked(studies: dict[str, Path], tmp_path: Path) -> None:
+def test_other_standings_that_are_older_than_their_labels_are_marked(
+    studies: dict[str, Path], tmp_path: Path
+) -> None:
     study = shutil.copytree(studies["ranked"], tmp_path / "stale")
     select(str(study), selector="random", budget=8, engine="local")
-    with refused(OptionError, "--better is of duels of label maps; selection 'random' was drawn for all models at once"):
+    with refused(
+        OptionError, "--better is of duels of label maps; selection 'random' was drawn for all models at once"
+    ):
         report(str(study), selection="random", better=0.2)
     rank(str(study), selection="random", resamples=0, engine="local")
     assert "out of date" not in Path(report(str(study)).path).read_text()

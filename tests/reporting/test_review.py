@@ -1,4 +1,6 @@
-"""The review page: safe whatever the web says, usable with keys alone, remembering, and saving what collect reads."""
+"""The review page: safe whatever the web says, usable with keys alone, remembering, and saving what collect
+reads.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,9 @@ def test_only_what_is_asked_for_is_shown_and_arrows_go_by_rows(opened: Any) -> N
     opened.select_option("#filter", "all")
     opened.locator("li.picture").nth(0).focus()
     opened.keyboard.press("ArrowDown")
-    first, now = (opened.locator(which).bounding_box() for which in ("li.picture >> nth=0", "li.picture:focus"))
+    first, now = (
+        opened.locator(which).bounding_box() for which in ("li.picture >> nth=0", "li.picture:focus")
+    )
     assert now["x"] == first["x"]
     assert now["y"] > first["y"]
 

@@ -1,4 +1,6 @@
-"""Pages of `view` in a browser: what a filter, a key and a click do, without a script and on a phone too; and that the browser finds nothing that the policy forbids."""
+"""Pages of `view` in a browser: what a filter, a key and a click do, without a script and on a phone too; and
+that the browser finds nothing that the policy forbids.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ def test_no_page_does_what_its_policy_forbids_and_every_picture_is_there(browser
         page.goto(address + path)
         page.wait_for_load_state("networkidle")
         broken = page.evaluate(
-            "[...document.images].filter(i => i.src && !i.hidden && i.loading != 'lazy' && !i.naturalWidth).map(i => i.src)"
+            "[...document.images].filter(i => i.src && !i.hidden && i.loading != 'lazy' &&"
+            " !i.naturalWidth).map(i => i.src)"
         )
         assert broken == []
     assert said == []
@@ -115,7 +118,10 @@ def test_ids_are_copied(browser: Any, address: str) -> None:
     page.goto(address + "/?tag=rain")
     page.click("a[data-copy]")
     page.wait_for_selector("text=2 ids copied")
-    assert page.evaluate("navigator.clipboard.readText()").splitlines() == page.locator(".tile .id").all_inner_texts()
+    assert (
+        page.evaluate("navigator.clipboard.readText()").splitlines()
+        == page.locator(".tile .id").all_inner_texts()
+    )
 
 
 def test_without_a_script_forms_and_links_do_the_same(browser: Any, address: str) -> None:
@@ -134,7 +140,9 @@ def test_without_a_script_forms_and_links_do_the_same(browser: Any, address: str
     assert "show=model%3Amodel-2" in page.url
 
 
-def test_pages_work_where_htmx_was_not_fetched(browser: Any, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_work_where_htmx_was_not_fetched(
+    browser: Any, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.web import app
 
     real = app._file

@@ -1,4 +1,6 @@
-"""Duels of classifiers (S2 2.1, 3.1): against a plain twin, by hand, and what discards, more places and more models change."""
+"""Duels of classifiers (S2 2.1, 3.1): against a plain twin, by hand, and what discards, more places and more
+models change.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from refusals import refused
 NAN = float("nan")
 
 
-def predictions(labels: list[list[int]], shares: list[list[float]] | None = None, images: tuple[str, ...] = ()) -> Predictions:
+def predictions(
+    labels: list[list[int]], shares: list[list[float]] | None = None, images: tuple[str, ...] = ()
+) -> Predictions:
     said = np.array(labels)
     sure = np.full(said.shape, NAN) if shares is None else np.array(shares, np.float32)
     names = images or tuple("zyxwvutsrqponmlkjihgfedcba"[k] for k in range(said.shape[1]))
@@ -33,7 +37,9 @@ def apart(classes: int = 6) -> np.ndarray:
     return np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))).astype(float)
 
 
-def plain(said: Predictions, distances: np.ndarray, allowed: list[bool], families: list[int], **define: object) -> list[tuple]:
+def plain(
+    said: Predictions, distances: np.ndarray, allowed: list[bool], families: list[int], **define: object
+) -> list[tuple]:
     """Every pair of models, image by image: S2 Algorithm 1 lines 5-10 in words."""
     rows = []
     for a in range(len(said.models)):
@@ -41,7 +47,9 @@ def plain(said: Predictions, distances: np.ndarray, allowed: list[bool], familie
             candidates = []
             for k, image in enumerate(said.images):
                 x, y = int(said.labels[a, k]), int(said.labels[b, k])
-                known = [float(p) for p in (said.probabilities[a, k], said.probabilities[b, k]) if not np.isnan(p)]
+                known = [
+                    float(p) for p in (said.probabilities[a, k], said.probabilities[b, k]) if not np.isnan(p)
+                ]
                 if (
                     x != y
                     and x >= 0
@@ -50,7 +58,9 @@ def plain(said: Predictions, distances: np.ndarray, allowed: list[bool], familie
                     and allowed[y]
                     and all(p >= np.float32(define["confidence"]) for p in known)
                 ):
-                    candidates.append((-distances[x, y], -min(known, default=0.0), tie(image), image, x, y, families[k]))
+                    candidates.append(
+                        (-distances[x, y], -min(known, default=0.0), tie(image), image, x, y, families[k])
+                    )
             seen: set[int] = set()
             taken, pool = [], 0
             first: dict[int, int] = {}
@@ -68,12 +78,18 @@ def plain(said: Predictions, distances: np.ndarray, allowed: list[bool], familie
                         first[x], second[y] = first.get(x, 0) + 1, second.get(y, 0) + 1
                 else:
                     either[x], either[y] = either.get(x, 0) + 1, either.get(y, 0) + 1
-                    good = either[x] <= define["cap"] and either[y] <= define["cap"] and frozenset((x, y)) not in pairs
+                    good = (
+                        either[x] <= define["cap"]
+                        and either[y] <= define["cap"]
+                        and frozenset((x, y)) not in pairs
+                    )
                     pairs |= {frozenset((x, y))} if good else set()
                 if good:
                     taken.append((image, -far, x, y))
             taken = taken[: define["top"] + define["spares"]]
-            rows += [(said.models[a], said.models[b], place, *row, pool) for place, row in enumerate(taken, 1)]
+            rows += [
+                (said.models[a], said.models[b], place, *row, pool) for place, row in enumerate(taken, 1)
+            ]
     return rows
 
 
@@ -85,12 +101,29 @@ def competitions(draw: st.DrawFn) -> tuple[Predictions, np.ndarray, list[bool], 
     shares = rng.choice([0.5, 0.8, 0.9, 1.0, NAN], (models, images), p=[0.2, 0.3, 0.2, 0.2, 0.1])
     said = predictions(labels.tolist(), shares.tolist(), tuple(f"i{k}" for k in rng.permutation(images)))
     distances = rng.choice([0.5, 1.0, 2.0], (6, 6))
-    return said, np.maximum(distances, distances.T), (rng.random(6) < 0.85).tolist(), rng.integers(0, images, images).tolist()
+    return (
+        said,
+        np.maximum(distances, distances.T),
+        (rng.random(6) < 0.85).tolist(),
+        rng.integers(0, images, images).tolist(),
+    )
 
 
-@given(competitions(), st.integers(1, 5), st.integers(0, 3), st.integers(1, 3), st.sampled_from([0.0, 0.8, 0.85]), st.booleans())
+@given(
+    competitions(),
+    st.integers(1, 5),
+    st.integers(0, 3),
+    st.integers(1, 3),
+    st.sampled_from([0.0, 0.8, 0.85]),
+    st.booleans(),
+)
 def test_the_slots_are_those_of_the_plain_algorithm(
-    made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, spares: int, cap: int, confidence: float, scanned: bool
+    made: tuple[Predictions, np.ndarray, list[bool], list[int]],
+    top: int,
+    spares: int,
+    cap: int,
+    confidence: float,
+    scanned: bool,
 ) -> None:
     said, distances, allowed, families = made
     define = {
@@ -108,7 +141,16 @@ def test_the_slots_are_those_of_the_plain_algorithm(
         return
     names = said.classes.names
     got = [
-        (r.model_a, r.model_b, r.place, r.image, r.distance, names.index(r.label_a), names.index(r.label_b), r.pool)
+        (
+            r.model_a,
+            r.model_b,
+            r.place,
+            r.image,
+            r.distance,
+            names.index(r.label_a),
+            names.index(r.label_b),
+            r.pool,
+        )
         for r in slots.rows
     ]
     assert got == wanted
@@ -125,13 +167,20 @@ def test_ties_go_to_the_larger_of_the_lesser_confidences_and_then_by_chance_of_t
     assert images_of(slots) == [*sorted("wx", key=tie), *sorted("yz", key=tie)]
     keys = dict(zip("zyxw", ("one", "two", "three", "four"), strict=True))
     named = class_duels(said, apart(), cap=9, keys=[keys[image] for image in said.images], seed=3)
-    assert images_of(named) == [*sorted("wx", key=lambda i: tie(keys[i], 3)), *sorted("yz", key=lambda i: tie(keys[i], 3))]
+    assert images_of(named) == [
+        *sorted("wx", key=lambda i: tie(keys[i], 3)),
+        *sorted("yz", key=lambda i: tie(keys[i], 3)),
+    ]
     assert [row.confidence for row in slots.rows] == pytest.approx([0.9, 0.9, 0.85, 0.85])
 
 
 def test_the_farthest_classes_come_first_and_classes_that_agree_not_at_all() -> None:
     said = predictions([[0, 1, 2, 3], [0, 3, 5, 4]])
-    assert [(row.image, row.distance) for row in class_duels(said, apart()).rows] == [("x", 3.0), ("y", 2.0), ("w", 1.0)]
+    assert [(row.image, row.distance) for row in class_duels(said, apart()).rows] == [
+        ("x", 3.0),
+        ("y", 2.0),
+        ("w", 1.0),
+    ]
 
 
 def test_both_must_be_as_sure_as_asked_and_exactly_so_is_enough() -> None:
@@ -144,15 +193,18 @@ def test_a_model_that_says_no_probabilities_is_taken_at_its_word_and_the_other_i
     said = predictions([[0, 0], [1, 1]], [[0.9, 0.5], [NAN, NAN]])
     (row,) = class_duels(said, apart()).rows
     assert (row.image, row.confidence) == ("z", pytest.approx(0.9))
-    (row, _) = class_duels(predictions([[0, 0], [1, 1]]), apart()).rows
+    row, _ = class_duels(predictions([[0, 0], [1, 1]]), apart()).rows
     assert np.isnan(row.confidence)
 
 
 def test_at_most_three_images_have_one_label_of_a_model_and_what_was_passed_over_does_not_count() -> None:
-    # five times (0, 5), then (0, 4) and (1, 5): the first model has said 0 three times, the second 5 three times
+    # five times (0, 5), then (0, 4) and (1, 5): the first model has said 0 three times, the second 5 three
+    # times
     said = predictions([[0, 0, 0, 0, 0, 0, 1, 1], [5, 5, 5, 5, 5, 4, 5, 4]])
     slots = class_duels(said, apart())
-    assert [(r.label_a, r.label_b) for r in slots.rows] == [("class-0", "class-5")] * 3 + [("class-1", "class-4")]
+    assert [(r.label_a, r.label_b) for r in slots.rows] == [("class-0", "class-5")] * 3 + [
+        ("class-1", "class-4")
+    ]
     # the authors' code: of one pair of labels one image, and (1, 4) is not looked at too late
     code = class_duels(said, apart(), cap_rule="scanned")
     assert [(r.label_a, r.label_b) for r in code.rows] == [("class-0", "class-5"), ("class-1", "class-4")]
@@ -169,7 +221,9 @@ def test_of_near_duplicates_a_pair_takes_one() -> None:
 
 def test_classes_that_are_not_asked_about_are_no_candidates_of_either_model() -> None:
     said = predictions([[0, 1, 2], [1, 0, 3]])
-    assert images_of(class_duels(said, apart(), allowed=np.array([False, True, True, True, True, True]))) == ["x"]
+    assert images_of(class_duels(said, apart(), allowed=np.array([False, True, True, True, True, True]))) == [
+        "x"
+    ]
 
 
 def test_the_expected_discrepancy_is_over_all_classes_that_both_name() -> None:
@@ -177,7 +231,9 @@ def test_the_expected_discrepancy_is_over_all_classes_that_both_name() -> None:
         np.array([[[0, 1], [0, 5]], [[1, 0], [1, 0]]]),
         np.array([[[0.5, 0.5], [0.9, 0.1]], [[0.5, 0.5], [0.8, 0.2]]]),
     )
-    said = Predictions(fs.classes.resolve(6), ("a", "b"), ("x", "y"), labels[..., 0], shares[..., 0], (labels, shares))
+    said = Predictions(
+        fs.classes.resolve(6), ("a", "b"), ("x", "y"), labels[..., 0], shares[..., 0], (labels, shares)
+    )
     slots = class_duels(said, apart(), confidence=0, discrepancy="expected")
     assert slots.definition["temperatures"] == {}
     # x: (0 or 1) against (1 or 0): .5 * 1; y: .9 * .8 * 1 + .1 * .8 * 4 + .1 * .2 * 5
@@ -190,7 +246,9 @@ def plain_expected(p: np.ndarray, q: np.ndarray, distances: np.ndarray, t: float
     """Sum over all pairs of classes, in plain Python, of what is left of each after its temperature."""
     first, second = ([float(x) ** (1 / s) for x in row] for row, s in ((p, t), (q, u)))
     return sum(
-        x / sum(first) * (y / sum(second)) * float(distances[i, j]) for i, x in enumerate(first) for j, y in enumerate(second)
+        x / sum(first) * (y / sum(second)) * float(distances[i, j])
+        for i, x in enumerate(first)
+        for j, y in enumerate(second)
     )
 
 
@@ -203,14 +261,22 @@ def test_the_expected_discrepancy_is_over_all_images_and_calibrated(temperatures
     top = order.astype(np.int32), np.take_along_axis(shares, order, 2)
     names = tuple(f"i{k}" for k in range(40))
     said = Predictions(fs.classes.resolve(6), ("a", "b"), names, top[0][..., 0], top[1][..., 0], top)
-    slots = class_duels(said, apart(), confidence=0, cap=99, top=99, discrepancy="expected", temperatures=temperatures)
+    slots = class_duels(
+        said, apart(), confidence=0, cap=99, top=99, discrepancy="expected", temperatures=temperatures
+    )
     scale = [temperatures.get(m, 1.0) for m in "ab"]
-    wanted = {image: plain_expected(shares[0, k], shares[1, k], apart(), *scale) for k, image in enumerate(names) if k}
+    wanted = {
+        image: plain_expected(shares[0, k], shares[1, k], apart(), *scale)
+        for k, image in enumerate(names)
+        if k
+    }
     assert {r.image: r.distance for r in slots.rows} == pytest.approx(wanted)
     assert [r.image for r in slots.rows] == sorted(wanted, key=lambda i: -wanted[i])
     assert any(r.label_a == r.label_b for r in slots.rows)
     assert slots.definition["temperatures"] == temperatures
-    older = {key: value for key, value in slots.definition.items() if key != "temperatures"}  # as earlier versions wrote it
+    older = {
+        key: value for key, value in slots.definition.items() if key != "temperatures"
+    }  # as earlier versions wrote it
     before = class_slots(said, apart(), older, np.arange(40))
     apart_ = np.flatnonzero(said.labels[0] != said.labels[1])
     plainly = {names[k]: plain_expected(shares[0, k], shares[1, k], apart(), 1, 1) for k in apart_}
@@ -227,7 +293,9 @@ def test_more_places_and_more_models_leave_the_old_rows_as_they_were(
     made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, more: int
 ) -> None:
     said, distances, _, _ = made
-    fewer = replace(said, models=said.models[:-1], labels=said.labels[:-1], probabilities=said.probabilities[:-1])
+    fewer = replace(
+        said, models=said.models[:-1], labels=said.labels[:-1], probabilities=said.probabilities[:-1]
+    )
     whole = class_duels_or_none(said, distances, top=top + more)
     small = class_duels_or_none(said, distances, top=top)
     if whole is None or small is None:
@@ -236,7 +304,9 @@ def test_more_places_and_more_models_leave_the_old_rows_as_they_were(
     assert all(held[(*row.cell, row.place)] == row.image for row in small.rows)
     if len(said.models) > 2 and (old := class_duels_or_none(fewer, distances, top=top)):
         fresh = extended(old, small)
-        assert {said.models[-1] in row.cell for row in fresh} <= {True}  # S2 Algorithm 2: the new model's pairs alone
+        assert {said.models[-1] in row.cell for row in fresh} <= {
+            True
+        }  # S2 Algorithm 2: the new model's pairs alone
         assert [replace(row, round=1, step=0) for row in old.rows] == [
             replace(row, round=1, step=0) for row in small.rows if said.models[-1] not in row.cell
         ]
@@ -262,7 +332,11 @@ def test_a_discarded_image_is_replaced_by_the_next_one_behind_in_its_pair_alone(
     first, second, third = sorted("wyz", key=tie)  # of b and c all but x are one class apart
     assert chosen(slots) == {("a", "b"): ["z", "y"], ("a", "c"): ["z", "x"], ("b", "c"): [first, second]}
     left = [image for image in (first, second, third) if image != "z"][:2]
-    assert chosen(effective(slots, {"z"})) == {("a", "b"): ["y", "x"], ("a", "c"): ["x", "y"], ("b", "c"): left}
+    assert chosen(effective(slots, {"z"})) == {
+        ("a", "b"): ["y", "x"],
+        ("a", "c"): ["x", "y"],
+        ("b", "c"): left,
+    }
 
 
 def test_what_cannot_be_chosen_from_is_refused_with_what_to_do() -> None:

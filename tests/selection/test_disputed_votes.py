@@ -1,4 +1,6 @@
-"""Disputes counted by what labels say of the models: draws stay unbiased, and labels fall where models that know something differ."""
+"""Disputes counted by what labels say of the models: draws stay unbiased, and labels fall where models that
+know something differ.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from faultscape.selection import draws, proposals
 
 
 def test_one_inverted_model_costs_no_labels_and_estimates_stay_unbiased() -> None:
-    """Six classifiers of ten classes that differ on 45 % of 1,000 images, and one that is always wrong, which differs everywhere: 60 labels in three rounds, 300 times."""
+    """Six classifiers of ten classes that differ on 45 % of 1,000 images, and one that is always wrong, which
+    differs everywhere: 60 labels in three rounds, 300 times.
+    """
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 10, 1000)
     right = rng.random((7, 1000)) < np.array([0.95, 0.93, 0.91, 0.89, 0.87, 0.85, 0.0])[:, None]
@@ -23,7 +27,11 @@ def test_one_inverted_model_costs_no_labels_and_estimates_stay_unbiased() -> Non
         first = draws.draw(alike, 20, seed=seed)
         images, chances = first.images, first.probability
         for _ in range(2):
-            weight = proposals.disputed_among_trusted(labels, vote_weights(losses[:, images])) if weighed else alike
+            weight = (
+                proposals.disputed_among_trusted(labels, vote_weights(losses[:, images]))
+                if weighed
+                else alike
+            )
             more = draws.draw(weight, 20, seed=seed, taken=images)
             images, chances = np.append(images, more.images), np.append(chances, more.probability)
         found[weighed].append(lure(losses[:, images], chances, 1000).loss)

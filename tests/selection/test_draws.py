@@ -77,7 +77,11 @@ def test_weights_may_change_between_rounds_and_the_probability_is_of_the_new_one
 def test_of_a_family_only_the_first_image_with_a_weight_is_drawn() -> None:
     families = np.array([0, 1, 0, 1, 2])
     drawn = draw(WEIGHTS, 9, families=families)
-    assert sorted(drawn.images.tolist()) == [0, 3, 4]  # image 1 has no weight, so that 3 stands for the family
+    assert sorted(drawn.images.tolist()) == [
+        0,
+        3,
+        4,
+    ]  # image 1 has no weight, so that 3 stands for the family
     assert drawn.pool == 3
     assert representatives(families).tolist() == [True, True, False, False, True]
 
@@ -117,7 +121,11 @@ def plainly(weights: np.ndarray, number: int, seed: int) -> tuple[list[int], lis
     for chance in np.random.default_rng(seed).random(number).tolist():
         whole = fsum(left)
         ahead = [fsum(left[: k + 1]) for k in range(len(left))]
-        place = next(k for k in range(len(left)) if left[k] > 0 and (ahead[k] > chance * whole or not any(left[k + 1 :])))
+        place = next(
+            k
+            for k in range(len(left))
+            if left[k] > 0 and (ahead[k] > chance * whole or not any(left[k + 1 :]))
+        )
         images.append(place)
         probability.append(left[place] / whole)
         left[place] = 0.0
@@ -126,7 +134,9 @@ def plainly(weights: np.ndarray, number: int, seed: int) -> tuple[list[int], lis
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 70), st.floats(0, 12))
-def test_light_images_keep_their_digits_when_the_heavy_ones_are_gone(seed: int, images: int, decades: float) -> None:
+def test_light_images_keep_their_digits_when_the_heavy_ones_are_gone(
+    seed: int, images: int, decades: float
+) -> None:
     weights = 10.0 ** -np.random.default_rng(seed).uniform(0, decades, images)
     drawn = draw(weights, images, seed=seed)
     expected, probability = plainly(weights, images, seed)

@@ -30,7 +30,8 @@ def test_a_million_answers_overflow_nothing() -> None:
 
 def test_the_question_is_the_one_expected_to_leave_least_entropy() -> None:
     flat = np.full(3, 1 / 3)
-    # of three equally likely classes: image 1 has answers 0, 1 and one that nobody predicts; image 2 has 0, 1, 2
+    # of three equally likely classes: image 1 has answers 0, 1 and one that nobody predicts; image 2 has 0,
+    # 1, 2
     two = (entropy([3, 1, 1]) + entropy([1, 3, 3]) + entropy([1, 1, 1])) / 3
     three = entropy([3, 1, 1])
     assert three < two < entropy([1, 1, 1])

@@ -1,4 +1,6 @@
-"""Selectors on eight real classifiers lie where they were measured before, within three standard errors of the difference."""
+"""Selectors on eight real classifiers lie where they were measured before, within three standard errors of
+the difference.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,14 @@ class Emotion:
         first, second = np.triu_indices(len(self.labels), 1)
         self.differs = (self.labels[first] != self.labels[second]).astype(float)
         self.expected = proposals.expected_of_labels(self.labels)
-        facts = {"complete": np.ones(len(truth), bool), "dispute": proposals.disputed(self.differs, graded=False)}
+        facts = {
+            "complete": np.ones(len(truth), bool),
+            "dispute": proposals.disputed(self.differs, graded=False),
+        }
         facts |= {"expected": self.expected, "discrepancy": self.differs}
         self.weights = {  # as `select` makes them
-            name: drawing_weights(name, facts) for name in ("random", "disputed", "expected-loss", "vma", "mad")
+            name: drawing_weights(name, facts)
+            for name in ("random", "disputed", "expected-loss", "vma", "mad")
         }
 
 
@@ -61,7 +67,9 @@ def agreement(emotion: Emotion, loss: np.ndarray) -> float:
 
 
 def near(found: list[float], selector: str, labels: int) -> None:
-    """Hold the mean to the figure measured before; its error is taken from the spread here and its own repeats."""
+    """Hold the mean to the figure measured before; its error is taken from the spread here and its own
+    repeats.
+    """
     before, repeats = BEFORE[selector, labels]
     spread = np.std(found, ddof=1)
     error = spread * np.sqrt(1 / repeats + 1 / len(found))
@@ -69,11 +77,15 @@ def near(found: list[float], selector: str, labels: int) -> None:
 
 
 @pytest.mark.parametrize(("selector", "labels"), [key for key in BEFORE if key[0] != "model-picker"])
-def test_a_selector_with_probabilities_ranks_as_measured_before(emotion: Emotion, selector: str, labels: int) -> None:
+def test_a_selector_with_probabilities_ranks_as_measured_before(
+    emotion: Emotion, selector: str, labels: int
+) -> None:
     found = []
     for seed in range(200):
         drawn = draw(emotion.weights[selector], labels, seed=seed)
-        found.append(agreement(emotion, lure(emotion.losses[:, drawn.images], drawn.probability, drawn.pool).loss))
+        found.append(
+            agreement(emotion, lure(emotion.losses[:, drawn.images], drawn.probability, drawn.pool).loss)
+        )
     near(found, selector, labels)
 
 
@@ -94,7 +106,9 @@ def test_the_model_picker_ranks_as_measured_before(given: tuple[np.ndarray, np.n
 def powered(emotion: Emotion, drawn: Draws, weights: np.ndarray) -> np.ndarray:
     pool = np.flatnonzero(weights)
     places = np.searchsorted(pool, drawn.images)
-    return prediction_powered(emotion.losses[:, drawn.images], drawn.probability, emotion.expected[:, pool], places).loss
+    return prediction_powered(
+        emotion.losses[:, drawn.images], drawn.probability, emotion.expected[:, pool], places
+    ).loss
 
 
 @pytest.mark.parametrize("selector", ["disputed", "mad"])

@@ -14,7 +14,9 @@ import made
 
 VOID = 255
 # sky in 2, 4, 6 and 8 of 8 pixels; road in the first mask alone; person in none; what is left is void
-MASKS = np.array([[0] * k + [1] * (k == 2) + [VOID] * (8 - k - (k == 2)) for k in (2, 4, 6, 8)], np.uint8).reshape(4, 2, 4)
+MASKS = np.array(
+    [[0] * k + [1] * (k == 2) + [VOID] * (8 - k - (k == 2)) for k in (2, 4, 6, 8)], np.uint8
+).reshape(4, 2, 4)
 
 
 def test_void_counts_in_the_denominator_of_shares() -> None:
@@ -31,7 +33,9 @@ def test_the_scale_file_of_a_folder_holds_the_same_numbers(tmp_path: Path) -> No
         made.write(tmp_path / "masks" / f"{k}.png", mask)
     classes = {"classes": ["sky", "road", "person"], "void": VOID}
     (tmp_path / "classes.json").write_text(json.dumps(classes))
-    fs.scale(str(tmp_path / "masks"), classes=str(tmp_path / "classes.json"), output=str(tmp_path / "scale.json"))
+    fs.scale(
+        str(tmp_path / "masks"), classes=str(tmp_path / "classes.json"), output=str(tmp_path / "scale.json")
+    )
     assert json.loads((tmp_path / "scale.json").read_text())["classes"] == {
         "sky": {"n_images": 4, "t_min": 0.4375, "t_max": 0.8125},
         "road": {"n_images": 1, "t_min": 0.125, "t_max": 0.125},
@@ -45,8 +49,14 @@ def test_void_counts_in_the_shares_of_a_models_map_as_well() -> None:
     pairs = fs.comparison.count(maps, classes)
     scale = fs.selection.scale(MASKS, classes)
     slots = fs.selection.duels(pairs, scale=scale, spares=9)
-    chosen = {name: sorted({int(r.image) for r in slots.rows if r.class_ == name}) for name in ("class-0", "class-1")}
-    assert chosen == {"class-0": [1, 2], "class-1": [0]}  # 4/8 and 6/8 lie between the quartiles, 2/8 and 8/8 outside
+    chosen = {
+        name: sorted({int(r.image) for r in slots.rows if r.class_ == name})
+        for name in ("class-0", "class-1")
+    }
+    assert chosen == {
+        "class-0": [1, 2],
+        "class-1": [0],
+    }  # 4/8 and 6/8 lie between the quartiles, 2/8 and 8/8 outside
 
 
 @pytest.mark.parametrize("masks", [MASKS, MASKS[::-1]])

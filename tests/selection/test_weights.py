@@ -1,4 +1,6 @@
-"""The weights of every selector that draws by chance: one function for `select`, `plan`, `rank` and the benchmarks."""
+"""The weights of every selector that draws by chance: one function for `select`, `plan`, `rank` and the
+benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ FIRST, SECOND = np.triu_indices(4, 1)
 
 
 def facts() -> dict[str, np.ndarray]:
-    """What `select` knows of classifiers; of images that are not complete it is nonsense, which must not be read."""
+    """What `select` knows of classifiers; of images that are not complete it is nonsense, which must not be
+    read.
+    """
     discrepancy = (LABELS[FIRST] != LABELS[SECOND]).astype(float)
     expected = proposals.expected_of_labels(LABELS)
     discrepancy[:, ~COMPLETE] = 7.0
@@ -36,7 +40,9 @@ def facts() -> dict[str, np.ndarray]:
 def test_weights_are_those_of_the_proposals_on_complete_images_and_zero_elsewhere(selector: str) -> None:
     given, differ = facts(), COMPLETE & (LABELS[0] != LABELS).any(0)
     apart, sharpness = given["discrepancy"][:, COMPLETE], 1.5
-    value = proposals.floored(information.information_of_labels(LABELS[:, differ], np.full(4, 0.25), sharpness))
+    value = proposals.floored(
+        information.information_of_labels(LABELS[:, differ], np.full(4, 0.25), sharpness)
+    )
     whole = {name: np.zeros(40) for name in ("mad", "information", "mad+information")}
     whole["mad"][COMPLETE], whole["information"][differ] = proposals.mad(apart, 0.5), value
     whole["mad+information"][COMPLETE] = information.mix(proposals.mad(apart), whole["information"][COMPLETE])
@@ -48,7 +54,9 @@ def test_weights_are_those_of_the_proposals_on_complete_images_and_zero_elsewher
 
 
 @pytest.mark.parametrize("selector", INFORMED)
-def test_what_answers_tell_may_be_given_instead_of_worked_out(selector: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_answers_tell_may_be_given_instead_of_worked_out(
+    selector: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     belief, differ = np.array([0.7, 0.1, 0.1, 0.1]), facts()["dispute"] > 0
     value = np.zeros(40)
     value[differ] = information.information_of_labels(LABELS[:, differ], belief, 1.5)
@@ -67,7 +75,9 @@ def test_sharpness_is_fitted_where_it_is_not_given() -> None:
 def test_labels_so_far_tell_which_disputes_count() -> None:
     trust = np.array([1.0, 1.0, 1.0, 0.001])
     found = drawing_weights("disputed", facts() | {"trust": trust})
-    np.testing.assert_array_equal(found[COMPLETE], proposals.disputed_among_trusted(LABELS[:, COMPLETE], trust))
+    np.testing.assert_array_equal(
+        found[COMPLETE], proposals.disputed_among_trusted(LABELS[:, COMPLETE], trust)
+    )
     assert set(found[~COMPLETE]) == {0.0}
 
 

@@ -44,7 +44,9 @@ def test_motion_of_both_twins_is_equal_also_for_the_brightest_planes_and_the_mos
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 20), st.integers(1, 20))
-def test_resampling_of_both_twins_is_equal_and_keeps_a_flat_plane_flat(seed: int, height: int, width: int) -> None:
+def test_resampling_of_both_twins_is_equal_and_keeps_a_flat_plane_flat(
+    seed: int, height: int, width: int
+) -> None:
     from faultscape.stressors.blend_steps.layer import _weights
 
     source = some_planes(seed)

@@ -66,7 +66,14 @@ def test_alpha_smoothing_takes_border_colours_from_inside_not_from_what_was_behi
     red[..., 0] = 200 * GREY
     alpha = np.zeros((40, 40), np.int32)
     alpha[10:30, 10:30] = WHOLE
-    red[10], red[:, 10] = (0, 255 * GREY, 0), (0, 255 * GREY, 0)  # a green rim of one pixel above and to the left
+    red[10], red[:, 10] = (
+        (0, 255 * GREY, 0),
+        (
+            0,
+            255 * GREY,
+            0,
+        ),
+    )  # a green rim of one pixel above and to the left
     before = Layer(red, alpha, (0, 0), np.zeros((40, 40, 3), np.uint8), (40, 40))
     after, _ = smooth_alpha(before, 1.2)
     seen = [(of.colour * of.alpha[..., None]).sum((0, 1)) / of.alpha.sum() for of in (before, after)]
@@ -94,7 +101,9 @@ def test_brightness_leaves_the_rest_of_the_distance_of_means(strength: float) ->
 def test_brightness_moves_any_object_and_clips_no_colour(own: int, covered: int) -> None:
     colour = np.full((20, 20, 3), own * GREY, np.int32)
     colour[..., 0] = min(255, 2 * own) * GREY
-    before = Layer(colour, np.full((20, 20), WHOLE, np.int32), (0, 0), np.full((20, 20, 3), covered, np.uint8), (20, 20))
+    before = Layer(
+        colour, np.full((20, 20), WHOLE, np.int32), (0, 0), np.full((20, 20, 3), covered, np.uint8), (20, 20)
+    )
     after, change = match_brightness(before, 0.8)
     mean = mean_brightness(colour, before.alpha) / GREY
     assert change == pytest.approx(0.8 * (covered - mean), abs=0.2)
@@ -115,7 +124,9 @@ def test_histogram_matching_keeps_the_order_of_values_and_a_flat_surface_flat() 
     flat = np.full((64, 64, 3), 77 * GREY, np.int32)
     window = base_frame(64, 64)
     for colour in (ramp, flat):
-        after, _ = match_histogram(Layer(colour, np.full((64, 64), WHOLE, np.int32), (0, 0), window, (64, 64)), 1.0)
+        after, _ = match_histogram(
+            Layer(colour, np.full((64, 64), WHOLE, np.int32), (0, 0), window, (64, 64)), 1.0
+        )
         assert (np.diff(after.colour, axis=1) >= 0).all()
     assert np.ptp(after.colour[..., 0]) == 0
 
@@ -124,14 +135,18 @@ def test_histogram_matching_leaves_a_surface_of_nearly_one_colour_so_before_any_
     rng = np.random.default_rng(0)
     colour = (100 * GREY + rng.integers(-2, 3, (64, 64, 3)) * GREY).astype(np.int32)
     window = rng.integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    after, _ = match_histogram(Layer(colour, np.full((64, 64), WHOLE, np.int32), (0, 0), window, (64, 64)), 1.0)
+    after, _ = match_histogram(
+        Layer(colour, np.full((64, 64), WHOLE, np.int32), (0, 0), window, (64, 64)), 1.0
+    )
     assert after.colour.std() / GREY < 0.2 * window.std()
 
 
 def test_motion_blurs_along_the_ray_from_the_focus_and_not_across_it() -> None:
     dot = np.zeros((41, 41), np.int32)
     dot[20, 20] = WHOLE
-    before = Layer(np.full((41, 41, 3), GREY, np.int32), dot, (480, 280), np.zeros((41, 41, 3), np.uint8), (600, 1000))
+    before = Layer(
+        np.full((41, 41, 3), GREY, np.int32), dot, (480, 280), np.zeros((41, 41, 3), np.uint8), (600, 1000)
+    )
     after, longest = blur_motion(before, (0, 300), 0.02)  # the focus lies far to the left in the same row
     rows, columns = np.nonzero(after.alpha > WHOLE // 64)
     assert longest == pytest.approx(0.02 * 521, rel=0.02)
@@ -155,7 +170,10 @@ def test_blurs_take_sharpness_and_keep_the_area() -> None:
 
 def test_what_is_farther_is_less_sharp() -> None:
     cutout = drawn_cutout("cow")
-    plans = [fs.stressors.plan_blend((400, 600), [cutout], "fishyscapes-v2", seed=0, key=str(k)) for k in range(300)]
+    plans = [
+        fs.stressors.plan_blend((400, 600), [cutout], "fishyscapes-v2", seed=0, key=str(k))
+        for k in range(300)
+    ]
     placed = sorted((plan.objects[0] for plan in plans), key=lambda placed: placed.y + placed.height)
     assert np.mean([p.depth for p in placed[:60]]) > 1.7 * np.mean([p.depth for p in placed[-60:]])
     assert farness(399, 100, 400) < farness(200, 100, 400) <= farness(50, 100, 400) == 1
@@ -177,14 +195,18 @@ def test_noise_brings_the_object_to_the_frame_s_variance(own: int) -> None:
 def test_an_object_that_is_noisier_than_the_frame_gets_no_noise() -> None:
     rng = np.random.default_rng(0)
     colour = np.rint((100 + 9 * rng.normal(size=(60, 60, 3))) * GREY).astype(np.int32)
-    before = Layer(colour, np.full((60, 60), WHOLE, np.int32), (0, 0), np.full((60, 60, 3), 90, np.uint8), (60, 60))
+    before = Layer(
+        colour, np.full((60, 60), WHOLE, np.int32), (0, 0), np.full((60, 60, 3), 90, np.uint8), (60, 60)
+    )
     after, sigma = add_colour_noise(before, 9, 1.0)
     assert sigma == 0
     assert np.array_equal(after.colour, colour)
 
 
 def test_the_estimate_of_noise_sees_no_straight_edges_and_no_shading() -> None:
-    ramp = (np.arange(80)[:, None, None] * 200 + np.arange(80)[None, :, None] * 100 + np.zeros(3)).astype(np.int32)
+    ramp = (np.arange(80)[:, None, None] * 200 + np.arange(80)[None, :, None] * 100 + np.zeros(3)).astype(
+        np.int32
+    )
     ramp[:, 40:] += 10000
     assert noise_levels(ramp, np.ones((80, 80), bool)).max() == 0
 
@@ -192,7 +214,13 @@ def test_the_estimate_of_noise_sees_no_straight_edges_and_no_shading() -> None:
 def test_glow_of_a_bright_frame_lies_on_the_object_s_rim_and_not_inside() -> None:
     alpha = np.zeros((80, 80), np.int32)
     alpha[15:65, 15:65] = WHOLE
-    before = Layer(np.full((80, 80, 3), 60 * GREY, np.int32), alpha, (0, 0), np.full((80, 80, 3), 250, np.uint8), (80, 80))
+    before = Layer(
+        np.full((80, 80, 3), 60 * GREY, np.int32),
+        alpha,
+        (0, 0),
+        np.full((80, 80, 3), 250, np.uint8),
+        (80, 80),
+    )
     after, most = add_glow(before, 4.0, 2.0)
     gain = (after.colour - before.colour)[..., 0] / GREY
     assert gain[16, 40] > 5
@@ -214,16 +242,30 @@ def test_glow_of_a_bright_object_spills_over_the_edge_and_that_of_a_dark_one_doe
 
 
 def test_presets_have_the_paper_s_steps_in_its_order() -> None:
-    assert [step.name for step in BLEND_STEPS] == ["alpha", "brightness", "histogram", "motion", "depth", "noise", "glow"]
+    assert [step.name for step in BLEND_STEPS] == [
+        "alpha",
+        "brightness",
+        "histogram",
+        "motion",
+        "depth",
+        "noise",
+        "glow",
+    ]
     assert [step.name for step in steps_of("fishyscapes-v1", "anomaly")] == ["alpha", "brightness", "noise"]
     assert steps_of("fishyscapes-v2", "anomaly") == BLEND_STEPS == steps_of("fishyscapes-v3", "anomaly")
-    assert [step.name for step in BLEND_STEPS if step not in steps_of("fishyscapes-v3", "known")] == ["histogram"]
-    with refused(fs.errors.OptionError, r"preset is one of fishyscapes-v1, .*; got 'fishyscapes-v4'\. Did you mean"):
+    assert [step.name for step in BLEND_STEPS if step not in steps_of("fishyscapes-v3", "known")] == [
+        "histogram"
+    ]
+    with refused(
+        fs.errors.OptionError, r"preset is one of fishyscapes-v1, .*; got 'fishyscapes-v4'\. Did you mean"
+    ):
         steps_of("fishyscapes-v4", "anomaly")
 
 
 @pytest.mark.parametrize("sigma", [-1.0, float("nan"), float("inf")])
 def test_a_deviation_that_is_no_width_is_refused(sigma: float) -> None:
     for step in (smooth_alpha, blur_depth):
-        with refused(fs.errors.OptionError, f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}"):
+        with refused(
+            fs.errors.OptionError, f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}"
+        ):
             step(layer(), sigma)

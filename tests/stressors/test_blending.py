@@ -66,7 +66,10 @@ def test_frames_are_the_same_in_other_orders_on_other_processors_and_without_num
         programs = [
             stack.enter_context(
                 subprocess.Popen(
-                    [sys.executable, blend_digests.__file__, *keys], env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
+                    [sys.executable, blend_digests.__file__, *keys],
+                    env={**os.environ, **env},
+                    stdout=subprocess.PIPE,
+                    text=True,
                 )
             )
             for env, keys in zip(others, (["b"], ["c", "b", "a"]), strict=True)
@@ -93,19 +96,28 @@ def test_a_plan_is_the_same_for_cutouts_in_any_order_and_another_for_another_see
 def test_presets_put_the_same_object_in_the_same_place_so_that_old_and_new_can_be_compared() -> None:
     cutouts = drawn_cutouts(1)
     one, two = (
-        plan_blend((96, 160), cutouts, preset, seed=1, key="a", fog_chance=0.7) for preset in ("fishyscapes-v1", "fishyscapes-v2")
+        plan_blend((96, 160), cutouts, preset, seed=1, key="a", fog_chance=0.7)
+        for preset in ("fishyscapes-v1", "fishyscapes-v2")
     )
     assert [(p.cutout, p.box, p.flip, p.brightness, p.noise, p.noise_start) for p in one.objects] == [
         (p.cutout, p.box, p.flip, p.brightness, p.noise, p.noise_start) for p in two.objects
     ]
     assert one.fog == two.fog
-    assert one.objects[0].histogram == one.objects[0].motion == one.objects[0].glow == 0 < two.objects[0].histogram
+    assert (
+        one.objects[0].histogram
+        == one.objects[0].motion
+        == one.objects[0].glow
+        == 0
+        < two.objects[0].histogram
+    )
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**40), st.text(max_size=8), st.sampled_from(blend_digests.PRESETS), st.integers(1, 3))
 def test_a_plan_comes_back_from_its_text(seed: int, key: str, preset: BlendPreset, count: int) -> None:
-    plan = plan_blend((96, 160), small_cutouts(), preset, seed=seed, key=key, objects_per_frame=count, fog_chance=0.5)
+    plan = plan_blend(
+        (96, 160), small_cutouts(), preset, seed=seed, key=key, objects_per_frame=count, fog_chance=0.5
+    )
     assert plan_of_text(plan.text()) == plan
     assert len(plan.text()) < 2000 * count
     assert json.loads(plan.text())["preset"] == preset
@@ -138,12 +150,22 @@ def test_texts_that_are_no_plan_are_refused_in_one_line(text: str, says: str) ->
 
 @pytest.mark.parametrize(
     "change",
-    [{"width": 10**9}, {"height": 0}, {"depth": 10**9}, {"glow_width": float("nan")}, {"motion": -0.1}, {"noise_start": 2**64}],
+    [
+        {"width": 10**9},
+        {"height": 0},
+        {"depth": 10**9},
+        {"glow_width": float("nan")},
+        {"motion": -0.1},
+        {"noise_start": 2**64},
+    ],
 )
 def test_plans_with_numbers_that_nobody_drew_are_refused(change: dict[str, float]) -> None:
     plan = json.loads(plan_blend((96, 160), small_cutouts(), "fishyscapes-v2", seed=0, key="a").text())
     plan["objects"][0] |= change
-    with refused(fs.errors.CorpusError, r"this is no plan of a blended frame \(a number is out of range\); make the set again"):
+    with refused(
+        fs.errors.CorpusError,
+        r"this is no plan of a blended frame \(a number is out of range\); make the set again",
+    ):
         plan_of_text(json.dumps(plan))
 
 
@@ -152,7 +174,8 @@ def test_a_plan_names_the_object_that_is_not_there_or_changed() -> None:
     plan = plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")
     changed = [replace(cutout, pixels=cutout.pixels + np.uint8(1)) for cutout in cutouts]
     with refused(
-        fs.errors.CorpusError, r"the plan takes (hard )?cow, whose pixels \(\w{32}\) are not among the 3 cut-outs given"
+        fs.errors.CorpusError,
+        r"the plan takes (hard )?cow, whose pixels \(\w{32}\) are not among the 3 cut-outs given",
     ):
         plan.placed(changed)
     assert plan.placed(cutouts) == plan.placed(iter(cutouts))
@@ -211,7 +234,8 @@ def test_v3_gives_a_frame_either_anomalies_or_known_objects_at_their_own_place_l
         kinds.append(plan.objects[0].use)
     assert 20 <= kinds.count("known") <= 40
     draws = [
-        plan_blend((96, 160), small_cutouts(), "fishyscapes-v3", seed=1, key="a", draw=draw).objects[0].use for draw in range(12)
+        plan_blend((96, 160), small_cutouts(), "fishyscapes-v3", seed=1, key="a", draw=draw).objects[0].use
+        for draw in range(12)
     ]
     assert set(draws) == {"known", "anomaly"}, "a base that is used again may get the other kind"
     for key in map(str, range(6)):
@@ -221,10 +245,18 @@ def test_v3_gives_a_frame_either_anomalies_or_known_objects_at_their_own_place_l
         assert uses == {kinds[int(key)]}
         if uses == {"known"}:
             assert all(
-                placed.box == (40, 50, *reversed(small_cutouts()[2].alpha.shape)) and not placed.flip for placed in plan.objects
+                placed.box == (40, 50, *reversed(small_cutouts()[2].alpha.shape)) and not placed.flip
+                for placed in plan.objects
             )
             assert blended.pixels[0] == 0
-            assert [step.step for step in blended.steps[:6]] == ["alpha", "brightness", "motion", "depth", "noise", "glow"]
+            assert [step.step for step in blended.steps[:6]] == [
+                "alpha",
+                "brightness",
+                "motion",
+                "depth",
+                "noise",
+                "glow",
+            ]
             assert (blended.image != base_frame()).any()
         else:
             assert blended.pixels[0] > 0
@@ -238,14 +270,23 @@ def test_a_known_object_whose_own_place_is_forbidden_is_left_for_one_whose_place
     stands_on_it = replace(known, pixels=known.pixels // 2, corner=(40, 60), name="on the bonnet")
     stands_free = replace(known, corner=(40, 30))
     plans = [
-        plan_blend((96, 160), [soft, hard, stands_on_it, stands_free], "fishyscapes-v3", seed=1, key=str(key), forbidden=ego)
+        plan_blend(
+            (96, 160),
+            [soft, hard, stands_on_it, stands_free],
+            "fishyscapes-v3",
+            seed=1,
+            key=str(key),
+            forbidden=ego,
+        )
         for key in range(30)
     ]
     kept = [placed for plan in plans for placed in plan.objects if placed.use == "known"]
     assert len(kept) >= 10
     assert {placed.cutout for placed in kept} == {stands_free.digest}
     assert {placed.box[:2] for placed in kept} == {(40, 30)}
-    without = [plan_blend((96, 160), small_cutouts(), "fishyscapes-v3", seed=1, key=str(key)) for key in range(30)]
+    without = [
+        plan_blend((96, 160), small_cutouts(), "fishyscapes-v3", seed=1, key=str(key)) for key in range(30)
+    ]
     assert [plan.objects[0].use for plan in plans] == [plan.objects[0].use for plan in without]
     with refused(fs.errors.OptionError, "all 1 known objects stand where no object may go"):
         for key in range(30):
@@ -274,7 +315,10 @@ def test_fog_lies_on_known_pixels_alone() -> None:
     changed = (clear.image != foggy.image).any(2)
     assert not changed[clear.labels != 0].any()
     assert changed[clear.labels == 0].mean() > 0.9
-    assert any(plan_blend(base.shape[:2], cutouts, "fishyscapes-v2", seed=1, key=str(k), fog_chance=0.3).fog for k in range(20))
+    assert any(
+        plan_blend(base.shape[:2], cutouts, "fishyscapes-v2", seed=1, key=str(k), fog_chance=0.3).fog
+        for k in range(20)
+    )
 
 
 def test_objects_reach_over_the_frame_s_border_without_harm() -> None:
@@ -291,7 +335,10 @@ def test_objects_reach_over_the_frame_s_border_without_harm() -> None:
     ("options", "says"),
     [
         ({"objects_per_frame": 0}, "objects per frame: expected 1 to 20; got 0"),
-        ({"areas": (0.1, 0.01)}, "areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got 0.1 and 0.01"),
+        (
+            {"areas": (0.1, 0.01)},
+            "areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got 0.1 and 0.01",
+        ),
         ({"horizon": 1.5}, "horizon: expected a share of the frame's height"),
         ({"fog_chance": -0.1}, "fog chance: expected 0 to 1; got -0.1"),
     ],
@@ -318,20 +365,30 @@ def test_other_bases_than_the_plan_s_are_refused() -> None:
 def test_v3_without_cutouts_of_both_uses_is_refused_whatever_the_frame_would_have_got() -> None:
     cutouts = small_cutouts()
     for key in "abcdef":
-        with refused(fs.errors.OptionError, "fishyscapes-v3 needs known objects, and none of the 2 cut-outs is one"):
+        with refused(
+            fs.errors.OptionError, "fishyscapes-v3 needs known objects, and none of the 2 cut-outs is one"
+        ):
             plan_blend((96, 160), cutouts[:2], "fishyscapes-v3", seed=0, key=key)
-        with refused(fs.errors.OptionError, "fishyscapes-v3 needs anomalies, and none of the 1 cut-outs is one"):
+        with refused(
+            fs.errors.OptionError, "fishyscapes-v3 needs anomalies, and none of the 1 cut-outs is one"
+        ):
             plan_blend((96, 160), cutouts[2:], "fishyscapes-v3", seed=0, key=key)
 
 
 def test_a_frame_is_two_whole_numbers_of_any_type_and_large_enough() -> None:
     cutouts = small_cutouts()
     plan = plan_blend((np.int64(96), np.uint16(160)), cutouts, "fishyscapes-v1", seed=0, key="a")
-    assert plan_of_text(plan.text()) == plan == plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")
+    assert (
+        plan_of_text(plan.text()) == plan == plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")
+    )
     for frame in ((96, 160, 3), (96.0, 160.0), (0, 160)):
-        with refused(fs.errors.OptionError, r"frame: expected \(height, width\) in pixels, each 1 or more; got"):
+        with refused(
+            fs.errors.OptionError, r"frame: expected \(height, width\) in pixels, each 1 or more; got"
+        ):
             plan_blend(frame, cutouts, "fishyscapes-v1", seed=0, key="a")
-    with refused(fs.errors.OptionError, "no place for .* in a frame of 3 x 2: it is too small; give a larger one"):
+    with refused(
+        fs.errors.OptionError, "no place for .* in a frame of 3 x 2: it is too small; give a larger one"
+    ):
         plan_blend((2, 3), cutouts, "fishyscapes-v1", seed=0, key="a")
 
 
@@ -340,8 +397,15 @@ def test_horses_in_real_frames_have_the_frame_s_brightness_and_soft_borders(data
     base = np.asarray(Image.open(next((data / "camvid" / "test").glob(f"{label.stem}.*"))).convert("RGB"))
     void = np.asarray(Image.open(label)) == 11
     image = next(iter(sorted((data / "objects" / "weizmann_horses" / "images").iterdir())))
-    mask = np.asarray(Image.open(data / "objects" / "weizmann_horses" / "masks" / f"{image.stem}.png").convert("L")) > 0
-    horse: Cutout = fs.stressors.cutout_of_mask(np.asarray(Image.open(image).convert("RGB")), mask, image.stem, "horse")
+    mask = (
+        np.asarray(
+            Image.open(data / "objects" / "weizmann_horses" / "masks" / f"{image.stem}.png").convert("L")
+        )
+        > 0
+    )
+    horse: Cutout = fs.stressors.cutout_of_mask(
+        np.asarray(Image.open(image).convert("RGB")), mask, image.stem, "horse"
+    )
     plan = plan_blend(base.shape[:2], [horse], "fishyscapes-v2", seed=0, key="a", forbidden=void)
     blended = blend(base, plan.placed([horse]), plan, void)
     on = blended.labels == 1

@@ -1,4 +1,6 @@
-"""Random corruptions are distributed as their formulas say: moments, shares, quantiles and spectra, derived or from slow plain references."""
+"""Random corruptions are distributed as their formulas say: moments, shares, quantiles and spectra, derived
+or from slow plain references.
+"""
 
 import math
 
@@ -22,7 +24,10 @@ SIDE = 200
 
 def corrupted(value: int, name: str, severity: int, kind: type = np.uint16) -> np.ndarray:
     """The values, on 0..1, that 120,000 equal ones become, of 16 bits."""
-    return fs.stressors.corrupt(np.full((SIDE, SIDE, 3), value, kind), name, severity, key="a").astype(float) / np.iinfo(kind).max
+    return (
+        fs.stressors.corrupt(np.full((SIDE, SIDE, 3), value, kind), name, severity, key="a").astype(float)
+        / np.iinfo(kind).max
+    )
 
 
 def test_no_quantile_lies_where_the_last_bit_of_a_library_would_round_it_otherwise() -> None:
@@ -36,7 +41,9 @@ def test_quantiles_have_the_moments_of_the_normal_distribution() -> None:
     table, tail = quantiles()
     outer = np.concatenate([-tail, tail]) / 65536
     assert abs(table[1:-1].sum() + outer.sum()) < 1e-9
-    assert (np.square(table[1:-1]).sum() + 65536 * np.square(outer).sum()) / 65536 == pytest.approx(1, abs=1e-5)
+    assert (np.square(table[1:-1]).sum() + 65536 * np.square(outer).sum()) / 65536 == pytest.approx(
+        1, abs=1e-5
+    )
     assert ((table[1:-1] ** 4).sum() + 65536**3 * (outer**4).sum()) / 65536 == pytest.approx(3, abs=1e-4)
 
 
@@ -46,8 +53,12 @@ def test_gaussian_noise_is_normal_with_the_published_deviation(severity: int) ->
     noise = corrupted(32768, "gaussian_noise", severity) - 0.5
     levels = np.linspace(-min(2.5 * deviation, 0.49), min(2.5 * deviation, 0.49), 41)
     reached = (noise.ravel()[:, None] <= levels).mean(axis=0)
-    assert np.abs(reached - special.ndtr(levels / deviation)).max() < 1.95 / math.sqrt(noise.size)  # Kolmogorov's bound at 0.1 %
-    assert (noise == -0.5).mean() == pytest.approx(special.ndtr(-0.5 / deviation), abs=4 * math.sqrt(0.1 / noise.size))
+    assert np.abs(reached - special.ndtr(levels / deviation)).max() < 1.95 / math.sqrt(
+        noise.size
+    )  # Kolmogorov's bound at 0.1 %
+    assert (noise == -0.5).mean() == pytest.approx(
+        special.ndtr(-0.5 / deviation), abs=4 * math.sqrt(0.1 / noise.size)
+    )
     flat = noise - noise.mean()
     for other in (np.roll(flat, 1, axis=2), np.roll(flat, 1, axis=1), np.roll(flat, 1, axis=0), flat[::-1]):
         assert abs((flat * other).mean()) < 5 * noise.var() / math.sqrt(noise.size / 2)
@@ -61,7 +72,9 @@ def test_speckle_noise_is_in_proportion_to_the_value(severity: int) -> None:
         inside = np.abs(noise) < 0.9
         assert inside.mean() == pytest.approx(2 * special.ndtr(0.9 / deviation) - 1, abs=0.005)
         middle = np.percentile(noise, [25, 50, 75])
-        assert middle == pytest.approx(np.array([-0.67449, 0, 0.67449]) * deviation, abs=0.012 * deviation + 1e-4)
+        assert middle == pytest.approx(
+            np.array([-0.67449, 0, 0.67449]) * deviation, abs=0.012 * deviation + 1e-4
+        )
 
 
 @pytest.mark.parametrize("severity", range(1, 6))
@@ -72,7 +85,8 @@ def test_shot_noise_counts_photons_as_poisson_does(severity: int) -> None:
     assert np.abs(limits - exact).max() < 3e-10
     for value in (0, 40, 128, 255):
         counts = np.bincount(
-            np.rint(corrupted(value, "shot_noise", severity, np.uint8) * rate + 0.3).astype(int).ravel(), minlength=rate + 1
+            np.rint(corrupted(value, "shot_noise", severity, np.uint8) * rate + 0.3).astype(int).ravel(),
+            minlength=rate + 1,
         )[: rate + 1]
         chances = np.diff(np.concatenate([[0], exact[value], [1]]))
         assert counts.sum() == 3 * SIDE * SIDE
@@ -97,29 +111,48 @@ def test_steps_of_fog_are_uniform_and_shrink_as_published() -> None:
         heights = plasma_map(256, decay, stream_start(0, "a", f"{decay}")).astype(float) / 8192
         for level, step in ((5, 8), (6, 4), (7, 2)):
             corners = heights[::step, ::step]
-            means = (corners + np.roll(corners, -1, 0) + np.roll(corners, -1, 1) + np.roll(np.roll(corners, -1, 0), -1, 1)) / 4
+            means = (
+                corners
+                + np.roll(corners, -1, 0)
+                + np.roll(corners, -1, 1)
+                + np.roll(np.roll(corners, -1, 0), -1, 1)
+            ) / 4
             wobble = (heights[step // 2 :: step, step // 2 :: step] - means) / (100 / decay**level) ** 2
             assert np.abs(wobble).max() < 1.02
-            assert np.abs(np.sort(wobble.ravel()) - np.linspace(-1, 1, wobble.size)).max() < 4 / math.sqrt(wobble.size)
+            assert np.abs(np.sort(wobble.ravel()) - np.linspace(-1, 1, wobble.size)).max() < 4 / math.sqrt(
+                wobble.size
+            )
 
 
 def test_displacements_have_the_deviation_of_blurred_uniform_noise() -> None:
     high, wide = 400, 300
-    fields = [field / 2048 for seed in range(4) for field in displacements(high, wide, 30.0, stream_start(seed, "a"))]
+    fields = [
+        field / 2048
+        for seed in range(4)
+        for field in displacements(high, wide, 30.0, stream_start(seed, "a"))
+    ]
     inner = np.stack(fields)[:, 30:-30, 30:-30]
-    kernels = [np.exp(-(np.arange(-int(3 * s + 0.5), int(3 * s + 0.5) + 1) ** 2) / (2 * s * s)) for s in (4.0, 3.0)]
+    kernels = [
+        np.exp(-(np.arange(-int(3 * s + 0.5), int(3 * s + 0.5) + 1) ** 2) / (2 * s * s)) for s in (4.0, 3.0)
+    ]
     gain = math.sqrt(np.prod([(np.square(kernel) / kernel.sum() ** 2).sum() for kernel in kernels]))
-    assert np.sqrt(np.square(inner).mean()) == pytest.approx(30 * 0.005 * high / math.sqrt(3) * gain, rel=0.03)
+    assert np.sqrt(np.square(inner).mean()) == pytest.approx(
+        30 * 0.005 * high / math.sqrt(3) * gain, rel=0.03
+    )
     likeness = [
         (inner * np.roll(inner, shift, axis))[:, 20:-20, 20:-20].mean() / np.square(inner).mean()
         for shift, axis in ((4, 1), (3, 2))
     ]
-    assert likeness == pytest.approx([math.exp(-1 / 4)] * 2, abs=0.03)  # a Gaussian's own correlation at one deviation
+    assert likeness == pytest.approx(
+        [math.exp(-1 / 4)] * 2, abs=0.03
+    )  # a Gaussian's own correlation at one deviation
     assert abs(np.corrcoef(fields[0].ravel(), fields[1].ravel())[0, 1]) < 0.1
 
 
 def glass_by_chance(rng: np.random.Generator, high: int, wide: int, reach: int, rounds: int) -> np.ndarray:
-    """How far down each pixel came from, by the published loop on an array of colours (H, W, 2), as NumPy runs it."""
+    """How far down each pixel came from, by the published loop on an array of colours (H, W, 2), as NumPy
+    runs it.
+    """
     x = np.stack(np.mgrid[:high, :wide], axis=2)
     for _ in range(rounds):
         for h in range(high - reach, reach, -1):
@@ -138,7 +171,8 @@ def test_glass_takes_pixels_from_as_far_as_the_published_loop_does(reach: int, r
     made = np.stack([np.stack([rows - y, columns - x], axis=3 - 1) for rows, columns in moves])
     for axis in (0, 1):
         shares = [
-            np.bincount(np.clip(d[..., axis], -8, 8).ravel() + 8, minlength=17) / d[..., axis].size for d in (made, expected)
+            np.bincount(np.clip(d[..., axis], -8, 8).ravel() + 8, minlength=17) / d[..., axis].size
+            for d in (made, expected)
         ]
         assert shares[0] == pytest.approx(shares[1], abs=0.03)
         assert made[..., axis].std() == pytest.approx(expected[..., axis].std(), rel=0.15)
@@ -146,10 +180,14 @@ def test_glass_takes_pixels_from_as_far_as_the_published_loop_does(reach: int, r
     assert made[:, reach + 1 :, reach + 1 :].any(axis=(0, 3)).mean() > 0.9
 
 
-def snow_by_floats(rng: np.random.Generator, high: int, wide: int, parameters: tuple[float, ...]) -> np.ndarray:
+def snow_by_floats(
+    rng: np.random.Generator, high: int, wide: int, parameters: tuple[float, ...]
+) -> np.ndarray:
     """The published layer before it is blurred."""
     mean, deviation, zoom, threshold = parameters[:4]
-    layer = ndimage.zoom(rng.normal(mean, deviation, (math.ceil(high / zoom), math.ceil(wide / zoom))), zoom, order=1)
+    layer = ndimage.zoom(
+        rng.normal(mean, deviation, (math.ceil(high / zoom), math.ceil(wide / zoom))), zoom, order=1
+    )
     return np.clip(np.where(layer < threshold, 0, layer), 0, 1)
 
 
@@ -166,20 +204,26 @@ def test_snow_has_as_much_snow_as_the_plain_reference(severity: int) -> None:
     )  # flakes fall down, more or less: rows change less than columns
 
 
-def spatter_by_floats(rng: np.random.Generator, high: int, wide: int, parameters: tuple[float, ...]) -> np.ndarray:
+def spatter_by_floats(
+    rng: np.random.Generator, high: int, wide: int, parameters: tuple[float, ...]
+) -> np.ndarray:
     """The published spatter on a grey of 0.4, (H, W, 3) on 0..1, with OpenCV."""
     mean, deviation, blur, threshold, amount, mud = parameters
     liquid = ndimage.gaussian_filter(rng.normal(mean, deviation, (high, wide)), blur, mode="nearest")
     liquid[liquid < threshold] = 0
     image = np.full((high, wide, 3), 0.4)
     if mud:
-        cover = ndimage.gaussian_filter(np.where(liquid > threshold, 1.0, 0.0), amount, mode="nearest")[..., None]
+        cover = ndimage.gaussian_filter(np.where(liquid > threshold, 1.0, 0.0), amount, mode="nearest")[
+            ..., None
+        ]
         cover[cover < 0.8] = 0
         return image * (1 - cover) + cover * np.array([63, 42, 20]) / 255
     liquid = (liquid * 255).astype(np.uint8)
     far = np.minimum(cv2.distanceTransform(255 - cv2.Canny(liquid, 50, 150), cv2.DIST_L2, 5), 20)
     far = cv2.equalizeHist(cv2.blur(far, (3, 3)).astype(np.uint8))
-    far = cv2.blur(cv2.filter2D(far, cv2.CV_8U, np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])), (3, 3)).astype(float)
+    far = cv2.blur(
+        cv2.filter2D(far, cv2.CV_8U, np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])), (3, 3)
+    ).astype(float)
     drops = (liquid * far / (liquid * far).max() * amount)[..., None]
     return np.clip(image + drops * np.array([175, 238, 238]) / 255, 0, 1)
 
@@ -189,7 +233,10 @@ def test_spatter_covers_and_colours_as_the_plain_reference(severity: int) -> Non
     parameters, rng = ENTRIES["spatter"].parameters[severity - 1], np.random.default_rng(0)
     expected = [spatter_by_floats(rng, 240, 300, parameters) * 255 - 102 for _ in range(8)]
     grey = np.full((240, 300, 3), 102, np.uint8)
-    made = [fs.stressors.corrupt(grey, "spatter", severity, seed=seed, key="a").astype(float) - 102 for seed in range(8)]
+    made = [
+        fs.stressors.corrupt(grey, "spatter", severity, seed=seed, key="a").astype(float) - 102
+        for seed in range(8)
+    ]
     for of in (
         lambda d: d[..., 0].mean(),
         lambda d: d[..., 2].mean(),

@@ -1,4 +1,6 @@
-"""Corruptions give the same bytes in other processes, in another order, on another processor and without numba."""
+"""Corruptions give the same bytes in other processes, in another order, on another processor and without
+numba.
+"""
 
 import ast
 import os
@@ -24,7 +26,9 @@ COMPILED = ("fog", "motion_blur")
 def digests_elsewhere(names: tuple[str, ...], **environment: str) -> dict[str, str]:
     code = f"import corrupted_images; print(corrupted_images.digests({names!r}))"
     words = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])} | LESS | environment
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=words, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], env=words, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return ast.literal_eval(done.stdout)
 
@@ -33,14 +37,19 @@ def test_all_are_the_same_in_another_order_without_numba_and_without_vector_unit
     assert digests_elsewhere(NAMES[::-1], FAULTSCAPE_NUMBA="0") == GOLDEN
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="numba's compiler takes another processor's name on Linux and macOS")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="numba's compiler takes another processor's name on Linux and macOS"
+)
 def test_compiled_loops_are_the_same_for_a_plain_processor() -> None:
     found = digests_elsewhere(COMPILED, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
     assert found == {name: GOLDEN[name] for name in COMPILED}
 
 
 def test_the_check_above_can_fail() -> None:
-    code = "import faultscape as fs, corrupted_images as c; print(c.digest(fs.stressors.corrupt(c.drawn_image(37, 45), 'fog', 1, seed=8, key='a')))"
+    code = (
+        "import faultscape as fs, corrupted_images as c;"
+        " print(c.digest(fs.stressors.corrupt(c.drawn_image(37, 45), 'fog', 1, seed=8, key='a')))"
+    )
     words = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path]), "FAULTSCAPE_NUMBA": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=words, capture_output=True, text=True, check=True)
     assert done.stdout.strip() not in GOLDEN["fog"]

@@ -10,13 +10,16 @@ from corrupted_images import COMPILED, NAMES, drawn_image, without_numba
 from faultscape.stressors import loops
 from faultscape.stressors.kernels import filters, noise, plain_filters, plain_noise, plain_weather, weather
 
-# what sums 16 bits in wider integers than 8 bits; the other loops are of 64 bits for both, and each type takes a second to compile
+# what sums 16 bits in wider integers than 8 bits; the other loops are of 64 bits for both, and each type
+# takes a second to compile
 WIDE = ("defocus_blur", "motion_blur", "zoom_blur", "gaussian_blur", "pixelate", "gaussian_noise")
 
 
 def test_the_plain_twins_serve_where_there_is_no_numba() -> None:
     with without_numba():
-        served = [getattr(loops, f"{name}_loops".replace("filters", "filter"))().__name__ for name in COMPILED]
+        served = [
+            getattr(loops, f"{name}_loops".replace("filters", "filter"))().__name__ for name in COMPILED
+        ]
     assert served == [f"faultscape.stressors.kernels.plain_{name}" for name in COMPILED]
     assert loops.noise_loops() is noise
 
@@ -69,6 +72,8 @@ def test_the_difference_form_of_a_disc_is_the_sum_under_its_kernel() -> None:
     made, expected = np.empty((6, 7), np.uint8), np.empty((6, 7), np.uint8)
     filters.disc(rows, 1, up, across, kernel, 4, 255, made)
     plain_filters.disc(rows, 1, up, across, kernel, 4, 255, expected)
-    by_hand = (5 * int(rows[2, 3]) + 2 * (int(rows[1, 3]) + int(rows[3, 3]) + int(rows[2, 2]) + int(rows[2, 4]))) >> 4
+    by_hand = (
+        5 * int(rows[2, 3]) + 2 * (int(rows[1, 3]) + int(rows[3, 3]) + int(rows[2, 2]) + int(rows[2, 4]))
+    ) >> 4
     assert (made == expected).all()
     assert made[2, 3] == by_hand

@@ -1,4 +1,6 @@
-"""Corruptions against slow plain references, written from the published formulas in floats with SciPy, colorsys, Pillow and OpenCV; all of severities 1 to 5."""
+"""Corruptions against slow plain references, written from the published formulas in floats with SciPy,
+colorsys, Pillow and OpenCV; all of severities 1 to 5.
+"""
 
 import colorsys
 import io
@@ -34,7 +36,9 @@ def of_channels(image: np.ndarray, function: object) -> np.ndarray:
 
 def of_pixels(image: np.ndarray, change: object) -> np.ndarray:
     """Change each pixel's (hue, saturation, value) with colorsys."""
-    flat = [colorsys.hsv_to_rgb(*change(*colorsys.rgb_to_hsv(*pixel))) for pixel in image.reshape(-1, 3) / 255.0]
+    flat = [
+        colorsys.hsv_to_rgb(*change(*colorsys.rgb_to_hsv(*pixel))) for pixel in image.reshape(-1, 3) / 255.0
+    ]
     return np.clip(np.array(flat), 0, 1).reshape(image.shape) * 255
 
 
@@ -81,29 +85,46 @@ def contrast(image: np.ndarray, parameters: Parameters) -> np.ndarray:
 
 def pixelate(image: np.ndarray, parameters: Parameters) -> np.ndarray:
     high, wide = image.shape[:2]
-    small = Image.fromarray(image).resize((int(wide * parameters[0]), int(high * parameters[0])), Image.Resampling.BOX)
+    small = Image.fromarray(image).resize(
+        (int(wide * parameters[0]), int(high * parameters[0])), Image.Resampling.BOX
+    )
     return np.asarray(small.resize((wide, high), Image.Resampling.NEAREST), float)
 
 
 def jpeg_compression(image: np.ndarray, parameters: Parameters) -> np.ndarray:
     """Another build of the library: OpenCV's, with its own files; grey as a colour image of greys."""
     colour = np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else image
-    _, file = cv2.imencode(".jpg", cv2.cvtColor(colour, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, parameters[0]])
+    _, file = cv2.imencode(
+        ".jpg", cv2.cvtColor(colour, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, parameters[0]]
+    )
     assert Image.open(io.BytesIO(file.tobytes())).mode == "RGB"
     decoded = cv2.cvtColor(cv2.imdecode(file, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB).astype(float)
     return decoded[..., 0] if image.ndim == 2 else decoded
 
 
 def gaussian_blur(image: np.ndarray, parameters: Parameters) -> np.ndarray:
-    return of_channels(image, lambda plane: ndimage.gaussian_filter(plane, parameters[0], mode="nearest", truncate=4))
+    return of_channels(
+        image, lambda plane: ndimage.gaussian_filter(plane, parameters[0], mode="nearest", truncate=4)
+    )
 
 
-REFERENCES = (defocus_blur, zoom_blur, brightness, saturate, contrast, pixelate, jpeg_compression, gaussian_blur)
+REFERENCES = (
+    defocus_blur,
+    zoom_blur,
+    brightness,
+    saturate,
+    contrast,
+    pixelate,
+    jpeg_compression,
+    gaussian_blur,
+)
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda reference: reference.__name__)
 @pytest.mark.parametrize("shape", [(61, 83, 3), (64, 48, 1), (33, 130, 3)])
-def test_without_chance_every_pixel_is_within_a_grey_level_of_the_formula(reference: object, shape: tuple[int, int, int]) -> None:
+def test_without_chance_every_pixel_is_within_a_grey_level_of_the_formula(
+    reference: object, shape: tuple[int, int, int]
+) -> None:
     image = drawn_image(*shape)
     image[:3] = 255 * (image[:3] % 2)  # the blackest and whitest pixels beside each other, also at the border
     if shape[2] == 3:
@@ -119,7 +140,9 @@ def test_without_chance_every_pixel_is_within_a_grey_level_of_the_formula(refere
 
 
 def test_without_chance_nothing_is_left_out() -> None:
-    assert {reference.__name__ for reference in REFERENCES} == {each.name for each in fs.stressors.CORRUPTIONS if not each.random}
+    assert {reference.__name__ for reference in REFERENCES} == {
+        each.name for each in fs.stressors.CORRUPTIONS if not each.random
+    }
 
 
 def test_motion_is_the_sum_of_moved_images_along_the_drawn_angle() -> None:
@@ -139,7 +162,10 @@ def test_motion_is_the_sum_of_moved_images_along_the_drawn_angle() -> None:
 
 
 def test_angles_of_motion_are_even_between_45_degrees_to_both_sides() -> None:
-    angles = [Stream(stream_start(seed, "a", "motion_blur", 1), "angle").uniform(-45.0, 45.0) for seed in range(2000)]
+    angles = [
+        Stream(stream_start(seed, "a", "motion_blur", 1), "angle").uniform(-45.0, 45.0)
+        for seed in range(2000)
+    ]
     counts = np.histogram(angles, bins=9, range=(-45, 45))[0]
     assert counts.sum() == 2000
     assert np.abs(counts - 2000 / 9).max() < 4 * math.sqrt(2000 / 9)
@@ -156,7 +182,8 @@ def test_elastic_reads_the_image_at_its_displacements_by_linear_interpolation() 
         y, x = np.mgrid[:90, :70].astype(float)
         places = (y + down / 2048, x + right / 2048)
         expected = of_channels(
-            image, lambda plane, places=places: ndimage.map_coordinates(plane, places, order=1, mode="reflect")
+            image,
+            lambda plane, places=places: ndimage.map_coordinates(plane, places, order=1, mode="reflect"),
         )
         made = fs.stressors.corrupt(image, "elastic_transform", severity, key="a")
         assert np.abs(made - np.floor(expected + 1e-6)).max() <= 1
@@ -169,8 +196,13 @@ def test_fog_is_added_from_a_height_map_and_scaled_to_the_brightest_value() -> N
         heights = plasma_map(50, decay, stream_start(0, "a", "fog", severity)).astype(float)
         heights = (heights - heights.min()) / (heights.max() - heights.min())
         most = image.max() / 255
-        expected = np.clip((image / 255 + amount * heights[:40, :50, None]) * most / (most + amount), 0, 1) * 255
-        assert np.abs(fs.stressors.corrupt(image, "fog", severity, key="a") - np.floor(expected + 1e-6)).max() <= 1
+        expected = (
+            np.clip((image / 255 + amount * heights[:40, :50, None]) * most / (most + amount), 0, 1) * 255
+        )
+        assert (
+            np.abs(fs.stressors.corrupt(image, "fog", severity, key="a") - np.floor(expected + 1e-6)).max()
+            <= 1
+        )
 
 
 def test_snow_whitens_the_image_and_adds_its_layer_and_the_layer_turned() -> None:
@@ -181,7 +213,10 @@ def test_snow_whitens_the_image_and_adds_its_layer_and_the_layer_turned() -> Non
         grey = image @ [0.299, 0.587, 0.114] / 255
         white = keep * image / 255 + (1 - keep) * np.maximum(image / 255, (1.5 * grey + 0.5)[..., None])
         expected = np.clip(white + (layer + np.rot90(layer, 2))[..., None], 0, 1) * 255
-        assert np.abs(fs.stressors.corrupt(image, "snow", severity, key="a") - np.floor(expected + 1e-6)).max() <= 1
+        assert (
+            np.abs(fs.stressors.corrupt(image, "snow", severity, key="a") - np.floor(expected + 1e-6)).max()
+            <= 1
+        )
 
 
 def test_edges_and_distances_of_spatter_are_those_of_opencv() -> None:
@@ -202,10 +237,14 @@ def test_glass_is_a_blur_pixels_taken_from_others_and_the_blur_again() -> None:
         rows, columns = glass_move(60, 70, parameters, stream_start(0, "a", "glass_blur", severity))
 
         def blurred(of: np.ndarray, sigma: float = parameters[0]) -> np.ndarray:
-            return np.floor(of_channels(of, lambda plane: ndimage.gaussian_filter(plane, sigma, mode="nearest")) + 1e-6)
+            return np.floor(
+                of_channels(of, lambda plane: ndimage.gaussian_filter(plane, sigma, mode="nearest")) + 1e-6
+            )
 
         expected = blurred(blurred(image)[rows, columns])
-        assert np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).max() <= 2  # truncated twice
+        assert (
+            np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).max() <= 2
+        )  # truncated twice
         assert np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).mean() < 0.2
 
 

@@ -44,7 +44,9 @@ def test_images_of_any_size_keep_their_shape_and_type_and_are_not_written_to(nam
                 assert made.shape == image.shape
                 assert made.dtype == kind
                 assert made.flags.writeable
-                assert (made == corrupt(image[:, ::-1][:, ::-1], name, severity)).all()  # whatever its strides
+                assert (
+                    made == corrupt(image[:, ::-1][:, ::-1], name, severity)
+                ).all()  # whatever its strides
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,7 +55,9 @@ def test_sixteen_bits_are_corrupted_as_eight_are_on_a_finer_scale(name: str) -> 
         small = drawn_image(31, 40, channels)
         with without_numba():  # which spares a compiler; the twins of 16 bits are another law
             fine = corrupt(small.astype(np.uint16) * 257, name, 3, key="a").astype(int) / 257
-        assert np.abs(fine - corrupt(small, name, 3, key="a").astype(int)).max() < (2.01 if name == "glass_blur" else 1.01)
+        assert np.abs(fine - corrupt(small, name, 3, key="a").astype(int)).max() < (
+            2.01 if name == "glass_blur" else 1.01
+        )
 
 
 def test_sixteen_bits_are_not_eight_in_disguise() -> None:
@@ -77,15 +81,28 @@ def test_no_two_corruptions_or_severities_draw_the_same_numbers() -> None:
     starts = {stream_start(0, "a", name, severity) for name in NAMES for severity in range(1, 6)}
     assert len(starts) == 95
     flat = np.full((30, 30), 128, np.uint8)
-    noise = [corrupt(flat, name, 1, key="a").astype(float).ravel() for name in ("gaussian_noise", "speckle_noise")]
+    noise = [
+        corrupt(flat, name, 1, key="a").astype(float).ravel() for name in ("gaussian_noise", "speckle_noise")
+    ]
     assert abs(np.corrcoef(noise)[0, 1]) < 0.15
 
 
 @pytest.mark.parametrize(
-    "name", ["defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "elastic_transform", "pixelate", "gaussian_blur"]
+    "name",
+    [
+        "defocus_blur",
+        "glass_blur",
+        "motion_blur",
+        "zoom_blur",
+        "elastic_transform",
+        "pixelate",
+        "gaussian_blur",
+    ],
 )
 def test_what_only_moves_or_mixes_pixels_leaves_a_plain_image_as_it_is(name: str) -> None:
-    for severity in range(1, 4 if name == "defocus_blur" else 6):  # wider discs sum to a little more than 1, as published
+    for severity in range(
+        1, 4 if name == "defocus_blur" else 6
+    ):  # wider discs sum to a little more than 1, as published
         for value in (0, 1, 77, 254, 255):
             flat = np.full((21, 34, 3), value, np.uint8)
             assert (corrupt(flat, name, severity) == flat).all()
@@ -94,7 +111,10 @@ def test_what_only_moves_or_mixes_pixels_leaves_a_plain_image_as_it_is(name: str
 @pytest.mark.parametrize("name", NAMES)
 def test_a_higher_severity_is_never_milder(name: str) -> None:
     image = drawn_image(64, 80)
-    errors = [np.square(corrupt(image, name, severity, key="a").astype(float) - image).mean() for severity in range(1, 6)]
+    errors = [
+        np.square(corrupt(image, name, severity, key="a").astype(float) - image).mean()
+        for severity in range(1, 6)
+    ]
     if name == "saturate":  # paler, paler, stronger, stronger
         assert errors[0] < errors[1]
         assert errors[2] < errors[3] < errors[4]
@@ -110,7 +130,9 @@ def test_a_higher_severity_is_never_milder(name: str) -> None:
         )  # each draws anew
 
 
-def test_grey_images_are_corrupted_as_colour_images_of_greys_are_where_nothing_is_random_or_coloured() -> None:
+def test_grey_images_are_corrupted_as_colour_images_of_greys_are_where_nothing_is_random_or_coloured() -> (
+    None
+):
     grey = drawn_image(33, 50, 1)
     colour = np.repeat(grey[..., None], 3, axis=2)
     for name in (
@@ -126,26 +148,81 @@ def test_grey_images_are_corrupted_as_colour_images_of_greys_are_where_nothing_i
         "glass_blur",
         "snow",
     ):
-        assert (np.abs(corrupt(grey, name, 3, key="a")[..., None] - corrupt(colour, name, 3, key="a").astype(int)) <= 1).all(), (
-            name
-        )
+        assert (
+            np.abs(corrupt(grey, name, 3, key="a")[..., None] - corrupt(colour, name, 3, key="a").astype(int))
+            <= 1
+        ).all(), name
     assert (corrupt(grey, "saturate", 5) == grey).all()
 
 
 @pytest.mark.parametrize(
     ("image", "name", "severity", "error", "message"),
     [
-        (np.zeros((4, 4), np.uint8), "fogg", 1, OptionError, "corruption 'fogg' is not known; known are .*fog"),
-        (np.zeros((4, 4), np.uint8), "fog", 0, OptionError, "severity 0 of fog: give a whole number from 1 to 5"),
-        (np.zeros((4, 4), np.uint8), "fog", 6, OptionError, "severity 6 of fog: give a whole number from 1 to 5"),
-        (np.zeros((4, 4), np.uint8), "fog", 2.0, OptionError, "severity 2.0 of fog: give a whole number from 1 to 5"),
-        (np.zeros((4, 4), np.uint8), "fog", True, OptionError, "severity True of fog: give a whole number from 1 to 5"),
-        (np.zeros((4, 4)), "fog", 1, ImageError, "the image is of float64; expected uint8 or uint16, of the scale 0..255 or 0..65535"),
-        (np.zeros((4, 4, 4), np.uint8), "fog", 1, ImageError, r"the image has the shape \(4, 4, 4\); expected \(H, W\) or \(H, W, 3\)"),
-        (np.zeros(4, np.uint8), "fog", 1, ImageError, r"the image has the shape \(4,\); expected \(H, W\) or \(H, W, 3\)"),
-        (np.zeros((0, 4), np.uint8), "fog", 1, ImageError, r"the image has the shape \(0, 4\): it is empty; expected 1 x 1 pixel or more"),
+        (
+            np.zeros((4, 4), np.uint8),
+            "fogg",
+            1,
+            OptionError,
+            "corruption 'fogg' is not known; known are .*fog",
+        ),
+        (
+            np.zeros((4, 4), np.uint8),
+            "fog",
+            0,
+            OptionError,
+            "severity 0 of fog: give a whole number from 1 to 5",
+        ),
+        (
+            np.zeros((4, 4), np.uint8),
+            "fog",
+            6,
+            OptionError,
+            "severity 6 of fog: give a whole number from 1 to 5",
+        ),
+        (
+            np.zeros((4, 4), np.uint8),
+            "fog",
+            2.0,
+            OptionError,
+            "severity 2.0 of fog: give a whole number from 1 to 5",
+        ),
+        (
+            np.zeros((4, 4), np.uint8),
+            "fog",
+            True,
+            OptionError,
+            "severity True of fog: give a whole number from 1 to 5",
+        ),
+        (
+            np.zeros((4, 4)),
+            "fog",
+            1,
+            ImageError,
+            "the image is of float64; expected uint8 or uint16, of the scale 0..255 or 0..65535",
+        ),
+        (
+            np.zeros((4, 4, 4), np.uint8),
+            "fog",
+            1,
+            ImageError,
+            r"the image has the shape \(4, 4, 4\); expected \(H, W\) or \(H, W, 3\)",
+        ),
+        (
+            np.zeros(4, np.uint8),
+            "fog",
+            1,
+            ImageError,
+            r"the image has the shape \(4,\); expected \(H, W\) or \(H, W, 3\)",
+        ),
+        (
+            np.zeros((0, 4), np.uint8),
+            "fog",
+            1,
+            ImageError,
+            r"the image has the shape \(0, 4\): it is empty; expected 1 x 1 pixel or more",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_corrupted_is_refused_in_one_line(
     image: np.ndarray, name: str, severity: int, error: type[Exception], message: str
 ) -> None:
@@ -155,7 +232,10 @@ def test_what_cannot_be_corrupted_is_refused_in_one_line(
 
 
 def test_presets_name_known_corruptions_and_severities() -> None:
-    lists = {name: dict(preset(name).corruptions) for name in ("hendrycks15", "hendrycks19", "s3-config", "s3-data", "kamann")}
+    lists = {
+        name: dict(preset(name).corruptions)
+        for name in ("hendrycks15", "hendrycks19", "s3-config", "s3-data", "kamann")
+    }
     assert tuple(lists["hendrycks15"]) == NAMES[:15]
     assert tuple(lists["hendrycks19"]) == NAMES
     assert list(lists["s3-config"]) == ["gaussian_noise"]
@@ -164,7 +244,10 @@ def test_presets_name_known_corruptions_and_severities() -> None:
         assert set(each) <= set(NAMES)
     noises = {each.name for each in fs.stressors.CORRUPTIONS if each.family == "noise"}
     assert len(lists["kamann"]) == 16
-    assert all(severities == ((1, 2, 3) if name in noises else (1, 2, 3, 4, 5)) for name, severities in lists["kamann"].items())
+    assert all(
+        severities == ((1, 2, 3) if name in noises else (1, 2, 3, 4, 5))
+        for name, severities in lists["kamann"].items()
+    )
     with pytest.raises(OptionError, match=r"preset 'kaman' is not known.*kamann"):
         preset("kaman")
 
@@ -173,23 +256,26 @@ def test_a_corruption_of_ones_own_is_taken_from_a_file(tmp_path: object) -> None
     path = f"{tmp_path}/mine.py"
     with open(path, "w", encoding="utf-8") as file:
         file.write(
-            "from faultscape.stressors import Corruption\n"
-            "def lift(pixels, parameters, start):\n    return pixels | int(parameters[0])\n"
-            "def lose(pixels, parameters, start):\n    return pixels[:1]\n"
-            "LIFT = Corruption('lift', 'Lift', 'digital', ('bits',), ((1,), (2,), (4,), (8,), (16,)), lift, random=False)\n"
-            "def turn(pixels, parameters, start):\n    return pixels.swapaxes(0, 1)\n"
-            "TURN = Corruption('turn', 'Turn', 'digital', ('bits',), ((1,),), turn, random=False)\n"
-            "LOSE = Corruption('lose', 'Lose', 'digital', ('bits',), ((1,),), lose, random=False)\n"
+            "from faultscape.stressors import Corruption\ndef lift(pixels, parameters, start):\n    return"
+            " pixels | int(parameters[0])\ndef lose(pixels, parameters, start):\n    return pixels[:1]\nLIFT"
+            " = Corruption('lift', 'Lift', 'digital', ('bits',), ((1,), (2,), (4,), (8,), (16,)), lift,"
+            " random=False)\ndef turn(pixels, parameters, start):\n    return pixels.swapaxes(0, 1)\nTURN ="
+            " Corruption('turn', 'Turn', 'digital', ('bits',), ((1,),), turn, random=False)\nLOSE ="
+            " Corruption('lose', 'Lose', 'digital', ('bits',), ((1,),), lose, random=False)\n"
         )
     assert corrupt(np.zeros((1, 2), np.uint8), f"{path}:LIFT", 4).tolist() == [[8, 8]]
     assert isinstance(entry(f"{path}:LIFT"), Corruption)
     with pytest.raises(OptionError, match="severity 2 of lose: give a whole number from 1 to 1"):
         corrupt(np.zeros((2, 2), np.uint8), f"{path}:LOSE", 2)
     with pytest.raises(
-        OptionError, match=re.escape("corruption lose made uint8 (1, 2, 1) of uint8 (2, 2); it must keep shape and type")
+        OptionError,
+        match=re.escape("corruption lose made uint8 (1, 2, 1) of uint8 (2, 2); it must keep shape and type"),
     ):
         corrupt(np.zeros((2, 2), np.uint8), f"{path}:LOSE", 1)
-    with pytest.raises(OptionError, match=re.escape("corruption turn made uint8 (3, 2, 1) of uint8 (2, 3); it must keep shape")):
+    with pytest.raises(
+        OptionError,
+        match=re.escape("corruption turn made uint8 (3, 2, 1) of uint8 (2, 3); it must keep shape"),
+    ):
         corrupt(np.zeros((2, 3), np.uint8), f"{path}:TURN", 1)
     with pytest.raises(OptionError, match="holds no Corruption called 'lift'"):
         entry(f"{path}:lift")
@@ -200,19 +286,27 @@ def test_frost_takes_textures_of_any_size_and_refuses_what_is_none() -> None:
     white, small = np.full((500, 400), 200, np.uint8), np.zeros((3, 2, 3), np.uint8)
     assert np.unique(corrupt(image, "frost", 3, textures=[white])).tolist() == [210]  # .7 x 100 + .7 x 200
     assert np.unique(corrupt(image, "frost", 3, textures=[small])).tolist() == [70]
-    chosen = {int(corrupt(image, "frost", 3, seed=seed, textures=[white, small])[0, 0, 0]) for seed in range(20)}
+    chosen = {
+        int(corrupt(image, "frost", 3, seed=seed, textures=[white, small])[0, 0, 0]) for seed in range(20)
+    }
     assert chosen == {70, 210}
     red = np.zeros((40, 40, 3), np.uint8) + np.array([200, 0, 0], np.uint8)
     assert corrupt(image, "frost", 3, textures=[red])[0, 0].tolist() == [210, 70, 70]
-    assert int(corrupt(image[..., 0], "frost", 3, textures=[red])[0, 0]) == 111  # .7 x 100 + .7 x int(.2989 x 200)
+    assert (
+        int(corrupt(image[..., 0], "frost", 3, textures=[red])[0, 0]) == 111
+    )  # .7 x 100 + .7 x int(.2989 x 200)
     with pytest.raises(ImageError, match="frost: no textures given"):
         corrupt(image, "frost", 3, textures=[])
     with pytest.raises(ImageError, match=r"frost: texture 1 is float64 \(2, 2\); textures are uint8"):
         corrupt(image, "frost", 3, textures=[np.zeros((2, 2))])
     for one in (white, red):
-        with pytest.raises(ImageError, match=r"frost: textures are one array .*; give a list of images, \[texture\] for one"):
+        with pytest.raises(
+            ImageError, match=r"frost: textures are one array .*; give a list of images, \[texture\] for one"
+        ):
             corrupt(image, "frost", 3, textures=one)
-    assert (corrupt(image, "frost", 3, textures=red[None]) == corrupt(image, "frost", 3, textures=[red])).all()
+    assert (
+        corrupt(image, "frost", 3, textures=red[None]) == corrupt(image, "frost", 3, textures=[red])
+    ).all()
     with pytest.raises(OptionError, match="fog takes no textures"):
         corrupt(image, "fog", 3, textures=[white])
 
@@ -251,7 +345,11 @@ def test_labels_from_beyond_the_border_are_mirrored_as_the_image_is_or_filled() 
     assert ((filled == 255) == ((y < 0) | (y > 199) | (x < 0) | (x > 59))).all()
     assert (filled[40:-40, 20:-20] == 1).all()
     assert (move_labels(labels, "elastic_transform", 5, key="a") == 1).all()
-    for bad, message in ((labels[0], "labels are int32"), (labels + 0.5, "labels are float64"), (labels[:0], "labels are int32")):
+    for bad, message in (
+        (labels[0], "labels are int32"),
+        (labels + 0.5, "labels are float64"),
+        (labels[:0], "labels are int32"),
+    ):
         with pytest.raises(LabelMapError, match=message):
             move_labels(bad, "fog", 1, key="a")
     with pytest.raises(LabelMapError, match="labels of int8 cannot hold the fill 255"):

@@ -35,12 +35,22 @@ def mask_of(y: int, x: int, height: int, width: int) -> np.ndarray:
 def test_a_cutout_is_cropped_to_its_mask_and_knows_where_it_stood() -> None:
     cutout = cutout_of_mask(IMAGE, mask_of(10, 20, 30, 25), "a", "box")
     assert np.array_equal(cutout.pixels, IMAGE[10:40, 20:45])
-    assert (cutout.corner, cutout.frame, cutout.border, cutout.area, cutout.soft) == ((20, 10), (60, 80), 0, 750, False)
+    assert (cutout.corner, cutout.frame, cutout.border, cutout.area, cutout.soft) == (
+        (20, 10),
+        (60, 80),
+        0,
+        750,
+        False,
+    )
     assert reason_to_drop(cutout) == ""
 
 
-@pytest.mark.parametrize(("y", "x", "height", "width"), [(0, 20, 30, 25), (30, 20, 30, 25), (10, 0, 30, 25), (10, 55, 30, 25)])
-def test_objects_cut_by_any_border_of_their_image_are_dropped(y: int, x: int, height: int, width: int) -> None:
+@pytest.mark.parametrize(
+    ("y", "x", "height", "width"), [(0, 20, 30, 25), (30, 20, 30, 25), (10, 0, 30, 25), (10, 55, 30, 25)]
+)
+def test_objects_cut_by_any_border_of_their_image_are_dropped(
+    y: int, x: int, height: int, width: int
+) -> None:
     assert (
         reason_to_drop(cutout_of_mask(IMAGE, mask_of(y, x, height, width), "a"))
         == f"a: cut by the border of its image ({30 if x in (0, 55) else 25} of its pixels lie there)"
@@ -58,7 +68,9 @@ def test_small_objects_and_the_same_object_twice_are_dropped_and_each_is_named()
 
 
 def test_masks_that_are_empty_or_of_another_size_are_refused() -> None:
-    with refused(fs.errors.ImageError, "horse: its mask is empty; leave it out, or give the mask of an object"):
+    with refused(
+        fs.errors.ImageError, "horse: its mask is empty; leave it out, or give the mask of an object"
+    ):
         cutout_of_mask(IMAGE, np.zeros((60, 80)), "horse")
     with refused(fs.errors.ImageError, r"horse: its mask has shape \(2, 2\), its image \(60, 80\)"):
         cutout_of_mask(IMAGE, np.ones((2, 2)), "horse")
@@ -86,7 +98,9 @@ def test_a_tightly_cropped_image_is_whole_and_one_that_goes_on_over_its_border_i
 
 
 def test_known_objects_are_the_connected_regions_of_their_classes() -> None:
-    labels = np.where(mask_of(5, 5, 25, 25) | mask_of(30, 30, 20, 20), 8, 0) + np.where(mask_of(40, 60, 4, 4), 9, 0)
+    labels = np.where(mask_of(5, 5, 25, 25) | mask_of(30, 30, 20, 20), 8, 0) + np.where(
+        mask_of(40, 60, 4, 4), 9, 0
+    )
     cutouts = connected_cutouts(IMAGE, labels, {8: "car", 9: "person"}, "frame 3", split="training")
     assert [(c.name, c.class_, c.use, c.split, c.area) for c in cutouts] == [
         ("frame 3 car 1", "car", "known", "training", 1025)
@@ -120,7 +134,9 @@ def test_drawn_objects_are_whole_soft_large_enough_and_of_fs_static_s_classes_to
 def test_variants_and_seeds_of_a_drawn_object_differ() -> None:
     variants = [drawn_cutout("dog", *of) for of in ((0, 0), (1, 0), (0, 1))]
     assert len({of.digest for of in variants}) == 3
-    with refused(fs.errors.OptionError, r"no drawn object is called 'hors'; known: horse, .* Did you mean 'horse'"):
+    with refused(
+        fs.errors.OptionError, r"no drawn object is called 'hors'; known: horse, .* Did you mean 'horse'"
+    ):
         drawn_cutout("hors")
     with refused(fs.errors.OptionError, "variants: expected 1 or more of each drawn object; got 0"):
         drawn_cutouts(0)

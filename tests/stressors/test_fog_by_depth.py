@@ -26,7 +26,10 @@ def test_no_fog_changes_nothing_and_unknown_depth_is_far() -> None:
     image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
     assert np.array_equal(add_fog(image, Fog(0.0)), image)
     depth = np.array([[np.nan, np.inf, 0.0, -1.0]])
-    assert np.array_equal(add_fog(image[:1], Fog(0.01), depth=depth), add_fog(image[:1], Fog(0.01), depth=np.full((1, 4), 300.0)))
+    assert np.array_equal(
+        add_fog(image[:1], Fog(0.01), depth=depth),
+        add_fog(image[:1], Fog(0.01), depth=np.full((1, 4), 300.0)),
+    )
 
 
 def test_without_a_depth_map_fog_thickens_towards_the_horizon() -> None:
@@ -53,5 +56,7 @@ def test_fog_out_of_range_and_depth_of_another_size_are_refused() -> None:
     for image in (np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3), np.uint16)):
         with refused(fs.errors.ImageError, r"fog: expected an image \(H, W, 3\) uint8; got uint"):
             add_fog(image, Fog(0.1))
-    with refused(fs.errors.ImageError, r"the image has shape \(4, 4\), depth \(2, 2\); they must be of one size"):
+    with refused(
+        fs.errors.ImageError, r"the image has shape \(4, 4\), depth \(2, 2\); they must be of one size"
+    ):
         add_fog(np.zeros((4, 4, 3), np.uint8), Fog(0.1), depth=np.ones((2, 2)))

@@ -17,7 +17,9 @@ from refusals import refused
 
 def some_cutouts(each: int, split: str = "") -> list[Cutout]:
     return [
-        Cutout(np.full((2, 2, 3), k, np.uint8), np.full((2, 2), 255, np.uint8), f"{class_} {k}", class_, split)
+        Cutout(
+            np.full((2, 2, 3), k, np.uint8), np.full((2, 2), 255, np.uint8), f"{class_} {k}", class_, split
+        )
         for class_ in (*FS_STATIC_CLASSES, "box")
         for k in range(each)
     ]
@@ -38,16 +40,28 @@ def test_the_preset_makes_30_and_1000_frames_of_500_bases() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32), st.integers(2, 60), st.integers(2, 6), st.integers(1, 40), st.integers(1, 80), st.integers(1, 3))
+@given(
+    st.integers(0, 2**32),
+    st.integers(2, 60),
+    st.integers(2, 6),
+    st.integers(1, 40),
+    st.integers(1, 80),
+    st.integers(1, 3),
+)
 def test_bases_and_objects_of_validation_never_serve_in_test(
     seed: int, bases: int, each: int, validation: int, test: int, many: int
 ) -> None:
     cutouts = some_cutouts(each)
     class_of = {cutout.digest: cutout.class_ for cutout in cutouts}
-    frames = static_frames(BASES[:bases], cutouts, seed=seed, validation=validation, test=test, objects_per_frame=many)
+    frames = static_frames(
+        BASES[:bases], cutouts, seed=seed, validation=validation, test=test, objects_per_frame=many
+    )
     assert Counter(frame.split for frame in frames) == {"validation": validation, "test": test}
     for of in (lambda frame: {frame.base}, lambda frame: set(frame.objects)):
-        sides = [set().union(*(of(frame) for frame in frames if frame.split == split)) for split in ("validation", "test")]
+        sides = [
+            set().union(*(of(frame) for frame in frames if frame.split == split))
+            for split in ("validation", "test")
+        ]
         assert not sides[0] & sides[1]
     assert all(class_of[digest] in FS_STATIC_CLASSES for frame in frames for digest in frame.objects)
 
@@ -71,7 +85,12 @@ def test_objects_stay_in_the_split_they_were_given() -> None:
 
 def test_known_objects_of_validation_never_serve_in_test_either() -> None:
     cars = [replace(cutout, use="known") for cutout in some_cutouts(3)]
-    given = [replace(cars[0], split="test"), replace(cars[1], split="validation"), *cars[2:], *some_cutouts(2)]
+    given = [
+        replace(cars[0], split="test"),
+        replace(cars[1], split="validation"),
+        *cars[2:],
+        *some_cutouts(2),
+    ]
     parts = known_of_splits(random.Random(0).sample(given, len(given)), seed=1)
     assert parts == known_of_splits(given, seed=1)
     own, others = ({cutout.digest for cutout in parts[split]} for split in ("validation", "test"))
@@ -89,5 +108,8 @@ def test_too_few_bases_or_objects_for_two_splits_are_refused() -> None:
         static_frames(BASES[:1], some_cutouts(2), seed=0)
     with refused(fs.errors.CorpusError, "fs-static: 500 bases and 12 objects leave none for validation"):
         static_frames(BASES, some_cutouts(1), seed=0)
-    with refused(fs.errors.OptionError, "expected 0 or more frames a split and 1 or more objects a frame; got -1, 5 and 1"):
+    with refused(
+        fs.errors.OptionError,
+        "expected 0 or more frames a split and 1 or more objects a frame; got -1, 5 and 1",
+    ):
         static_frames(BASES, some_cutouts(2), seed=0, validation=-1, test=5)

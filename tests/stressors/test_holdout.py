@@ -1,4 +1,6 @@
-"""Held-out classes: withheld pixels reach neither a loss nor out-of-distribution data, and ids are contiguous."""
+"""Held-out classes: withheld pixels reach neither a loss nor out-of-distribution data, and ids are
+contiguous.
+"""
 
 import numpy as np
 import pytest
@@ -8,14 +10,23 @@ from hypothesis import strategies as st
 from faultscape.classes.class_lists import resolve, table
 from faultscape.errors import ClassesError, LabelMapError, OptionError
 from faultscape.nouns import Classes
-from faultscape.stressors.holdout import hold_out, loss_pixels, ood_pixels, open_labels, preset_classes, training_labels
+from faultscape.stressors.holdout import (
+    hold_out,
+    loss_pixels,
+    ood_pixels,
+    open_labels,
+    preset_classes,
+    training_labels,
+)
 
 
 @st.composite
 def cases(draw: st.DrawFn):
     number = draw(st.integers(2, 300))
     classes = resolve(number)
-    names = draw(st.lists(st.sampled_from(classes.names), min_size=1, max_size=min(number - 1, 5), unique=True))
+    names = draw(
+        st.lists(st.sampled_from(classes.names), min_size=1, max_size=min(number - 1, 5), unique=True)
+    )
     places = draw(st.lists(st.integers(0, number), min_size=1, max_size=60))
     return classes, names, np.array([places])
 
@@ -35,7 +46,9 @@ def test_withheld_pixels_never_reach_a_loss_or_out_of_distribution_data_and_are_
 
 @given(cases())
 def test_ids_of_kept_classes_are_contiguous_from_zero_and_mean_what_they_meant(case) -> None:
-    """The authors' code counts from 1, so that label 0 never occurs and the last class is out of range (docs/errata.md)."""
+    """The authors' code counts from 1, so that label 0 never occurs and the last class is out of range
+    (docs/errata.md).
+    """
     classes, names, labels = case
     holdout = hold_out(classes, names)
     training = training_labels(labels, holdout)
@@ -64,10 +77,18 @@ def test_presets_are_those_of_the_paper_and_of_its_code() -> None:
     assert preset_classes("s3-paper", ade) == ("chair", "sofa")
     assert preset_classes("s3-code", ade) == ("chair", "armchair", "swivel chair")
     assert len(hold_out(ade, preset_classes("s3-code", ade)).kept) == 147
-    assert len(hold_out(ade, preset_classes("s3-paper", ade)).kept) == 148  # ADE20K has one class for sofa and couch
+    assert (
+        len(hold_out(ade, preset_classes("s3-paper", ade)).kept) == 148
+    )  # ADE20K has one class for sofa and couch
     for names, out in (
-        (("chair", "couch", "road", "sofa"), ("chair", "couch", "sofa")),  # none of the paper's three may be learned
-        (("armchair", "sofa, couch, lounge", "chair"), ("chair", "sofa, couch, lounge")),  # as ADE20K's own table has it
+        (
+            ("chair", "couch", "road", "sofa"),
+            ("chair", "couch", "sofa"),
+        ),  # none of the paper's three may be learned
+        (
+            ("armchair", "sofa, couch, lounge", "chair"),
+            ("chair", "sofa, couch, lounge"),
+        ),  # as ADE20K's own table has it
     ):
         assert preset_classes("s3-paper", Classes(names, tuple(range(len(names))), ())) == out
 
@@ -75,12 +96,20 @@ def test_presets_are_those_of_the_paper_and_of_its_code() -> None:
 @pytest.mark.parametrize(
     ("labels", "says"),
     [
-        (np.array([[0, 255]], np.uint8), "labels are 0 to 255; expected places in the class list, 0 to 3, and 4 for void"),
+        (
+            np.array([[0, 255]], np.uint8),
+            "labels are 0 to 255; expected places in the class list, 0 to 3, and 4 for void",
+        ),
         (np.array([[0, -1]]), "labels are -1 to 0; expected places in the class list"),
-        (np.array([[0.0, 1.0]]), "labels are float64; expected whole numbers, 0 to 3 for classes and 4 for void"),
+        (
+            np.array([[0.0, 1.0]]),
+            "labels are float64; expected whole numbers, 0 to 3 for classes and 4 for void",
+        ),
     ],
 )
-def test_labels_that_are_no_places_are_refused_and_never_read_from_the_end_of_a_table(labels: np.ndarray, says: str) -> None:
+def test_labels_that_are_no_places_are_refused_and_never_read_from_the_end_of_a_table(
+    labels: np.ndarray, says: str
+) -> None:
     for read in (training_labels, open_labels):
         with pytest.raises(LabelMapError, match=f"^{says}"):
             read(labels, hold_out(resolve(4), ["class-1"]))

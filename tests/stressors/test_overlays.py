@@ -49,7 +49,8 @@ def test_an_overlay_on_another_base_is_refused_however_alike_it_is() -> None:
     other[-1, -1, 0] ^= 1
     for wrong in (other, np.zeros((3, 3, 3), np.uint8), base[:, ::-1]):
         with refused(
-            fs.errors.ImageError, "this overlay belongs to another base: expected .* give the image that it was made of"
+            fs.errors.ImageError,
+            "this overlay belongs to another base: expected .* give the image that it was made of",
         ):
             overlay.added_to(wrong)
     with refused(fs.errors.ImageError, "expected 4 x 3 pixels with the digest .*, got 2 x 3 with "):
@@ -74,7 +75,13 @@ def test_overlays_of_one_object_are_small() -> None:
 
 def head(**changes: object) -> bytes:
     digest = pixel_digest(np.zeros((4, 4, 3), np.uint8))
-    fields: dict[str, object] = {"frame": [4, 4], "corner": [0, 0], "box": [2, 2], "base": digest, "image": digest}
+    fields: dict[str, object] = {
+        "frame": [4, 4],
+        "corner": [0, 0],
+        "box": [2, 2],
+        "base": digest,
+        "image": digest,
+    }
     return FIRST + json.dumps(fields | changes).encode() + b"\n"
 
 
@@ -107,7 +114,8 @@ BODY = zstandard.ZstdCompressor().compress(bytes(24))
 )  # fmt: skip
 def test_hostile_bytes_are_refused_in_one_line(data: bytes, says: str) -> None:
     with refused(
-        fs.errors.ImageError, rf"^x\.overlay: is no overlay of faultscape, or damaged \(.*({says}).*\); make or fetch it again$"
+        fs.errors.ImageError,
+        rf"^x\.overlay: is no overlay of faultscape, or damaged \(.*({says}).*\); make or fetch it again$",
     ):
         decoded_overlay(data, "x.overlay")
 
@@ -132,7 +140,9 @@ def test_a_damaged_file_is_refused_or_refuses_its_base(seed: int, data: st.DataO
 
 def test_what_is_no_pair_of_images_is_refused() -> None:
     image = np.zeros((2, 2, 3), np.uint8)
-    with refused(fs.errors.ImageError, "the base has 2 x 2 pixels, the image 3 x 2; they must be of one size"):
+    with refused(
+        fs.errors.ImageError, "the base has 2 x 2 pixels, the image 3 x 2; they must be of one size"
+    ):
         overlay_of(image, np.zeros((2, 3, 3), np.uint8))
     with refused(fs.errors.ImageError, r"expected the image as \(H, W, 3\) uint8; got float64"):
         overlay_of(image, image.astype(float))

@@ -27,11 +27,18 @@ FRAME = (256, 512)
 
 
 def box(class_: str = "box", height: int = 20, width: int = 30) -> Cutout:
-    return Cutout(np.zeros((height, width, 3), np.uint8), np.full((height, width), 255, np.uint8), class_, class_)
+    return Cutout(
+        np.zeros((height, width, 3), np.uint8), np.full((height, width), 255, np.uint8), class_, class_
+    )
 
 
-def placed(cutouts: Sequence[Cutout], count: int, forbidden: np.ndarray | None = None) -> list[tuple[Cutout, Placement]]:
-    plans = [plan_blend(FRAME, cutouts, "fishyscapes-v2", seed=0, key=str(k), forbidden=forbidden) for k in range(count)]
+def placed(
+    cutouts: Sequence[Cutout], count: int, forbidden: np.ndarray | None = None
+) -> list[tuple[Cutout, Placement]]:
+    plans = [
+        plan_blend(FRAME, cutouts, "fishyscapes-v2", seed=0, key=str(k), forbidden=forbidden)
+        for k in range(count)
+    ]
     return [pair for plan in plans for pair in plan.placed(cutouts)]
 
 
@@ -50,13 +57,18 @@ def test_sizes_and_places_are_like_those_of_real_frames(data: Path) -> None:
             shares.append(anomalous.mean())
             middles.append(np.nonzero(anomalous)[0].mean() / anomalous.shape[0])
     pairs = placed(drawn_cutouts(1), 300)
-    ours = [cutout.area * p.width * p.height / (cutout.alpha.size * FRAME[0] * FRAME[1]) for cutout, p in pairs]
-    assert np.quantile(ours, [0.25, 0.5, 0.75]) == pytest.approx(np.quantile(shares, [0.25, 0.5, 0.75]), abs=0.008)
+    ours = [
+        cutout.area * p.width * p.height / (cutout.alpha.size * FRAME[0] * FRAME[1]) for cutout, p in pairs
+    ]
+    assert np.quantile(ours, [0.25, 0.5, 0.75]) == pytest.approx(
+        np.quantile(shares, [0.25, 0.5, 0.75]), abs=0.008
+    )
     assert np.mean(middles) > 0.5, "in real frames too, objects lie rather low"
 
 
 @pytest.mark.parametrize(
-    ("class_", "low"), [("horse", 0.8), ("Dog", 0.8), ("bird", 0.2), ("aeroplane", 0.2), ("sofa", 0.5), ("", 0.5)]
+    ("class_", "low"),
+    [("horse", 0.8), ("Dog", 0.8), ("bird", 0.2), ("aeroplane", 0.2), ("sofa", 0.5), ("", 0.5)],
 )
 def test_mammals_lie_rather_low_and_fliers_rather_high(class_: str, low: float) -> None:
     assert chance_of_lower_half(class_) == low
@@ -90,7 +102,9 @@ def test_an_object_shrinks_until_it_fits_and_is_refused_where_nothing_is_free() 
     x, y, width, height = draw_box(box(), FRAME, Stream(0, "a"), forbidden=free)
     assert width <= 40
     assert not free[y : y + height, x : x + width].any()
-    with refused(fs.errors.OptionError, "no place for box in a frame of 512 x 256: forbidden pixels leave no room"):
+    with refused(
+        fs.errors.OptionError, "no place for box in a frame of 512 x 256: forbidden pixels leave no room"
+    ):
         draw_box(box(), FRAME, Stream(0, "a"), forbidden=np.ones(FRAME, bool))
     with refused(fs.errors.OptionError, r"forbidden pixels have shape \(2, 2\), the frame \(256, 512\)"):
         plan_blend(FRAME, [box()], "fishyscapes-v2", seed=0, key="a", forbidden=np.ones((2, 2), bool))

@@ -23,14 +23,22 @@ def test_a_stream_draws_the_bits_of_its_start() -> None:
 
 def test_the_first_numbers_of_a_stream_are_these_on_every_machine() -> None:
     stream = Stream(0, "a", "fog", 3)
-    assert words_at(0, 2).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]  # SplitMix64 of the seed 0, as published
+    assert words_at(0, 2).tolist() == [
+        0xE220A8397B1DCDAF,
+        0x6E789E6AA1B965F4,
+    ]  # SplitMix64 of the seed 0, as published
     assert stream.start == 0x247D12721206FD8
-    assert [stream.uniform(), stream.normal(), stream.integer(10)] == [0.08036577927768351, -1.5596411228179932, 7]
+    assert [stream.uniform(), stream.normal(), stream.integer(10)] == [
+        0.08036577927768351,
+        -1.5596411228179932,
+        7,
+    ]
 
 
 def test_other_seeds_keys_and_words_begin_other_streams_wherever_words_are_cut() -> None:
     starts = [
-        stream_start(*of) for of in [(0, "a", "b"), (1, "a", "b"), (0, "ab"), (0, "a", "b", ""), (0, "", "ab"), (0, "b", "a")]
+        stream_start(*of)
+        for of in [(0, "a", "b"), (1, "a", "b"), (0, "ab"), (0, "a", "b", ""), (0, "", "ab"), (0, "b", "a")]
     ]
     assert len(set(starts)) == len(starts)
 

@@ -1,4 +1,6 @@
-"""Where answers lie, on both kinds of database: what is written is read, counts once, and is never changed; earlier tables are brought to this version, later ones and others' are refused."""
+"""Where answers lie, on both kinds of database: what is written is read, counts once, and is never changed;
+earlier tables are brought to this version, later ones and others' are refused.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,31 @@ from refusals import refused, told
 
 KINDS = ("sqlite", "postgres")
 VERSION_1 = (
-    "CREATE TABLE answers (number {number}, image TEXT NOT NULL, class TEXT NOT NULL, annotator TEXT NOT NULL, answer TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)",
-    "CREATE TABLE discards (number {number}, image TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)",
-    "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES ('p1', 'cat', 'ann', 'yes', 'old.csv', 1.0)",
-    "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES ('p2', 'cat', 'ben', 'no', 'old.csv', 2.0)",
+    (
+        "CREATE TABLE answers (number {number}, image TEXT NOT NULL, class TEXT NOT NULL, annotator TEXT NOT"
+        " NULL, answer TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)"
+    ),
+    (
+        "CREATE TABLE discards (number {number}, image TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT"
+        " NULL, time FLOAT NOT NULL)"
+    ),
+    (
+        "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES ('p1', 'cat', 'ann',"
+        " 'yes', 'old.csv', 1.0)"
+    ),
+    (
+        "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES ('p2', 'cat', 'ben',"
+        " 'no', 'old.csv', 2.0)"
+    ),
     "INSERT INTO discards (image, reason, source, time) VALUES ('p3', 'blurred', 'old.csv', 3.0)",
 )
 VERSION_2 = (
     *VERSION_1,
     "ALTER TABLE answers ADD COLUMN truth TEXT DEFAULT 'labels' NOT NULL",
-    "CREATE TABLE renamed (number {number}, until INTEGER NOT NULL, was TEXT NOT NULL, now TEXT NOT NULL, time FLOAT NOT NULL)",
+    (
+        "CREATE TABLE renamed (number {number}, until INTEGER NOT NULL, was TEXT NOT NULL, now TEXT NOT NULL,"
+        " time FLOAT NOT NULL)"
+    ),
     "INSERT INTO renamed (until, was, now, time) VALUES (1, 'cat', 'feline', 4.0)",
 )
 NUMBER = {"sqlite": "INTEGER NOT NULL PRIMARY KEY", "postgres": "SERIAL PRIMARY KEY"}
@@ -79,14 +96,33 @@ def held(place: Place) -> Iterator[Database]:
 
 
 def choice(**more: Any) -> Choice:
-    return Choice(**{"image": "p1", "first": "fcn", "second": "unet", "chosen": "first", "annotator": "ann", **more})
+    return Choice(
+        **{"image": "p1", "first": "fcn", "second": "unet", "chosen": "first", "annotator": "ann", **more}
+    )
 
 
 def test_choices_are_read_as_they_were_written(place: Place, held: Database) -> None:
     said = [
-        choice(first_shown="aa", second_shown="bb", left="second", repeat=1, seconds=2.5, shown='{"way": "fill"}', key="k-1", time=7.0),
-        choice(image="bild ä/2 '\";--", chosen="not sure", annotator="ben", seconds=None, truth="other", key="k-2", time=8.0),
-    ]  # fmt: skip
+        choice(
+            first_shown="aa",
+            second_shown="bb",
+            left="second",
+            repeat=1,
+            seconds=2.5,
+            shown='{"way": "fill"}',
+            key="k-1",
+            time=7.0,
+        ),
+        choice(
+            image="bild ä/2 '\";--",
+            chosen="not sure",
+            annotator="ben",
+            seconds=None,
+            truth="other",
+            key="k-2",
+            time=8.0,
+        ),
+    ]
     choices = Choices(place.root, held)
     assert [choices.add(one, "test") for one in said] == [True, True]
     assert choices.rows() == said
@@ -95,7 +131,9 @@ def test_choices_are_read_as_they_were_written(place: Place, held: Database) -> 
     assert choices.truths() == ["labels", "other"]
 
 
-def test_the_latest_row_of_a_question_counts_and_one_taken_back_counts_no_more(place: Place, held: Database) -> None:
+def test_the_latest_row_of_a_question_counts_and_one_taken_back_counts_no_more(
+    place: Place, held: Database
+) -> None:
     choices = Choices(place.root, held)
     choices.add_all([choice(image=word) for word in WORDS], "test")
     for word in WORDS:  # the same two models, named the other way round
@@ -107,19 +145,28 @@ def test_the_latest_row_of_a_question_counts_and_one_taken_back_counts_no_more(p
     assert choices.truths() == []
 
 
-def test_answers_discards_tags_checks_people_and_what_they_were_handed_are_read_as_written(place: Place, held: Database) -> None:
+def test_answers_discards_tags_checks_people_and_what_they_were_handed_are_read_as_written(
+    place: Place, held: Database
+) -> None:
     answers = Answers(place.root, held)
-    assert answers.answer([("p1", "cat", "ann", "yes"), ("p2", "cat", "ann", "unsure")], "test", "second") == 2
+    assert (
+        answers.answer([("p1", "cat", "ann", "yes"), ("p2", "cat", "ann", "unsure")], "test", "second") == 2
+    )
     assert answers.answers("second") == [("p1", "cat", "ann", "yes"), ("p2", "cat", "ann", "unsure")]
     assert answers.take_back([("p1", "cat", "ann")], "test", "second") == 1
     assert (answers.answers("second"), answers.answers()) == ([("p2", "cat", "ann", "unsure")], [])
     assert answers.discard([("p1", "blurred"), ("p2", "no photo")], "test") == 2
     assert answers.keep(["p1"]) == 1
     assert answers.discarded() == {"p2": "no photo"}
-    held.add_once(schema.DISCARDS, {"image": "p4", "reason": "dark", "source": "test", "annotator": "ann", "key": "d-1"})
+    held.add_once(
+        schema.DISCARDS, {"image": "p4", "reason": "dark", "source": "test", "annotator": "ann", "key": "d-1"}
+    )
     assert (answers.discarded(), answers.discard_votes()) == ({"p2": "no photo"}, {"p4": {"ann": "dark"}})
     tags, night = Tags(place.root, held), Tag("p1", "night", "ann")
-    assert [tags.add(one, "test", key) for one, key in ((night, "t-1"), (Tag("p1", "small", "ann", "unet", "1,2,3,4"), "t-2"))] == [True, True]  # fmt: skip
+    assert [
+        tags.add(one, "test", key)
+        for one, key in ((night, "t-1"), (Tag("p1", "small", "ann", "unet", "1,2,3,4"), "t-2"))
+    ] == [True, True]
     assert tags.add(Tag("p1", "night", "ann", given=False), "test", "t-3")
     assert tags.tags() == [Tag("p1", "small", "ann", "unet", "1,2,3,4")]
     checks = Checks(place.root, held)
@@ -130,28 +177,40 @@ def test_answers_discards_tags_checks_people_and_what_they_were_handed_are_read_
     assert (found.x, found.y, found.resolved, len(found.comments)) == (3.5, 4.5, True, 3)
     people = Annotators(place.root, held)
     made, token = people.invite("Ann", ORGANISER)
-    assert people.by_token(token) == made == Annotator(made.pseudonym, "Ann", ORGANISER, made.since, digest(token)[:16])
+    assert (
+        people.by_token(token)
+        == made
+        == Annotator(made.pseudonym, "Ann", ORGANISER, made.since, digest(token)[:16])
+    )
     new = people.new_token(made.pseudonym)
     assert (people.by_token(token), people.by_token(new)) == (None, replace(made, link=digest(new)[:16]))
     people.delete(made.pseudonym)
     assert people.everybody() == []
     handed = Handed(made.pseudonym, "choices", "item", 1, "second", 3, 5.0)
     people.hand(handed)
-    assert [(one.annotator, one.task, one.item, one.repeat, one.side, one.session) for one in people.handed()] == [
-        (made.pseudonym, "choices", "item", 1, "second", 3)
-    ]
+    assert [
+        (one.annotator, one.task, one.item, one.repeat, one.side, one.session) for one in people.handed()
+    ] == [(made.pseudonym, "choices", "item", 1, "second", 3)]
     assert place.run("SELECT token FROM annotators") == []
 
 
 def test_what_is_sent_again_under_its_key_is_added_once(place: Place, held: Database) -> None:
     choices = Choices(place.root, held)
-    assert [choices.add(choice(key="same", chosen=word), "test") for word in ("first", "second", "first")] == [True, False, False]
+    assert [
+        choices.add(choice(key="same", chosen=word), "test") for word in ("first", "second", "first")
+    ] == [True, False, False]
     assert [one.chosen for one in choices.rows()] == ["first"]
-    assert [held.add_once(schema.DISCARDS, {"image": "p", "reason": "", "source": "", "key": "d"}) for _ in range(2)] == [
+    assert [
+        held.add_once(schema.DISCARDS, {"image": "p", "reason": "", "source": "", "key": "d"})
+        for _ in range(2)
+    ] == [
         True,
         False,
     ]
-    assert [Tags(place.root, held).add(Tag("p", "night", "ann"), "test", "t") for _ in range(2)] == [True, False]
+    assert [Tags(place.root, held).add(Tag("p", "night", "ann"), "test", "t") for _ in range(2)] == [
+        True,
+        False,
+    ]
 
 
 def test_eight_threads_that_send_the_same_keys_add_each_once(place: Place, held: Database) -> None:
@@ -163,7 +222,10 @@ def test_eight_threads_that_send_the_same_keys_add_each_once(place: Place, held:
     def send() -> None:
         together.wait()
         try:
-            added.extend(Choices(place.root, held).add(choice(image=f"p{k}", key=f"key-{k}"), "test") for k in range(25))
+            added.extend(
+                Choices(place.root, held).add(choice(image=f"p{k}", key=f"key-{k}"), "test")
+                for k in range(25)
+            )
         except Exception as error:  # noqa: BLE001 - said by the test
             failed.append(error)
 
@@ -199,7 +261,11 @@ def test_tables_are_made_once_when_several_open_an_empty_database_together(place
 
 def test_the_database_itself_refuses_to_change_what_was_said(place: Place, held: Database) -> None:
     for table in schema.SAID:
-        needed = [one for one in schema.tables()[table].columns if not one.nullable and one.name not in ("number", "time")]
+        needed = [
+            one
+            for one in schema.tables()[table].columns
+            if not one.nullable and one.name not in ("number", "time")
+        ]
         held.add(table, [{one.name: 1 if one.type.python_type is int else "x" for one in needed}])
         for change in (f"UPDATE {table} SET time = 0", f"DELETE FROM {table}"):
             with refused(StudyError, "answers are only ever added"), held.connection("write") as connection:
@@ -243,13 +309,20 @@ def test_tables_of_an_earlier_version_are_read_as_they_are_and_brought_to_this_o
         with refused(StudyError, "only ever added"), database.connection("write") as connection:
             connection.execute(text("DELETE FROM answers"))
     if place.kind == "postgres":  # a file is copied by study.versions
-        kept = {f"before_version_3_{name}" for name in ("answers", "discards", *(["renamed"] if version == 2 else []))}
+        kept = {
+            f"before_version_3_{name}"
+            for name in ("answers", "discards", *(["renamed"] if version == 2 else []))
+        }
         assert {name for name in _tables(place) if name.startswith("before_")} == kept
         columns = place.run(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'before_version_3_answers'"
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND"
+            " table_name = 'before_version_3_answers'"
         )
         assert ({"truth"} <= {row[0] for row in columns}) == (version == 2)
-        assert place.run("SELECT image, answer FROM before_version_3_answers ORDER BY number") == [("p1", "yes"), ("p2", "no")]
+        assert place.run("SELECT image, answer FROM before_version_3_answers ORDER BY number") == [
+            ("p1", "yes"),
+            ("p2", "no"),
+        ]
 
 
 def _answer(key: str) -> dict[str, Any]:
@@ -258,19 +331,25 @@ def _answer(key: str) -> dict[str, Any]:
 
 def _tables(place: Place) -> set[str]:
     if place.kind == "postgres":
-        return {row[0] for row in place.run("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
+        return {
+            row[0] for row in place.run("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        }
     return {row[0] for row in place.run("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def test_tables_of_a_later_version_are_refused_with_their_number(place: Place) -> None:
     place.open().upgrade()
     place.run("UPDATE about SET value = '9' WHERE name = 'version'")
-    with refused(StudyError, r"holds answers of version 9; this Faultscape reads versions up to 3: install a later one"):
+    with refused(
+        StudyError, r"holds answers of version 9; this Faultscape reads versions up to 3: install a later one"
+    ):
         Choices(place.root, place.open()).add(choice(key="1"), "test")
     assert place.run("SELECT count(*) FROM choices") == [(0,)]
 
 
-def test_a_word_that_the_database_cannot_hold_is_refused_in_one_line_and_nothing_else_fails(place: Place, held: Database) -> None:
+def test_a_word_that_the_database_cannot_hold_is_refused_in_one_line_and_nothing_else_fails(
+    place: Place, held: Database
+) -> None:
     choices = Choices(place.root, held)
     with refused(StudyError, "cannot write"):
         choices.add(choice(key="bad", shown="\ud800"), "test")
@@ -286,7 +365,9 @@ def study(tmp_path: Path) -> Path:
     (tmp_path / "ids.csv").write_text("image\np1\np2\np3\n")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     root = tmp_path / "study"
-    fs.collect(str(root), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt"))
+    fs.collect(
+        str(root), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt")
+    )
     return root
 
 
@@ -319,7 +400,9 @@ def test_answers_of_the_study_are_copied_to_the_database_that_it_is_bound_to_and
     assert read_settings(study).answers.url != url
 
 
-def test_a_binding_that_was_killed_before_it_copied_copies_the_next_time(study: Path, postgres: postgres_server.Server) -> None:
+def test_a_binding_that_was_killed_before_it_copied_copies_the_next_time(
+    study: Path, postgres: postgres_server.Server
+) -> None:
     url = postgres.address()
     Answers(study).answer([("p1", "cat", "ann", "yes")], "file.csv")
     Database(study, settings=AnswerSettings(url=url)).upgrade()  # so far it had come
@@ -327,23 +410,37 @@ def test_a_binding_that_was_killed_before_it_copied_copies_the_next_time(study: 
     assert Answers(study).answers() == [("p1", "cat", "ann", "yes")]
 
 
-def test_the_database_of_another_study_is_refused(study: Path, postgres: postgres_server.Server, tmp_path: Path) -> None:
+def test_the_database_of_another_study_is_refused(
+    study: Path, postgres: postgres_server.Server, tmp_path: Path
+) -> None:
     url = postgres.address()
     bound(study, url)
     other = tmp_path / "other"
-    fs.collect(str(other), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt"))
+    fs.collect(
+        str(other), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt")
+    )
     with refused(StudyError, "holds the answers of another study; name another database"):
         bind(other, url)
     settings = read_settings(other)
-    write_settings(other, settings.model_copy(update={"answers": AnswerSettings(url=url, key="0123456789abcdef")}))
+    write_settings(
+        other, settings.model_copy(update={"answers": AnswerSettings(url=url, key="0123456789abcdef")})
+    )
     with refused(StudyError, "holds the answers of another study"):
         Answers(other).answer([("p1", "cat", "ann", "yes")], "test")
 
 
-@pytest.mark.parametrize(("was", "hidden"), [("@/", ":Geheim9@/"), ("?", "?password=Geheim9&"), ("?", "?sslpassword=Geheim9&")])
-def test_a_password_in_an_address_is_refused_since_later_commands_would_lack_it(study: Path, was: str, hidden: str) -> None:
+@pytest.mark.parametrize(
+    ("was", "hidden"), [("@/", ":Geheim9@/"), ("?", "?password=Geheim9&"), ("?", "?sslpassword=Geheim9&")]
+)
+def test_a_password_in_an_address_is_refused_since_later_commands_would_lack_it(
+    study: Path, was: str, hidden: str
+) -> None:
     before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
-    where = "PGSERVICE" if "ssl" in hidden else "leave it out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
+    where = (
+        "PGSERVICE"
+        if "ssl" in hidden
+        else "leave it out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
+    )
     with refused(StudyError, re.escape(where)) as error:
         bind(study, "postgresql://ann@/answers?host=/nowhere/at/all".replace(was, hidden, 1))
     assert "Geheim9" not in str(error.value)
@@ -351,17 +448,24 @@ def test_a_password_in_an_address_is_refused_since_later_commands_would_lack_it(
 
 
 ODD = {
-    "postgres://ann@127.0.0.1:1/answers": "the database postgres://ann@127.0.0.1:1/answers cannot be reached: connection failed",
-    "postgresql://ann@/answers?host=/nowhere/at/all": "the database postgresql://ann@/answers.* cannot be reached: .*nowhere",
+    "postgres://ann@127.0.0.1:1/answers": (
+        "the database postgres://ann@127.0.0.1:1/answers cannot be reached: connection failed"
+    ),
+    "postgresql://ann@/answers?host=/nowhere/at/all": (
+        "the database postgresql://ann@/answers.* cannot be reached: .*nowhere"
+    ),
     "postgresql://ann:Geheim9@host:port/answers": "--database is no address of a database",
     "Geheim9": "--database is no address of a database",
     "": "--database",
     "mysql://ann@host/answers": "--database mysql://...: write postgresql://USER@HOST/NAME",
-    "sqlite://": "--database sqlite://...: write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study",
+    "sqlite://": (
+        "--database sqlite://...: write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in"
+        " the study"
+    ),
     "sqlite:////tmp/answers.sqlite": "--database sqlite://",
     "postgre://ann@host/answers": "Did you mean 'postgres",
     "postgresql://127.0.0.1:1/a?connect_timeout=Geheim9&nonsense=1": "cannot write .*nonsense",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("url", ODD)
@@ -381,9 +485,17 @@ def test_a_server_that_is_gone_is_one_line_whoever_asks(study: Path) -> None:
     pytest.importorskip("psycopg", reason="no psycopg: the extra postgres is not installed")
     gone = AnswerSettings(url="postgresql://ann@127.0.0.1:1/answers", key="0123456789abcdef")
     write_settings(study, read_settings(study).model_copy(update={"answers": gone}))
-    for ask in (Answers(study).answers, Choices(study).choices, lambda: fs.status(str(study)), Annotators(study).everybody):
+    for ask in (
+        Answers(study).answers,
+        Choices(study).choices,
+        lambda: fs.status(str(study)),
+        Annotators(study).everybody,
+    ):
         with refused(
-            StudyError, re.escape("the database postgresql://ann@127.0.0.1:1/answers cannot be reached: connection failed")
+            StudyError,
+            re.escape(
+                "the database postgresql://ann@127.0.0.1:1/answers cannot be reached: connection failed"
+            ),
         ):
             ask()
 

@@ -1,4 +1,6 @@
-"""A copy of a study's files is of what counts: of a data base, without what a writer that was killed had half written."""
+"""A copy of a study's files is of what counts: of a data base, without what a writer that was killed had half
+written.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def test_a_file_that_is_too_large_for_its_disk_is_not_cured_by_space(tmp_path: P
     assert "free some space" not in err
 
 
-def test_the_bytes_are_on_the_disk_before_the_name_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_are_on_the_disk_before_the_name_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, sync, seen = tmp_path / "file", os.fsync, []
     put(path, OLD)
 
@@ -125,11 +127,14 @@ def test_failures_come_back_as_they_were_and_no_spreadsheet_runs_them(tmp_path: 
     assert sorted(read_failures(tmp_path)) == sorted(rows)
     with (tmp_path / "failures.csv").open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         cells = {cell for row in csv.reader(file) for cell in row}
-    assert {cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")} == {"-1"}  # a number is none
+    assert {cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")} == {
+        "-1"
+    }  # a number is none
 
 
 @pytest.mark.parametrize(
-    "text", ["", "stage,name\n", "stage,name,image,reason\na,b\n", 'stage,name,image,reason\n"a', "[" * 200_000]
+    "text",
+    ["", "stage,name\n", "stage,name,image,reason\na,b\n", 'stage,name,image,reason\n"a', "[" * 200_000],
 )
 def test_a_damaged_table_of_failures_is_said_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "failures.csv").write_text(text)

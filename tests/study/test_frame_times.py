@@ -1,4 +1,6 @@
-"""How long a frame takes: the forward pass, with score, and in all; batches of one frame count alone where there are enough, and what an earlier version noted is read."""
+"""How long a frame takes: the forward pass, with score, and in all; batches of one frame count alone where
+there are enough, and what an earlier version noted is read.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,26 @@ from faultscape.study.tables.logs import Timing, add_timings
 from faultscape.study.tables.timings import frame_times
 
 
-def rows(items: int, many: int, *, model: float, score: float | None = 0.02, warm: bool = True) -> list[Timing]:
+def rows(
+    items: int, many: int, *, model: float, score: float | None = 0.02, warm: bool = True
+) -> list[Timing]:
     seconds = items * (model + 0.1 + (score or 0.0))
-    return [Timing("inference", "net", 0, items, seconds, 0.05 * items, model * items, 0.05 * items, "a device", warm, None if score is None else score * items) for _ in range(many)]  # fmt: skip
+    return [
+        Timing(
+            "inference",
+            "net",
+            0,
+            items,
+            seconds,
+            0.05 * items,
+            model * items,
+            0.05 * items,
+            "a device",
+            warm,
+            None if score is None else score * items,
+        )
+        for _ in range(many)
+    ]
 
 
 def test_a_frame_takes_its_share_of_a_batch(tmp_path: Path) -> None:

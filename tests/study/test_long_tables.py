@@ -15,7 +15,8 @@ from faultscape.study.tables.corpus import Image, each_shard, read_corpus, shard
 def images(sizes: list[int]) -> list[Image]:
     shards = [shard for shard, size in enumerate(sizes) for _ in range(size)]
     return [
-        Image(f"{k:03d}", f"{k}.png", "main", "pool", "clean", "", 4, 3, f"{k:x}", k, f"{k:03d}", s) for k, s in enumerate(shards)
+        Image(f"{k:03d}", f"{k}.png", "main", "pool", "clean", "", 4, 3, f"{k:x}", k, f"{k:03d}", s)
+        for k, s in enumerate(shards)
     ]
 
 
@@ -24,7 +25,9 @@ def test_shards_come_whole_and_in_order_wherever_reading_is_cut(
     sizes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_corpus(tmp_path, images(sizes))
-    whole = [(number, list(rows)) for number, rows in groupby(read_corpus(tmp_path), key=lambda image: image.shard)]
+    whole = [
+        (number, list(rows)) for number, rows in groupby(read_corpus(tmp_path), key=lambda image: image.shard)
+    ]
     for at_once in (1, 2, 3, 100):
         monkeypatch.setattr(corpus, "ROWS_AT_ONCE", at_once)
         assert list(each_shard(tmp_path)) == whole
@@ -41,7 +44,9 @@ def test_the_shards_of_some_images(tmp_path: Path) -> None:
     assert shards_of(tmp_path, ["007", "000", "gone"]) == {"000": 0, "007": 2}
 
 
-def test_times_are_all_there_and_the_table_is_put_ever_more_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_all_there_and_the_table_is_put_ever_more_seldom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written, put = [], logs.put
 
     def counted(path: Path, data: bytes) -> str:

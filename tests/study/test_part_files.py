@@ -18,12 +18,18 @@ from faultscape.study import parts, store
 from faultscape.study.part_folders import made
 from refusals import refused
 
-TABLE = pa.table({"id": [f"image {k}" for k in range(300)], "runs": [bytes([k % 256]) * (k * 7) for k in range(300)]})
+TABLE = pa.table(
+    {"id": [f"image {k}" for k in range(300)], "runs": [bytes([k % 256]) * (k * 7) for k in range(300)]}
+)
 
 
 def test_only_the_four_rooms_of_parts_lie_in_a_store(bucket: loopback.Bucket, tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(f'store = "{bucket.uri}/x"\n')
-    inside = [tmp_path / "pairs" / "m", tmp_path / "truth" / "t", tmp_path / "measures" / "statistics" / "t" / "m"]
+    inside = [
+        tmp_path / "pairs" / "m",
+        tmp_path / "truth" / "t",
+        tmp_path / "measures" / "statistics" / "t" / "m",
+    ]
     for folder in (*inside, tmp_path / "measured" / "statistics" / "t" / "m"):
         sha = parts.put_part(folder, "00000", TABLE)
         parts.write_manifest(folder, {"00000": parts.Part(sha, 300, "")})
@@ -44,7 +50,9 @@ def test_a_column_is_read_without_the_part_around_it(bucket: loopback.Bucket, tm
     assert parts.read_schema(folder, "00000", part).names == ["id", "runs", "photo"]
     gone = parts.Part("0" * 64, 2, "")
     parts.write_manifest(folder, {"00000": gone})
-    with refused(StudyError, r"s3://.*00000-.* is missing or damaged; delete it, if it is there, and run predict again"):
+    with refused(
+        StudyError, r"s3://.*00000-.* is missing or damaged; delete it, if it is there, and run predict again"
+    ):
         parts.read_schema(folder, "00000", gone)
 
 
@@ -53,7 +61,11 @@ def test_a_store_that_is_away_is_not_taken_for_an_empty_one(bucket: loopback.Buc
     folder = tmp_path / "predictions" / "m"
     part = parts.Part(parts.put_part(folder, "00000", TABLE), 300, "")
     bucket.server.refusing = lambda _method, _path: "403 Forbidden"
-    for ask in (lambda: parts.read_manifest(folder), lambda: parts.read_part(folder, "00000", part), lambda: parts.sweep(folder)):
+    for ask in (
+        lambda: parts.read_manifest(folder),
+        lambda: parts.read_part(folder, "00000", part),
+        lambda: parts.sweep(folder),
+    ):
         with refused(StudyError, "lets nobody in"):
             ask()
 
@@ -78,10 +90,15 @@ def test_an_address_is_taken_as_it_is_written(text: str, path: str) -> None:
     [
         (OSError("AWS Error NO_SUCH_BUCKET during PutObject operation"), "there is no bucket 'b'"),
         (
-            OSError("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached"),
+            OSError(
+                "AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached"
+            ),
             "cannot be reached",
         ),
-        (OSError("AWS Error UNKNOWN (HTTP status 301) during HeadObject operation: No response body."), "another region"),
+        (
+            OSError("AWS Error UNKNOWN (HTTP status 301) during HeadObject operation: No response body."),
+            "another region",
+        ),
         (OSError("AWS Error INVALID_ACCESS_KEY_ID during GetObject"), "AWS_PROFILE"),
         (FileNotFoundError("Path does not exist 'b/x'"), "nothing of that name"),
         (OSError("something\nelse"), "s3://b/x: something else"),
@@ -95,16 +112,22 @@ def test_what_goes_wrong_in_a_store_is_a_sentence(fault: Exception, words: str) 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 SHA = st.text("0123456789abcdef", max_size=9)
-ENTRIES = st.builds(parts.Part, SHA, st.integers(0, 9), WORDS, st.lists(st.tuples(WORDS, WORDS), max_size=2).map(tuple))
+ENTRIES = st.builds(
+    parts.Part, SHA, st.integers(0, 9), WORDS, st.lists(st.tuples(WORDS, WORDS), max_size=2).map(tuple)
+)
 
 
 @given(st.dictionaries(st.sampled_from(["00000", "00001.models", "00001.truth-ä"]), ENTRIES))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_manifest_is_json_that_people_can_read_and_says_what_was_said(tmp_path: Path, entries: dict[str, parts.Part]) -> None:
+def test_a_manifest_is_json_that_people_can_read_and_says_what_was_said(
+    tmp_path: Path, entries: dict[str, parts.Part]
+) -> None:
     folder = tmp_path / "pairs" / "m"
     parts.write_manifest(folder, entries)
     plain = {name: asdict(entries[name]) for name in sorted(entries)}
-    assert (folder / "manifest.json").read_bytes() == (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
+    assert (folder / "manifest.json").read_bytes() == (
+        json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+    ).encode()
     assert parts.read_manifest(folder) == entries
 
 
@@ -118,7 +141,9 @@ def test_what_a_reader_does_with_a_manifest_is_not_seen_by_the_next(tmp_path: Pa
 
 
 def replaced_while_read(monkeypatch: pytest.MonkeyPatch, folder: Path, ids: list[str]) -> parts.Part:
-    """A part that a writer replaces between a reader's look at the manifest and at the file; returns the new one."""
+    """A part that a writer replaces between a reader's look at the manifest and at the file; returns the new
+    one.
+    """
     table = pa.table({"id": ids, "runs": [b"x"] * len(ids)})
     new = parts.Part(parts.put_part(folder, "00000", table), len(ids), "")
     first_look = parts.read_manifest
@@ -153,7 +178,9 @@ def test_a_part_that_is_replaced_while_it_is_read_is_no_damage(tmp_path: Path) -
             read(tmp_path, "00000", old)
     (tmp_path / f"00000-{new.sha256[:16]}.parquet").write_bytes(b"PAR1")
     for read in reads:
-        with refused(StudyError, "is missing or damaged; delete it, if it is there, and run the same line again"):
+        with refused(
+            StudyError, "is missing or damaged; delete it, if it is there, and run the same line again"
+        ):
             read(tmp_path, "00000", new)
 
 

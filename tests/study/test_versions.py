@@ -1,4 +1,6 @@
-"""A study of an earlier version is brought to this one in place, after a copy; one of a later version is refused."""
+"""A study of an earlier version is brought to this one in place, after a copy; one of a later version is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,19 @@ def test_who_only_reads_changes_nothing(old: Path) -> None:
     assert versions.version_of(old) == 1
 
 
-def test_who_writes_brings_it_to_this_version_after_a_copy(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_writes_brings_it_to_this_version_after_a_copy(
+    old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = files(old)
     answer(old, "p1,dog,eve,yes", truth="second")
     said = f"{old}: is a study of version 2 now; before-version-2 holds what was changed, as it was"
     assert capsys.readouterr().out.splitlines().count(said) == 1
     held = Answers(old)
-    assert (held.answers(), held.answers("second"), held.discarded()) == (WAS, [("p1", "dog", "eve", "yes")], {"p3": "blurred"})
+    assert (held.answers(), held.answers("second"), held.discarded()) == (
+        WAS,
+        [("p1", "dog", "eve", "yes")],
+        {"p3": "blurred"},
+    )
     assert (old / "before-version-2" / "study.toml").read_bytes() == before["study.toml"]
     assert [row[1:5] for row in rows(old / "before-version-2" / "answers.sqlite")] == WAS
     assert len(rows(old / "before-version-2" / "answers.sqlite")[0]) == 7  # without a truth
@@ -77,7 +85,9 @@ def test_comments_and_models_of_study_toml_stay(old: Path) -> None:
 
 
 @pytest.mark.parametrize("at", ["copy_file", "_write_version", "_upgrade_answers"])
-def test_an_upgrade_that_was_killed_is_finished_by_the_next_line(old: Path, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upgrade_that_was_killed_is_finished_by_the_next_line(
+    old: Path, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -113,19 +123,30 @@ def test_a_later_version_is_refused_with_its_number(old: Path, verb: str) -> Non
     toml = old / "study.toml"
     toml.write_text("version = 9\nof_later = true\n" + toml.read_text())
     before = files(old)
-    more = {"collect": [str(old.with_name("ids.csv"))], "predict": [f"net={old.with_name('said.csv')}"]}.get(verb, [])
+    more = {"collect": [str(old.with_name("ids.csv"))], "predict": [f"net={old.with_name('said.csv')}"]}.get(
+        verb, []
+    )
     with refused(StudyError) as error:
         getattr(fs, verb)(str(old), *more)
     said = str(error.value)
     assert said.startswith(f"{old} is a study of version 9; this Faultscape (")
-    assert said.endswith(f"reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)")
-    assert {k: v for k, v in files(old).items() if ".lock" not in k} == {k: v for k, v in before.items() if ".lock" not in k}
+    assert said.endswith(
+        f"reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)"
+    )
+    assert {k: v for k, v in files(old).items() if ".lock" not in k} == {
+        k: v for k, v in before.items() if ".lock" not in k
+    }
 
 
 def test_a_new_study_is_of_this_version_and_has_no_copies(tmp_path: Path) -> None:
     (tmp_path / "ids.csv").write_text("image\np1\n")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
-    fs.collect(str(tmp_path / "study"), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt"))
+    fs.collect(
+        str(tmp_path / "study"),
+        str(tmp_path / "ids.csv"),
+        task="classification",
+        classes=str(tmp_path / "classes.txt"),
+    )
     assert versions.version_of(tmp_path / "study") == VERSION
     assert not list((tmp_path / "study").glob("before-*"))
     assert [step.to for step in versions.STEPS] == list(range(2, VERSION + 1))

@@ -1,4 +1,6 @@
-"""Networks that say their doubt: members and variances on their way through windows, views, ensembles and scorers, of torch modules and of ONNX files alike."""
+"""Networks that say their doubt: members and variances on their way through windows, views, ensembles and
+scorers, of torch modules and of ONNX files alike.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ CLASSES, SIZE = 3, (12, 8)
 
 
 class Made:
-    """A network whose answers follow from the mean colour of each 2x2 block, so that windows and whole pictures agree."""
+    """A network whose answers follow from the mean colour of each 2x2 block, so that windows and whole
+    pictures agree.
+    """
 
     batch, device, marginal, notes, weights, class_names, channels = 2, "cpu", False, (), "", [], CLASSES
 
@@ -33,7 +37,9 @@ class Made:
     def _of(self, picture):
         small = picture.reshape(3, picture.shape[1] // 2, 2, -1, 2).mean((2, 4))
         members = tuple((small * (1 + t)).astype(np.float32) for t in range(self.members))
-        return Answer(small if self.own else None, members=members, variance=small[0] + 0.5 if self.variance else None)
+        return Answer(
+            small if self.own else None, members=members, variance=small[0] + 0.5 if self.variance else None
+        )
 
 
 def photo() -> np.ndarray:
@@ -55,7 +61,9 @@ def test_members_in_place_of_logits_are_averaged_as_probabilities_after_up_sampl
     facts = facts_of_members(network._of(network.prepare(photo(), SIZE, None)).members, SIZE)
     output = kept(network, scorers=SCORERS, confidence=True, probabilities=0)
     assert np.array_equal(output.labels, facts.labels)
-    for name, values in zip(SCORERS, (facts.others, facts.entropy, facts.expected, facts.information), strict=True):
+    for name, values in zip(
+        SCORERS, (facts.others, facts.entropy, facts.expected, facts.information), strict=True
+    ):
         np.testing.assert_allclose(output.kept[doubt_folder(name)][0], values, rtol=1e-6)
     assert np.array_equal(output.kept["probabilities"][0].argmax(0), output.labels)
 
@@ -64,9 +72,13 @@ def test_members_beside_logits_say_how_they_differ_and_change_no_label() -> None
     network = Made(own=True, members=3, variance=False)
     answer = network._of(network.prepare(photo(), SIZE, None))
     output = kept(network, scorers=SCORERS)
-    np.testing.assert_allclose(output.kept[doubt_folder("msp")][0], facts_of(answer.scores, SIZE).others, rtol=1e-6)
     np.testing.assert_allclose(
-        output.kept[doubt_folder("mutual-information")][0], facts_of_members(answer.members, SIZE).information, rtol=1e-6
+        output.kept[doubt_folder("msp")][0], facts_of(answer.scores, SIZE).others, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        output.kept[doubt_folder("mutual-information")][0],
+        facts_of_members(answer.members, SIZE).information,
+        rtol=1e-6,
     )
     assert np.array_equal(output.labels, kept(Made(own=True, members=0, variance=False)).labels)
 
@@ -81,11 +93,16 @@ def test_the_variance_is_a_scorer_and_is_large_where_the_network_says_so() -> No
 
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize(
-    "way", [Way(window=(6, 8)), Way(window=(6, 4), stride=(4, 4)), Way(flip=True)], ids=["window", "stride", "flip"]
+    "way",
+    [Way(window=(6, 8)), Way(window=(6, 4), stride=(4, 4)), Way(flip=True)],
+    ids=["window", "stride", "flip"],
 )
 def test_windows_and_views_average_each_member_and_the_variance_by_themselves(way: Way, own: bool) -> None:
     network = Made(own=own, members=2, variance=True)
-    whole, merged = kept(network, scorers=(*SCORERS, "variance")), kept(network, way, scorers=(*SCORERS, "variance"))
+    whole, merged = (
+        kept(network, scorers=(*SCORERS, "variance")),
+        kept(network, way, scorers=(*SCORERS, "variance")),
+    )
     if way.flip:  # of what is the same mirrored nothing changes
         assert np.array_equal(merged.labels, whole.labels)
         for word in (*SCORERS, "variance"):
@@ -109,7 +126,10 @@ def test_labels_are_the_same_whether_or_not_a_scorer_asks_for_members() -> None:
 
 
 def test_an_ensemble_of_networks_with_members_has_the_members_of_all() -> None:
-    one, other = Made(own=False, members=2, variance=True), Made(own=False, members=2, variance=True, name="other")
+    one, other = (
+        Made(own=False, members=2, variance=True),
+        Made(own=False, members=2, variance=True, name="other"),
+    )
     ensemble = Ensemble("ensemble:a,b", [Inference(one), Inference(other)], Keep(scorers=SCORERS))
     (output,) = ensemble.predict([photo()], [SIZE])
     np.testing.assert_allclose(
@@ -118,18 +138,27 @@ def test_an_ensemble_of_networks_with_members_has_the_members_of_all() -> None:
         rtol=1e-4,
         atol=1e-6,
     )
-    fewer = Ensemble("ensemble:a,b", [Inference(one), Inference(Made(own=True, members=0, variance=False))], Keep())
+    fewer = Ensemble(
+        "ensemble:a,b", [Inference(one), Inference(Made(own=True, members=0, variance=False))], Keep()
+    )
     (output,) = fewer.predict([photo()], [SIZE])
-    assert output.problem == "ensemble:a,b: its members have 2, 1 members of their own; an ensemble takes networks of as many"
+    assert (
+        output.problem
+        == "ensemble:a,b: its members have 2, 1 members of their own; an ensemble takes networks of as many"
+    )
 
 
 def test_what_a_network_does_not_give_is_said_before_anything_is_scored() -> None:
-    (output,) = Inference(Made(own=True, members=0, variance=False), None, Keep(scorers=("variance",))).predict([photo()], [SIZE])
+    (output,) = Inference(
+        Made(own=True, members=0, variance=False), None, Keep(scorers=("variance",))
+    ).predict([photo()], [SIZE])
     assert (
-        "--scorer variance needs the variance of logits (a network with the head gp), which this model does not give"
-        in output.problem
+        "--scorer variance needs the variance of logits (a network with the head gp), which this model does"
+        " not give" in output.problem
     )
-    (output,) = Inference(Made(own=False, members=2, variance=False), None, Keep(logits=True)).predict([photo()], [SIZE])
+    (output,) = Inference(Made(own=False, members=2, variance=False), None, Keep(logits=True)).predict(
+        [photo()], [SIZE]
+    )
     assert "has no logits to keep" in output.problem
     with pytest.raises(OptionError):
         Inference(Made(own=True, members=0, variance=False), Way(flip=True), Keep(embeddings=("x",)))

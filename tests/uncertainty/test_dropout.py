@@ -78,7 +78,10 @@ def test_nothing_of_a_network_stays_changed_after_a_run(torch) -> None:
     first = made(x).members
     made(torch.randn(1, 3, 8, 8))
     assert torch.equal(made(x).members, first)
-    assert not any("forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks for module in made.modules())
+    assert not any(
+        "forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks
+        for module in made.modules()
+    )
 
 
 def test_a_layer_that_was_put_in_after_a_run_is_watched_too(torch) -> None:
@@ -124,7 +127,11 @@ def test_a_transformers_encoder_runs_once(torch) -> None:
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     small = SegformerConfig(
-        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7
+        hidden_sizes=[8, 8, 16, 16],
+        depths=[1, 1, 1, 1],
+        num_attention_heads=[1, 1, 2, 2],
+        decoder_hidden_size=16,
+        num_labels=7,
     )
     net = fs.uncertainty.replace_head(SegformerForSemanticSegmentation(small)).eval()
     calls, x = Calls(net.net.segformer.stages[0]), torch.randn(1, 3, 64, 96)
@@ -170,12 +177,19 @@ def test_a_layer_within_another_has_dropout_of_its_own_and_the_head_has_none(tor
     assert set(seen) == {"stem", "stem.0"}
     with pytest.raises(ModelError, match=r"'head' is the head itself; name a layer before it"):
         fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["net.head"])
-    inside = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 1), torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Conv2d(8, 4, 1)))
+    inside = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 1), torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Conv2d(8, 4, 1))
+    )
     with pytest.raises(ModelError, match=r"'1' contains the head, 1\.1; name a layer before it"):
         fs.uncertainty.add_dropout(fs.uncertainty.replace_head(inside), ["1"])
-    with pytest.raises(ModelError, match=r"Net: has no layer 'midle'\. Did you mean 'middle'\? Its last layers are [^h]*middle$"):
+    with pytest.raises(
+        ModelError,
+        match=r"Net: has no layer 'midle'\. Did you mean 'middle'\? Its last layers are [^h]*middle$",
+    ):
         fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["midle"])
-    made = fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["middle"], samples=2).eval()
+    made = fs.uncertainty.add_dropout(
+        fs.uncertainty.replace_head(convolutions(torch)), ["middle"], samples=2
+    ).eval()
     assert made(torch.randn(1, 3, 6, 6)).members.shape[1] == 2
 
 
@@ -192,7 +206,9 @@ def test_the_covariance_of_a_network_with_dropout_sees_each_image_once_and_whole
 
 def test_what_stays_is_enlarged_so_that_the_mean_is_kept_and_layers_have_masks_of_their_own(torch) -> None:
     layers = [torch.nn.Identity(), torch.nn.Identity(), torch.nn.Conv2d(8, 4, 1)]
-    made = fs.uncertainty.add_dropout(torch.nn.Sequential(*layers).eval(), ["0", "1"], rate=0.2, samples=2).eval()
+    made = fs.uncertainty.add_dropout(
+        torch.nn.Sequential(*layers).eval(), ["0", "1"], rate=0.2, samples=2
+    ).eval()
     first, second = (made.net[k].dropout for k in (0, 1))
     x = torch.ones(1, 8, 40, 40)
     values = first(x)

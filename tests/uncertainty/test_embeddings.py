@@ -26,7 +26,11 @@ def test_patches_with_withheld_pixels_are_never_drawn(torch) -> None:
     labels[:4, :4], labels[8:, 12:] = -100, -1
     labels[5, 6] = -100  # one pixel among known ones
     has, may, _ = patch_classes(labels, (3, 4), 3)
-    assert may.reshape(3, 4).tolist() == [[False, True, True, True], [True, False, True, True], [True, True, True, False]]
+    assert may.reshape(3, 4).tolist() == [
+        [False, True, True, True],
+        [True, False, True, True],
+        [True, True, True, False],
+    ]
     for place in range(12):
         y, x = divmod(place, 4)
         part = labels[4 * y : 4 * y + 4, 4 * x : 4 * x + 4]
@@ -40,7 +44,9 @@ def test_patches_with_withheld_pixels_are_never_drawn(torch) -> None:
         draw(grid * math.nan, labels, 3, 4, "key")
 
 
-@pytest.mark.parametrize(("tokens", "size"), [(24, (64, 96)), (25, (64, 96)), (29, (64, 96)), (12, (50, 70)), (20, (50, 70))])
+@pytest.mark.parametrize(
+    ("tokens", "size"), [(24, (64, 96)), (25, (64, 96)), (29, (64, 96)), (12, (50, 70)), (20, (50, 70))]
+)
 def test_tokens_are_a_grid_whatever_stands_before_them(torch, tokens: int, size: tuple[int, int]) -> None:
     from faultscape.uncertainty.methods.embeddings import as_grid
 
@@ -55,7 +61,9 @@ def test_what_is_no_grid_is_refused(torch) -> None:
     from faultscape.uncertainty.methods.embeddings import as_grid
 
     for values in (torch.zeros(1, 8), torch.zeros(1, 8, 1, 1), torch.zeros(1, 23 * 5, 8)):
-        with refused(ModelError, r"layer x: gave \(1, .*\) for an image of 96x64; expected features N x D x h x w"):
+        with refused(
+            ModelError, r"layer x: gave \(1, .*\) for an image of 96x64; expected features N x D x h x w"
+        ):
             as_grid(values, (64, 96), "layer x")
 
 
@@ -81,7 +89,12 @@ def test_an_activation_in_place_does_not_change_what_a_layer_is_said_to_give(tor
     from faultscape.prediction.sources.torch_pass import watched
     from faultscape.uncertainty.methods.layers import before_activation
 
-    body = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(inplace=True), torch.nn.Conv2d(8, 2, 1)
+    body = (
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(inplace=True),
+        torch.nn.Conv2d(8, 2, 1),
+    )
     net, image = torch.nn.Sequential(*body).eval(), torch.randn(1, 3, 8, 12)
     assert before_activation(net, lambda: net(image), (8, 12)) == "1"
     with torch.no_grad(), watched(net, "net", ["1", "2:in"]) as seen:
@@ -91,13 +104,17 @@ def test_an_activation_in_place_does_not_change_what_a_layer_is_said_to_give(tor
 
 
 def test_layers_behind_the_classifier_and_auxiliary_heads_are_no_features(torch) -> None:
-    """A network that enlarges its logits, and one that has an auxiliary head, before and behind the classifier."""
+    """A network that enlarges its logits, and one that has an auxiliary head, before and behind the
+    classifier.
+    """
     from faultscape.uncertainty.methods.layers import before_activation, grid_layers
 
     class Net(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.body = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+            self.body = torch.nn.Sequential(
+                torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU()
+            )
             self.auxiliary_head = torch.nn.Conv2d(8, 2, 3, padding=1)
             self.classifier = torch.nn.Sequential(
                 torch.nn.Conv2d(8, 8, 1), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Conv2d(8, 2, 1)

@@ -16,8 +16,14 @@ def net():
     return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(8, 3, 1))
 """
 VIT = {
-    "model_type": "vit", "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, "image_size": 64, "patch_size": 16,
-}  # fmt: skip
+    "model_type": "vit",
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
+    "image_size": 64,
+    "patch_size": 16,
+}
 
 
 def made(folder: Path, **words) -> Path:
@@ -25,7 +31,9 @@ def made(folder: Path, **words) -> Path:
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "backbone.py").write_text(OWN)
-    about = d.Description(**{"backbone": "net.py:net", "classes": ("road", "sky", "car"), "image": 32, **words})
+    about = d.Description(
+        **{"backbone": "net.py:net", "classes": ("road", "sky", "car"), "image": 32, **words}
+    )
     net = d.build(about, folder)
     for parameter in net.parameters():
         parameter.data.add_(0.1 * parameter.data.std() if parameter.numel() > 1 else 0.1)
@@ -37,7 +45,9 @@ def said_in_file(path: str, image) -> dict[str, np.ndarray]:
     import torch
 
     if path.endswith(".pt2"):
-        return {name: value.detach().numpy() for name, value in torch.export.load(path).module()(image).items()}
+        return {
+            name: value.detach().numpy() for name, value in torch.export.load(path).module()(image).items()
+        }
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -66,14 +76,33 @@ def said_in_folder(folder: Path, image) -> dict[str, np.ndarray]:
     [
         ({"head": "gp", "head_options": {"features": 32}}, "onnx", [(1, 24, 40), (3, 64, 96)]),
         ({"head": "heteroscedastic", "head_options": {"samples": 60}}, "pt2", [(1, 24, 40), (3, 64, 96)]),
-        ({"head": "batch-ensemble", "member_blocks": 1, "backbone": "hub/vit", "config": VIT, "multiple": 16}, "pt2", [(1, 32, 48), (3, 64, 32)]),
+        (
+            {
+                "head": "batch-ensemble",
+                "member_blocks": 1,
+                "backbone": "hub/vit",
+                "config": VIT,
+                "multiple": 16,
+            },
+            "pt2",
+            [(1, 32, 48), (3, 64, 32)],
+        ),
         ({"head": "batch-ensemble+gp", "head_options": {"features": 16}}, "pt2", [(1, 24, 40), (3, 64, 96)]),
         ({"dropout_at": ("1",), "dropout_samples": 3, "size": (40, 24)}, "pt2", [(1, 24, 40), (3, 24, 40)]),
         ({"head": "batch-ensemble", "window": 32, "stride": 16}, "pt2", [(1, 32, 32), (3, 32, 32)]),
     ],
-    ids=["gp-onnx", "heteroscedastic-pt2", "blocks-pt2", "batch-ensemble+gp-pt2", "dropout-pt2", "window-pt2"],
-)  # fmt: skip
-def test_a_file_says_what_the_network_says_at_every_size(tmp_path: Path, words: dict, form: str, shapes: list[tuple]) -> None:
+    ids=[
+        "gp-onnx",
+        "heteroscedastic-pt2",
+        "blocks-pt2",
+        "batch-ensemble+gp-pt2",
+        "dropout-pt2",
+        "window-pt2",
+    ],
+)
+def test_a_file_says_what_the_network_says_at_every_size(
+    tmp_path: Path, words: dict, form: str, shapes: list[tuple]
+) -> None:
     """The file is made at one size and in one batch; blocks of work in it would hold for these alone."""
     import torch
 
@@ -86,7 +115,9 @@ def test_a_file_says_what_the_network_says_at_every_size(tmp_path: Path, words: 
         said, wanted = said_in_file(path, image), said_in_folder(folder, image)
         assert said.keys() == wanted.keys()
         for name, value in said.items():
-            np.testing.assert_allclose(value, wanted[name], rtol=1e-3, atol=1e-3, err_msg=f"{name} {count} {tall} {wide}")
+            np.testing.assert_allclose(
+                value, wanted[name], rtol=1e-3, atol=1e-3, err_msg=f"{name} {count} {tall} {wide}"
+            )
 
 
 def test_code_of_a_folder_runs_for_a_file_only_where_that_is_allowed(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def test_the_determinant_of_a_flow_is_that_of_its_jacobian(torch) -> None:
     flow = rough(torch, depth=2)
     for row in torch.randn(6, 5, dtype=torch.float64):
         jacobian = torch.autograd.functional.jacobian(lambda one: flow(one[None])[0][0], row)
-        assert float(flow(row[None])[1].detach()) == pytest.approx(float(torch.linalg.slogdet(jacobian)[1]), abs=1e-10)
+        assert float(flow(row[None])[1].detach()) == pytest.approx(
+            float(torch.linalg.slogdet(jacobian)[1]), abs=1e-10
+        )
 
 
 def test_the_permutations_and_the_start_of_a_flow_follow_from_its_seed(torch) -> None:
@@ -82,7 +84,9 @@ def test_the_likelihood_of_a_flow_is_that_of_zukos_couplings_and_permutations(to
         ]
     base = Independent(Normal(torch.zeros(6, dtype=torch.float64), torch.ones(6, dtype=torch.float64)), 1)
     rows = torch.randn(50, 6, dtype=torch.float64)
-    torch.testing.assert_close(flow.nll(rows), -NormalizingFlow(ComposedTransform(*parts), base).log_prob(rows))
+    torch.testing.assert_close(
+        flow.nll(rows), -NormalizingFlow(ComposedTransform(*parts), base).log_prob(rows)
+    )
 
 
 @pytest.mark.parametrize(("dimensions", "depth"), [(5, 1), (8, 2), (2, 1)])
@@ -104,7 +108,9 @@ def test_a_flow_starts_as_the_map_that_standardises(torch) -> None:
     flow.centre.copy_(rows.mean(0))
     flow.spread.copy_(rows.std(0))
     latent = flow(rows)[0]
-    torch.testing.assert_close(latent.sort(1).values, ((rows - flow.centre) / flow.spread).sort(1).values, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        latent.sort(1).values, ((rows - flow.centre) / flow.spread).sort(1).values, rtol=1e-3, atol=1e-4
+    )
 
 
 def test_the_likelihood_of_gaussian_data_comes_near_its_entropy(torch) -> None:
@@ -112,7 +118,9 @@ def test_the_likelihood_of_gaussian_data_comes_near_its_entropy(torch) -> None:
 
     mix = torch.eye(3) + 0.5 * torch.randn(3, 3)
     entropy = 1.5 * (1 + math.log(2 * math.pi)) + float(torch.linalg.slogdet(mix)[1])
-    made = train_flow(torch.randn(4000, 3) @ mix.T, FlowPlan(steps=250, rate=3e-3, batch=256, blocks=4, width=16))
+    made = train_flow(
+        torch.randn(4000, 3) @ mix.T, FlowPlan(steps=250, rate=3e-3, batch=256, blocks=4, width=16)
+    )
     assert made.tested == pytest.approx(entropy, abs=0.15)
     assert made.chosen == pytest.approx(entropy, abs=0.15)
 
@@ -183,7 +191,9 @@ def test_the_normalised_likelihood_of_what_was_learnt_has_mean_0(torch) -> None:
     assert float(flow.normalised_nll(learnt).mean()) == pytest.approx(0, abs=1e-4)
     assert float(flow.normalised_nll(3 * learnt).mean()) > 0.5
     (grid,) = method.values([learnt.T.reshape(1, 6, 24, 40)], learnt)
-    torch.testing.assert_close(grid.reshape(-1), flow.normalised_nll(learnt), rtol=1e-4, atol=1e-4)  # each cell its own
+    torch.testing.assert_close(
+        grid.reshape(-1), flow.normalised_nll(learnt), rtol=1e-4, atol=1e-4
+    )  # each cell its own
     with torch.no_grad():
         held = [float(flow.flow.nll(values[order[k : k + 120]]).mean()) for k in (0, 120)]
     assert [flow.chosen, flow.tested] == pytest.approx(held, rel=1e-4)
@@ -212,12 +222,19 @@ def test_layers_are_joined_by_their_minimum_or_by_weights(torch) -> None:
     least = FlowDensity.of(["a", "b"], options, [flow, flow])
     np.testing.assert_array_equal(least.score(values, (5, 3)), np.minimum(values[0], values[1])[0])
     joined = FlowDensity.of(["a", "b"], options, [flow, flow], np.array([2.0, -0.5]))
-    for method in (joined, FlowDensity(["a", "b"], options, joined.tensors())):  # as it was, and as a file brings it back
-        np.testing.assert_allclose(method.score(values, (5, 3)), 2 * values[0][0] - 0.5 * values[1][0], rtol=1e-5)
+    for method in (
+        joined,
+        FlowDensity(["a", "b"], options, joined.tensors()),
+    ):  # as it was, and as a file brings it back
+        np.testing.assert_allclose(
+            method.score(values, (5, 3)), 2 * values[0][0] - 0.5 * values[1][0], rtol=1e-5
+        )
 
 
 def test_channels_that_never_vary_are_left_out(torch) -> None:
-    """A batch norm whose weight is 0, or an activation that is always off: such a channel has no density, and a small number in it must not outweigh all others."""
+    """A batch norm whose weight is 0, or an activation that is always off: such a channel has no density, and
+    a small number in it must not outweigh all others.
+    """
     from faultscape.uncertainty.methods.flow_density import FlowDensity
     from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
 
@@ -232,7 +249,9 @@ def test_channels_that_never_vary_are_left_out(torch) -> None:
     assert torch.equal(made.normalised_nll(other), made.normalised_nll(held))
     method = FlowDensity.of(["a"], {"epsilon": 0.0, "blocks": 4, "width": 8, "depth": 1}, [made])
     grid = held[:12].T.reshape(1, 8, 3, 4)
-    np.testing.assert_allclose(method.values([grid], grid)[0].ravel(), made.normalised_nll(held[:12]), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        method.values([grid], grid)[0].ravel(), made.normalised_nll(held[:12]), rtol=1e-4, atol=1e-5
+    )
     again = FlowDensity(["a"], {"epsilon": 0.0, "blocks": 4, "width": 8, "depth": 1}, method.tensors())
     assert torch.equal(again.values([grid], grid)[0], method.values([grid], grid)[0])
     with refused(MetricError, "1 of 3 channels vary; a flow needs 2 or more: choose another layer"):

@@ -82,7 +82,9 @@ def test_the_layer_within_a_network_is_the_head_of_each_members_part(torch) -> N
     x = torch.randn(2, 7, WIDTH)
     held = made(x.repeat(3, 1, 1)).reshape(3, 2, 7, CLASSES)
     for e in range(3):
-        torch.testing.assert_close(held[e], ((x * made.alpha[e]) @ layer.weight.T) * made.gamma[e] + made.bias[e])
+        torch.testing.assert_close(
+            held[e], ((x * made.alpha[e]) @ layer.weight.T) * made.gamma[e] + made.bias[e]
+        )
 
 
 def test_noise_is_drawn_anew_in_training_and_is_that_of_the_seed_in_use(torch) -> None:
@@ -97,7 +99,9 @@ def test_noise_is_drawn_anew_in_training_and_is_that_of_the_seed_in_use(torch) -
 
 
 @pytest.mark.parametrize(("scaled", "prior"), [(True, 1.0), (False, 512.0)])
-def test_the_prior_variance_is_one_and_the_authors_half_the_number_of_features(torch, scaled: bool, prior: float) -> None:
+def test_the_prior_variance_is_one_and_the_authors_half_the_number_of_features(
+    torch, scaled: bool, prior: float
+) -> None:
     head = heads_of(torch, "gp", scaled=scaled)
     variance = head(torch.randn(200, WIDTH))[:, -1]
     assert abs(float(variance.mean()) / prior - 1) < 0.01
@@ -105,8 +109,12 @@ def test_the_prior_variance_is_one_and_the_authors_half_the_number_of_features(t
 
 
 @pytest.mark.parametrize("shape", [(4000,), (4, 1000), (4, 20, 50)])
-def test_with_the_authors_momentum_the_mean_variance_of_what_was_seen_is_the_number_of_features(torch, shape: tuple) -> None:
-    """seed-facts S3: the ridge decays, so that P becomes the mean of phi phi^T over cells, and phi^T P^-1 phi its rank."""
+def test_with_the_authors_momentum_the_mean_variance_of_what_was_seen_is_the_number_of_features(
+    torch, shape: tuple
+) -> None:
+    """seed-facts S3: the ridge decays, so that P becomes the mean of phi phi^T over cells, and phi^T P^-1 phi
+    its rank.
+    """
     head = heads_of(torch, "gp", features=64, scaled=False, momentum=0.9)
     head.train()
     seen = torch.randn(*shape, WIDTH)
@@ -163,11 +171,15 @@ def test_without_noise_the_heteroscedastic_head_is_the_softmax_of_its_location(t
     from faultscape.uncertainty.heads.heteroscedastic import mean_softmax
 
     location, noise = torch.randn(7, CLASSES), torch.randn(50, CLASSES)
-    held = mean_softmax(location, torch.zeros(7, CLASSES, 2), torch.zeros(7, CLASSES), noise[:, :2], noise, temperature=0.5)
+    held = mean_softmax(
+        location, torch.zeros(7, CLASSES, 2), torch.zeros(7, CLASSES), noise[:, :2], noise, temperature=0.5
+    )
     torch.testing.assert_close(held.exp(), (location / 0.5).softmax(1), rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize(("shared", "expected"), [(False, (0.550, 0.299, 0.151)), (True, (0.665, 0.245, 0.090))])
+@pytest.mark.parametrize(
+    ("shared", "expected"), [(False, (0.550, 0.299, 0.151)), (True, (0.665, 0.245, 0.090))]
+)
 def test_independent_noise_and_the_authors_shared_noise_are_those_of_the_reference(
     torch, shared: bool, expected: tuple[float, ...]
 ) -> None:
@@ -175,12 +187,18 @@ def test_independent_noise_and_the_authors_shared_noise_are_those_of_the_referen
 
     noise = torch.randn(400_000, 1 if shared else 3, generator=torch.Generator().manual_seed(0))
     held = mean_softmax(
-        torch.tensor([[2.0, 1.0, 0.0]]), torch.zeros(1, 3, 1), torch.full((1, 3), 1.5), torch.zeros(400_000, 1), noise
+        torch.tensor([[2.0, 1.0, 0.0]]),
+        torch.zeros(1, 3, 1),
+        torch.full((1, 3), 1.5),
+        torch.zeros(400_000, 1),
+        noise,
     )
     np.testing.assert_allclose(held.exp()[0].numpy(), expected, atol=1.5e-3)
 
 
-def test_blocks_change_nothing_of_the_heteroscedastic_head_in_training_or_use(torch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing_of_the_heteroscedastic_head_in_training_or_use(
+    torch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.uncertainty.heads import heteroscedastic
 
     torch.set_grad_enabled(True)
@@ -199,7 +217,9 @@ def test_blocks_change_nothing_of_the_heteroscedastic_head_in_training_or_use(to
 @pytest.mark.parametrize("kind", HEADS, ids=lambda kind: kind.name)
 def test_every_head_says_which_channels_it_gives_and_can_be_trained(torch, net, kind) -> None:
     torch.set_grad_enabled(True)
-    net = fs.uncertainty.replace_head(net, kind.name, classes=4, **({"samples": 20} if "samples" in kind.options else {}))
+    net = fs.uncertainty.replace_head(
+        net, kind.name, classes=4, **({"samples": 20} if "samples" in kind.options else {})
+    )
     images = torch.randn(2, 3, 6, 8)
     said = net.train()(images)
     assert said.logits.shape == (2, 4, 6, 8)
@@ -227,7 +247,9 @@ def test_a_head_says_of_an_image_the_same_in_any_batch(torch, net, kind) -> None
         torch.testing.assert_close(together.members[1:2], alone.members, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in HEADS if "features" not in kind.options], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in HEADS if "features" not in kind.options], ids=lambda kind: kind.name
+)
 def test_a_head_starts_from_the_layer_that_it_takes_the_place_of(torch, net, kind) -> None:
     weight = net[2].weight.detach()[:, :, 0, 0].clone()
     made = fs.uncertainty.replace_head(net, kind.name)
@@ -240,7 +262,11 @@ def test_the_layer_of_a_transformers_network_is_found_and_its_forward_is_its_own
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     small = SegformerConfig(
-        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7
+        hidden_sizes=[8, 8, 16, 16],
+        depths=[1, 1, 1, 1],
+        num_attention_heads=[1, 1, 2, 2],
+        decoder_hidden_size=16,
+        num_labels=7,
     )
     net = SegformerForSemanticSegmentation(small).eval()
     images = torch.randn(1, 3, 64, 96)
@@ -248,30 +274,44 @@ def test_the_layer_of_a_transformers_network_is_found_and_its_forward_is_its_own
     made = fs.uncertainty.replace_head(net)
     assert made.layer == "decode_head.classifier"
     assert torch.equal(made(pixel_values=images).logits, before)
-    assert fs.uncertainty.replace_head(made, "gp", classes=3).eval()(pixel_values=images).variance.shape == (1, 16, 24)
+    assert fs.uncertainty.replace_head(made, "gp", classes=3).eval()(pixel_values=images).variance.shape == (
+        1,
+        16,
+        24,
+    )
 
 
 def test_auxiliary_heads_are_not_the_last_layer(torch) -> None:
-    net = torch.nn.ModuleDict({"classifier": torch.nn.Conv2d(8, 3, 1), "aux_classifier": torch.nn.Conv2d(8, 3, 1)})
+    net = torch.nn.ModuleDict(
+        {"classifier": torch.nn.Conv2d(8, 3, 1), "aux_classifier": torch.nn.Conv2d(8, 3, 1)}
+    )
     assert fs.uncertainty.last_layer(net)[0] == "classifier"
 
 
 def test_what_cannot_be_replaced_is_said(torch, net) -> None:
     with pytest.raises(
         ModelError,
-        match=r"Sequential: has no linear layer or 1x1 convolution to replace; its last layers are 0 \(ReLU\)",
+        match=(
+            r"Sequential: has no linear layer or 1x1 convolution to replace; its last layers are 0 \(ReLU\)"
+        ),
     ):
         fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.ReLU()), "gp")
     with pytest.raises(ModelError, match=r"has no layer '3'\. Replaceable layers: 2"):
         fs.uncertainty.replace_head(net, "gp", layer="3")
-    with pytest.raises(ModelError, match="layer '0' is Conv2d; only linear layers and 1x1 convolutions can be replaced"):
+    with pytest.raises(
+        ModelError, match="layer '0' is Conv2d; only linear layers and 1x1 convolutions can be replaced"
+    ):
         fs.uncertainty.replace_head(net, "gp", layer="0")
     with pytest.raises(OptionError, match=r"head 'gpp' is not known; use linear, .* Did you mean 'gp'\?"):
         fs.uncertainty.replace_head(net, "gpp")
-    with pytest.raises(OptionError, match="head batch-ensemble has no option 'member'; it has members, fast_start, spread"):
+    with pytest.raises(
+        OptionError, match="head batch-ensemble has no option 'member'; it has members, fast_start, spread"
+    ):
         fs.uncertainty.replace_head(net, "batch-ensemble", member=3)
     with pytest.raises(ModelError, match="no linear layer or 1x1 convolution to replace"):
-        fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp")  # its border is another
+        fs.uncertainty.replace_head(
+            torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp"
+        )  # its border is another
     with pytest.raises(OptionError, match="classes must be a whole number, 1 or more; got 0"):
         fs.uncertainty.replace_head(net, "gp", classes=0)
     with pytest.raises(ModelError, match="expected a torch module; got str"):
@@ -279,7 +319,9 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
     with pytest.raises(OptionError, match=r"layers is a list of names; got '0'"):
         fs.uncertainty.add_dropout(net, "0")
     with pytest.raises(ModelError, match="batches is a list of batches; got one tensor"):
-        fs.uncertainty.fit_covariance(fs.uncertainty.replace_head(net, "gp", features=8), torch.zeros(1, 3, 4, 4))
+        fs.uncertainty.fit_covariance(
+            fs.uncertainty.replace_head(net, "gp", features=8), torch.zeros(1, 3, 4, 4)
+        )
     with pytest.raises(ModelError, match="is a single layer"):
         fs.uncertainty.replace_head(torch.nn.Linear(3, 2), "gp")
 
@@ -289,7 +331,9 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
 def test_a_head_fits_a_network_of_another_precision(torch, net, kind, precision: str) -> None:
     net, images = net.to(getattr(torch, precision)), torch.randn(1, 3, 6, 8)
     before = net(images.to(getattr(torch, precision)))
-    made = fs.uncertainty.replace_head(net, kind.name, **({"samples": 20} if "samples" in kind.options else {})).eval()
+    made = fs.uncertainty.replace_head(
+        net, kind.name, **({"samples": 20} if "samples" in kind.options else {})
+    ).eval()
     said = made(images.to(getattr(torch, precision)))
     assert torch.isfinite(said.logits).all()
     if kind.name == "linear":
@@ -301,11 +345,16 @@ def test_a_head_fits_a_network_of_another_precision(torch, net, kind, precision:
 
 def test_a_head_does_not_go_into_a_network_that_has_dropout_already(net) -> None:
     made = fs.uncertainty.add_dropout(net, ["1"])
-    with pytest.raises(ModelError, match="has MC dropout already; replace its head first, then call add_dropout on the result"):
+    with pytest.raises(
+        ModelError,
+        match="has MC dropout already; replace its head first, then call add_dropout on the result",
+    ):
         fs.uncertainty.replace_head(made, "gp")
 
 
-def test_blocks_of_rows_change_nothing_of_the_gaussian_process(torch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_rows_change_nothing_of_the_gaussian_process(
+    torch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.uncertainty.heads import gaussian_process
 
     head, seen, x = heads_of(torch, "gp", features=32), torch.randn(50, WIDTH), torch.randn(3, 9, WIDTH)
@@ -326,7 +375,8 @@ def test_the_covariance_is_summed_of_a_loader_and_stays_where_that_fails(torch, 
     fs.uncertainty.fit_covariance(made, torch.utils.data.DataLoader(data, batch_size=2))
     torch.testing.assert_close(made.head.precision, once)
     with pytest.raises(
-        ModelError, match=r"counted is true where a pixel has a label that counts; got torch\.int64: give labels >= 0"
+        ModelError,
+        match=r"counted is true where a pixel has a label that counts; got torch\.int64: give labels >= 0",
     ):
         fs.uncertainty.fit_covariance(made, [(images, torch.zeros(4, 6, 8, dtype=torch.long))])
     with pytest.raises(ModelError, match="no batches given"):
@@ -353,13 +403,29 @@ def test_a_layer_that_the_output_does_not_come_from_is_found_out(torch) -> None:
 @pytest.mark.parametrize(
     ("head", "told", "why"),
     [
-        ("batch-ensemble", {"members": 0}, "head batch-ensemble: members is a whole number, 1 or more; got 0"),
+        (
+            "batch-ensemble",
+            {"members": 0},
+            "head batch-ensemble: members is a whole number, 1 or more; got 0",
+        ),
         ("gp", {"ridge": 0}, "head gp: ridge is above 0; got 0"),
         ("gp", {"momentum": 1.0}, "head gp: momentum is from 0 to below 1; got 1.0"),
-        ("heteroscedastic", {"temperature": float("nan")}, "head heteroscedastic: temperature is above 0; got nan"),
+        (
+            "heteroscedastic",
+            {"temperature": float("nan")},
+            "head heteroscedastic: temperature is above 0; got nan",
+        ),
         ("gp", {"scaled": "no"}, "head gp: scaled is true or false; got 'no'"),
-        ("heteroscedastic", {"shared_noise": "false"}, "head heteroscedastic: shared_noise is true or false; got 'false'"),
-        ("batch-ensemble", {"fast_start": "ones"}, "head batch-ensemble: fast_start is normal or signs; got 'ones'"),
+        (
+            "heteroscedastic",
+            {"shared_noise": "false"},
+            "head heteroscedastic: shared_noise is true or false; got 'false'",
+        ),
+        (
+            "batch-ensemble",
+            {"fast_start": "ones"},
+            "head batch-ensemble: fast_start is normal or signs; got 'ones'",
+        ),
     ],
 )
 def test_a_value_that_a_head_cannot_have_is_refused(net, head: str, told: dict, why: str) -> None:
@@ -384,7 +450,10 @@ def test_a_precision_that_training_left_singular_is_still_taken_into_use(torch) 
         head(plane)
     assert torch.isfinite(head.eval()(plane)).all()
     head.precision.fill_(float("nan"))
-    with pytest.raises(ModelError, match="the precision matrix of the Gaussian process is not finite or not positive definite"):
+    with pytest.raises(
+        ModelError,
+        match="the precision matrix of the Gaussian process is not finite or not positive definite",
+    ):
         head.invert_precision()
 
 

@@ -1,4 +1,6 @@
-"""Heads against their equations in plain NumPy, with weights that are all different, so that no term can go missing."""
+"""Heads against their equations in plain NumPy, with weights that are all different, so that no term can go
+missing.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,11 @@ def turned():
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_the_gaussian_process_is_its_equations(torch, scaled: bool) -> None:
-    head, seen, x = head_of(torch, "gp", features=F, ridge=4.0, mean_field=2.5, scaled=scaled), points(torch, 80), points(torch)
+    head, seen, x = (
+        head_of(torch, "gp", features=F, ridge=4.0, mean_field=2.5, scaled=scaled),
+        points(torch, 80),
+        points(torch),
+    )
     fs.uncertainty.fit_covariance(head, [seen[:30], seen[30:]])
     before, phi = phi_of(head, seen.numpy(), scaled=scaled), phi_of(head, x.numpy(), scaled=scaled)
     variance = 4.0 * np.einsum("nf,fg,ng->n", phi, np.linalg.inv(4.0 * np.eye(F) + before.T @ before), phi)
@@ -70,7 +76,9 @@ def test_the_gaussian_process_is_its_equations(torch, scaled: bool) -> None:
     head.draws = 3
     drawn = head(x).numpy()[:, C:-1].reshape(len(x), 3, C)
     betas = head.weight.numpy() / size + 2.0 * (head.noise @ head.root[0]).numpy().reshape(3, C, F)
-    np.testing.assert_allclose(drawn, np.einsum("nf,tcf->ntc", phi, betas) + head.bias[0].numpy(), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        drawn, np.einsum("nf,tcf->ntc", phi, betas) + head.bias[0].numpy(), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_random_features_are_those_of_a_radial_kernel() -> None:
@@ -83,7 +91,9 @@ def test_before_anything_was_seen_the_variance_is_the_priors_whatever_the_ridge(
     for ridge in (0.25, 4.0):
         head, x = head_of(torch, "gp", features=F, ridge=ridge), points(torch)
         np.testing.assert_allclose(head(x)[:, C].numpy(), (phi_of(head, x.numpy()) ** 2).sum(1), rtol=1e-4)
-    assert float(head_of(torch, "gp", features=4096, ridge=4.0)(points(torch))[:, C].mean()) == pytest.approx(1, rel=0.05)
+    assert float(head_of(torch, "gp", features=4096, ridge=4.0)(points(torch))[:, C].mean()) == pytest.approx(
+        1, rel=0.05
+    )
 
 
 def test_a_batch_ensemble_of_gaussian_processes_is_one_for_each_member(torch) -> None:
@@ -93,7 +103,9 @@ def test_a_batch_ensemble_of_gaussian_processes_is_one_for_each_member(torch) ->
     logits, variances = [], []
     for member in range(3):
         before, phi = (phi_of(head, values.numpy(), member) for values in (seen, x))
-        variance = 2.0 * np.einsum("nf,fg,ng->n", phi, np.linalg.inv(2.0 * np.eye(F) + before.T @ before), phi)
+        variance = 2.0 * np.einsum(
+            "nf,fg,ng->n", phi, np.linalg.inv(2.0 * np.eye(F) + before.T @ before), phi
+        )
         beta = head.gamma[member].numpy()[:, None] * head.weight.numpy() / np.sqrt(2 / F)
         logits.append((phi @ beta.T + head.bias[member].numpy()) / np.sqrt(1 + 1.5 * variance)[:, None])
         variances.append(variance)
@@ -104,7 +116,9 @@ def test_a_batch_ensemble_of_gaussian_processes_is_one_for_each_member(torch) ->
 
 def test_a_momentum_follows_the_mean_of_the_cells_however_a_batch_is_parted(torch) -> None:
     images = 3 + 2 * torch.randn(4, 2, 3, D)
-    whole, parted, own = (head_named("gp").build(D, C, None, 0, features=F, momentum=0.9, ridge=2.0).train() for _ in range(3))
+    whole, parted, own = (
+        head_named("gp").build(D, C, None, 0, features=F, momentum=0.9, ridge=2.0).train() for _ in range(3)
+    )
     phi = phi_of(own, images.reshape(-1, D).numpy())
     wanted = 0.9 * 2.0 * np.eye(F) + 0.1 * phi.T @ phi / len(phi)
     own(images)
@@ -135,7 +149,10 @@ def test_what_has_no_label_that_counts_stays_unknown_to_the_covariance(torch) ->
     layers = torch.nn.Conv2d(3, D, 1), torch.nn.ReLU(), torch.nn.Conv2d(D, C, 1)
     net = fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "gp", features=256).eval()
     image = torch.zeros(1, 3, 8, 8)
-    image[..., :4], image[..., 4:] = torch.tensor([3.0, 0.0, 0.0])[:, None, None], torch.tensor([0.0, 3.0, 0.0])[:, None, None]
+    image[..., :4], image[..., 4:] = (
+        torch.tensor([3.0, 0.0, 0.0])[:, None, None],
+        torch.tensor([0.0, 3.0, 0.0])[:, None, None],
+    )
     counted = torch.zeros(1, 16, 16, dtype=torch.bool)
     counted[..., :8] = True
     fs.uncertainty.fit_covariance(net, [image])
@@ -186,12 +203,15 @@ def test_a_batch_ensemble_is_its_equation_and_its_mean_is_of_probabilities(torch
 
     head, x = head_of(torch, "batch-ensemble", members=3), points(torch)
     each = [
-        ((x.numpy() * head.alpha[e].numpy()) @ head.weight.numpy().T) * head.gamma[e].numpy() + head.bias[e].numpy()
+        ((x.numpy() * head.alpha[e].numpy()) @ head.weight.numpy().T) * head.gamma[e].numpy()
+        + head.bias[e].numpy()
         for e in range(3)
     ]
     said = head(x).reshape(len(x), 3, C)
     np.testing.assert_allclose(said.numpy(), np.stack(each, 1), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(mean_of_members(said).exp().numpy(), softmax(np.stack(each, 1)).mean(1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        mean_of_members(said).exp().numpy(), softmax(np.stack(each, 1)).mean(1), rtol=1e-4, atol=1e-6
+    )
     np.testing.assert_allclose(head.start()[1].numpy(), head.bias.numpy().mean(0), rtol=1e-6)
 
 

@@ -1,4 +1,6 @@
-"""Methods against their equations in plain NumPy: neighbours, Gaussians, ODIN, standardised logits; and their files."""
+"""Methods against their equations in plain NumPy: neighbours, Gaussians, ODIN, standardised logits; and their
+files.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,19 @@ def test_of_equally_near_neighbours_the_first_are_taken(seed: int) -> None:
     from faultscape.uncertainty.methods import neighbours
 
     rng = np.random.default_rng(seed)
-    rows = [np.sign(rng.permuted(np.r_[np.ones(4), np.zeros(4)] * rng.choice([-1, 1], (n, 8)), axis=1)) for n in (9, 70)]
-    queries, keys = (neighbours.unit(torch.from_numpy(some).float()) for some in rows)  # of halves: cosines are exact
+    rows = [
+        np.sign(rng.permuted(np.r_[np.ones(4), np.zeros(4)] * rng.choice([-1, 1], (n, 8)), axis=1))
+        for n in (9, 70)
+    ]
+    queries, keys = (
+        neighbours.unit(torch.from_numpy(some).float()) for some in rows
+    )  # of halves: cosines are exact
     queries[4] = 0
     k = int(rng.integers(1, 40))
     _, places = nearest_in_small_blocks(queries, keys, k)
-    np.testing.assert_array_equal(places, np.argsort(-(queries @ keys.T).numpy(), axis=1, kind="stable")[:, :k])
+    np.testing.assert_array_equal(
+        places, np.argsort(-(queries @ keys.T).numpy(), axis=1, kind="stable")[:, :k]
+    )
 
 
 def test_neighbours_of_nothing_and_of_what_is_no_number(torch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +94,14 @@ def test_densities_are_those_of_equations_4_and_5(torch) -> None:
     c, h = cosines.numpy().astype(float), has.numpy()
     np.testing.assert_allclose(density_score(cosines), -np.log(np.exp(c).mean(1)), rtol=1e-5)
     np.testing.assert_allclose(density_score(cosines, printed=True), np.exp(-c).mean(1), rtol=1e-5)
-    np.testing.assert_allclose(class_score(cosines, has), 1 - (np.exp(c) * h).sum(1) / np.exp(c).sum(1), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(
-        class_score(cosines, has, printed=True), 1 - (np.exp(-c) * h).sum(1) / np.exp(-c).sum(1), rtol=1e-4, atol=1e-6
+        class_score(cosines, has), 1 - (np.exp(c) * h).sum(1) / np.exp(c).sum(1), rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        class_score(cosines, has, printed=True),
+        1 - (np.exp(-c) * h).sum(1) / np.exp(-c).sum(1),
+        rtol=1e-4,
+        atol=1e-6,
     )
 
 
@@ -98,7 +112,9 @@ def test_a_training_embedding_is_least_anomalous_of_all(torch) -> None:
 
     values = torch.randn(60, 8)
     options: dict[str, Value] = {"k": 1, "printed": False}
-    method = KnnDensity.fit(["layer"], [Embeddings(values, torch.ones(60, 2, dtype=torch.bool))], options, np.arange(2))
+    method = KnnDensity.fit(
+        ["layer"], [Embeddings(values, torch.ones(60, 2, dtype=torch.bool))], options, np.arange(2)
+    )
     grid = torch.cat([values[:20], torch.randn(20, 8)]).T.reshape(1, 8, 4, 10)
     (score,) = method.values([grid], torch.zeros(1, 2, 4, 10))
     assert score.reshape(-1)[:20].max() < score.reshape(-1)[20:].min()
@@ -124,7 +140,9 @@ def test_class_density_counts_neighbours_whose_patch_has_the_predicted_class(tor
             best = np.argsort(-cosines)[:9]
             weights = np.exp(cosines[best])
             has = classes.numpy()[best, said[y, x]] if said[y, x] >= 0 else np.zeros(9, bool)
-            assert float(score[0, 0, y, x]) == pytest.approx(1 - (weights * has).sum() / weights.sum(), abs=1e-5)
+            assert float(score[0, 0, y, x]) == pytest.approx(
+                1 - (weights * has).sum() / weights.sum(), abs=1e-5
+            )
 
 
 def test_too_few_embeddings_for_so_many_neighbours_are_refused(torch) -> None:
@@ -153,7 +171,10 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     from faultscape.uncertainty.methods import knn_density, neighbours
     from faultscape.uncertainty.methods.embeddings import Embeddings
 
-    sample, channels = Embeddings(torch.randn(20, 3).repeat(2, 1), torch.rand(40, 2) > 0.3), np.arange(2)  # all are twice there
+    sample, channels = (
+        Embeddings(torch.randn(20, 3).repeat(2, 1), torch.rand(40, 2) > 0.3),
+        np.arange(2),
+    )  # all are twice there
     logits, grids = torch.randn(1, 2, 4, 6), [torch.randn(1, 3, 4, 6) for _ in range(2)]
     kinds = {"knn": knn_density.KnnDensity, "knn-class": knn_density.KnnClassDensity}
     asked = [(name, k) for name in kinds for k in (3, 1, 7)]
@@ -170,9 +191,13 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     ]
     searches = []
     found = neighbours.nearest
-    monkeypatch.setattr(neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k))
+    monkeypatch.setattr(
+        neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k)
+    )
     methods = [kinds[name].fit(["x"], [sample], {"k": k, "printed": False}, channels) for name, k in asked]
-    again = kinds["knn"](["x"], {"k": 2, "printed": False}, {"keys": sample.neighbours.keys.clone()})  # as read from a file
+    again = kinds["knn"](
+        ["x"], {"k": 2, "printed": False}, {"keys": sample.neighbours.keys.clone()}
+    )  # as read from a file
     knn_density.share_neighbours([object(), *methods, again])
     assert again.neighbours is sample.neighbours
     for place, grid in enumerate(grids):
@@ -197,14 +222,22 @@ def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
 
     sample = Embeddings(torch.randn(40, 3), torch.rand(40, 2) > 0.3)
     asked = {"knn": (knn_density.KnnDensity, 3), "knn-class": (knn_density.KnnClassDensity, 7)}
-    methods = {name: kind.fit(["x"], [sample], {"k": k, "printed": False}, np.arange(2)) for name, (kind, k) in asked.items()}
+    methods = {
+        name: kind.fit(["x"], [sample], {"k": k, "printed": False}, np.arange(2))
+        for name, (kind, k) in asked.items()
+    }
     network = SimpleNamespace(name="net", device="cpu", batch=2, marginal=False)
     Inference(network, methods=methods)
     searches, found = [], neighbours.nearest
-    monkeypatch.setattr(neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k))
+    monkeypatch.setattr(
+        neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k)
+    )
     rng = np.random.default_rng(0)
     answers = [
-        Answer(rng.normal(size=(2, 4, 6)).astype("f4"), embeddings={"x": rng.normal(size=(3, 4, 6)).astype("f4")}) for _ in "ab"
+        Answer(
+            rng.normal(size=(2, 4, 6)).astype("f4"), embeddings={"x": rng.normal(size=(3, 4, 6)).astype("f4")}
+        )
+        for _ in "ab"
     ]
     if breaks:
         monkeypatch.setattr(knn_density, "class_score", lambda *_, **__: 1 / 0)
@@ -219,7 +252,10 @@ def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 
-    values, classes = torch.randn(1200, 4) @ torch.randn(4, 4), torch.randint(-1, 3, (1200,))  # of more than a block
+    values, classes = (
+        torch.randn(1200, 4) @ torch.randn(4, 4),
+        torch.randint(-1, 3, (1200,)),
+    )  # of more than a block
     values += 4 * classes[:, None]
     means, whiten = class_gaussians(values, classes, shrink=0.0)
     v, c = values.numpy().astype(float), classes.numpy()
@@ -242,9 +278,14 @@ def test_standardised_logits_have_mean_0_and_deviation_1_where_each_class_is_pre
     from faultscape.uncertainty.methods.embeddings import Embeddings
     from faultscape.uncertainty.methods.standardised_logit import StandardisedMaxLogit
 
-    logits = torch.randn(3, 100, 40) * torch.tensor([1.0, 3.0, 0.5])[:, None, None] + torch.tensor([0.0, 1.0, 0.4])[:, None, None]
+    logits = (
+        torch.randn(3, 100, 40) * torch.tensor([1.0, 3.0, 0.5])[:, None, None]
+        + torch.tensor([0.0, 1.0, 0.4])[:, None, None]
+    )
     rows = logits.reshape(3, -1).T
-    method = StandardisedMaxLogit.fit([], [Embeddings(rows, torch.ones(len(rows), 3, dtype=torch.bool))], {}, np.arange(3))
+    method = StandardisedMaxLogit.fit(
+        [], [Embeddings(rows, torch.ones(len(rows), 3, dtype=torch.bool))], {}, np.arange(3)
+    )
     score, said = method.score([logits.numpy()], (40, 100)), logits.argmax(0).numpy()
     for channel in range(3):
         own = score[said == channel]
@@ -256,7 +297,10 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     from faultscape.prediction.doubt_methods.input_gradient import moved
     from faultscape.uncertainty.methods.odin import Odin
 
-    net, block = torch.nn.Conv2d(3, 4, 3, padding=1), np.random.default_rng(0).normal(size=(2, 3, 6, 8)).astype(np.float32)
+    net, block = (
+        torch.nn.Conv2d(3, 4, 3, padding=1),
+        np.random.default_rng(0).normal(size=(2, 3, 6, 8)).astype(np.float32),
+    )
     method = Odin([], {"temperature": 3.0, "epsilon": 0.01}, {})
     there = moved(net, net, "net", "cpu", block, method)
     assert net.weight.grad is None  # the network itself learns nothing from it
@@ -278,7 +322,9 @@ def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch
     from faultscape.uncertainty.method_files import MethodAbout, read_about
     from faultscape.uncertainty.methods.method import read, write
 
-    about = MethodAbout("knn", {"k": 3, "printed": False}, ("layer",), "abc", ("tuned-with-ood",), more={"images": 4})
+    about = MethodAbout(
+        "knn", {"k": 3, "printed": False}, ("layer",), "abc", ("tuned-with-ood",), more={"images": 4}
+    )
     write(tmp_path / "a" / "knn.safetensors", about, {"keys": torch.ones(2, 3)})
     said, tensors = read(tmp_path / "a" / "knn.safetensors")
     assert (said, [*tensors]) == (about, ["keys"])
@@ -311,7 +357,11 @@ def test_options_of_a_method_are_checked() -> None:
 def test_distances_and_densities_of_a_grid_are_those_of_its_cells(torch) -> None:
     from faultscape.uncertainty.methods.catalogue import method_named
     from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.mahalanobis import ClassDistance, class_gaussians, mahalanobis_distances
+    from faultscape.uncertainty.methods.mahalanobis import (
+        ClassDistance,
+        class_gaussians,
+        mahalanobis_distances,
+    )
     from faultscape.uncertainty.methods.neighbours import density_score, nearest, unit
 
     values, own = torch.randn(90, 3), torch.arange(90) % 2
@@ -320,7 +370,9 @@ def test_distances_and_densities_of_a_grid_are_those_of_its_cells(torch) -> None
     cells = grid[0].reshape(3, 10).T
     for printed in (False, True):
         build = method_named("knn").build
-        (score,) = build.fit(["layer"], [some], {"k": 4, "printed": printed}, np.arange(2)).values([grid], grid)
+        (score,) = build.fit(["layer"], [some], {"k": 4, "printed": printed}, np.arange(2)).values(
+            [grid], grid
+        )
         expected = density_score(nearest(unit(cells), unit(values), 4)[0], printed=printed)
         torch.testing.assert_close(score.reshape(-1), expected)
     (score,) = ClassDistance.fit(["layer"], [some], {"shrink": 0.5}, np.arange(2)).values([grid], grid)
@@ -354,7 +406,9 @@ def test_a_class_that_is_hardly_ever_predicted_has_the_statistics_of_all(torch) 
     rows = torch.randn(400, 3)
     rows[:, 2] -= 20
     rows[0, 2] = 9.0
-    method = StandardisedMaxLogit.fit([], [Embeddings(rows, torch.ones(400, 3, dtype=torch.bool))], {}, np.arange(3))
+    method = StandardisedMaxLogit.fit(
+        [], [Embeddings(rows, torch.ones(400, 3, dtype=torch.bool))], {}, np.arange(3)
+    )
     top = rows.max(1).values
     assert float(method.mean[2]) == pytest.approx(float(top.mean()), rel=1e-4)
     assert float(method.deviation[2]) == pytest.approx(float(top.std(correction=0)), rel=1e-4)
@@ -372,7 +426,9 @@ def test_shapes_that_do_not_fit_are_said(torch) -> None:
 
 
 def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Path) -> None:
-    """A worker that begins after the driver has read the study may find that a method was fitted again meanwhile."""
+    """A worker that begins after the driver has read the study may find that a method was fitted again
+    meanwhile.
+    """
     from faultscape.prediction.doubt_methods.beside_network import load_methods
     from faultscape.uncertainty.method_files import MethodAbout, digest
     from faultscape.uncertainty.methods.method import write
@@ -385,7 +441,9 @@ def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Pat
     for change in (lambda: None, path.unlink):
         change()
         with refused(
-            ModelError, "net: its method knn was fitted again, or is gone; run `faultscape predict` again with --scorer knn"
+            ModelError,
+            "net: its method knn was fitted again, or is gone; run `faultscape predict` again with"
+            " --scorer knn",
         ):
             load_methods(str(tmp_path), ["msp", word], "net")
 

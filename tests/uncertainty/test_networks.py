@@ -1,4 +1,6 @@
-"""Backbones: the networks that are built by name, of folders of the transformers library, and with fast weights in their blocks."""
+"""Backbones: the networks that are built by name, of folders of the transformers library, and with fast
+weights in their blocks.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def small_vit(**told):
 
 
 @pytest.mark.parametrize("name", ["segmenter-T/16", "segformer-b0", "deeplabv3plus-18"])
-def test_a_backbone_gives_logits_at_its_stride_and_has_as_many_parameters_as_the_table_says(torch, name: str) -> None:
+def test_a_backbone_gives_logits_at_its_stride_and_has_as_many_parameters_as_the_table_says(
+    torch, name: str
+) -> None:
     entry, net = backbone_named(name), build(name)
     said = net(torch.rand(1, 3, 96, 128))
     assert said.logits.shape == (1, 5, 96 // entry.stride, 128 // entry.stride)
@@ -64,14 +68,18 @@ def test_every_backbone_has_one_name_and_a_place_that_is_there() -> None:
     assert len({entry.name for entry in BACKBONES}) == len(BACKBONES)
     for entry in BACKBONES:
         module, _, function = entry.place.partition(":")
-        assert callable(getattr(importlib.import_module(f"faultscape.uncertainty.networks.{module}"), function))
+        assert callable(
+            getattr(importlib.import_module(f"faultscape.uncertainty.networks.{module}"), function)
+        )
 
 
 @pytest.mark.parametrize("entry", BACKBONES, ids=lambda entry: entry.name)
 def test_middle_layers_are_blocks_of_the_network_and_lie_before_its_last_stage(torch, entry) -> None:
     module, _, function = entry.place.partition(":")
     with torch.device("meta"):
-        net = getattr(importlib.import_module(f"faultscape.uncertainty.networks.{module}"), function)(entry.size, 5, 0.1)
+        net = getattr(importlib.import_module(f"faultscape.uncertainty.networks.{module}"), function)(
+            entry.size, 5, 0.1
+        )
     blocks = [name for name, _ in net.named_modules()]
     assert 2 <= len(entry.middle) <= 4
     assert set(entry.middle) <= set(blocks)
@@ -105,12 +113,18 @@ def test_deeplab_sees_at_a_sixteenth_and_pools_over_the_whole_image(torch) -> No
     image = torch.rand(1, 3, 96, 128)
     low, high = net.encoder(image).feature_maps
     assert (low.shape[2:], high.shape[2:]) == ((24, 32), (6, 8))
-    wide = [m for m in net.encoder.encoder.stages[-1].modules() if isinstance(m, torch.nn.Conv2d) and m.kernel_size == (3, 3)]
+    wide = [
+        m
+        for m in net.encoder.encoder.stages[-1].modules()
+        if isinstance(m, torch.nn.Conv2d) and m.kernel_size == (3, 3)
+    ]
     assert {(m.stride, m.dilation, m.padding) for m in wide} == {((1, 1), (2, 2), (2, 2))}
     changed = high.clone()
     changed[..., 0, 0] += 5
     far = (net.pooling(changed) - net.pooling(high))[0, :, -1, -1]
-    assert float(far.abs().max()) > 0  # beyond the reach of any of its rates at this size, but for the image's own features
+    assert (
+        float(far.abs().max()) > 0
+    )  # beyond the reach of any of its rates at this size, but for the image's own features
 
 
 def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_networks_with_it(torch) -> None:
@@ -133,7 +147,9 @@ def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_netwo
         if name.endswith("head.alpha"):
             values.copy_(1 + 0.5 * torch.randn_like(values))
     said = net(image)
-    for member in range(3):  # each member is the network of its own fast weights, in its blocks and in its head
+    for member in range(
+        3
+    ):  # each member is the network of its own fast weights, in its blocks and in its head
         one = copy.deepcopy(net)
         for name, values in one.named_parameters():
             if name.endswith(("alpha", "gamma")) or (name.endswith("bias") and values.ndim == 2):
@@ -161,7 +177,12 @@ def test_a_description_with_members_in_its_blocks_is_built_again(torch, tmp_path
     from faultscape.uncertainty import description as d
 
     about = d.Description(
-        "hf:some/vit", CLASSES, head="batch-ensemble", member_blocks=1, multiple=16, config=config_of(small_vit())
+        "hf:some/vit",
+        CLASSES,
+        head="batch-ensemble",
+        member_blocks=1,
+        multiple=16,
+        config=config_of(small_vit()),
     )
     net = d.build(about)
     d.save(tmp_path, about, net, {})
@@ -199,14 +220,20 @@ def test_a_folder_of_a_vit_becomes_the_encoder_of_a_segmenter_with_its_weights(t
     assert net(torch.rand(1, 3, 32, 48)).shape == (1, 5, 2, 3)
 
 
-def test_a_folder_of_a_resnet_becomes_the_encoder_of_a_deeplab_with_its_weights(torch, tmp_path: Path) -> None:
+def test_a_folder_of_a_resnet_becomes_the_encoder_of_a_deeplab_with_its_weights(
+    torch, tmp_path: Path
+) -> None:
     from transformers import ResNetConfig, ResNetForImageClassification
 
     from faultscape.uncertainty import description as d
     from faultscape.uncertainty.networks.transformers_networks import config_of, of_folder
 
     small = ResNetConfig(
-        embedding_size=8, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], layer_type="basic", hidden_act="relu"
+        embedding_size=8,
+        hidden_sizes=[8, 8, 16, 16],
+        depths=[1, 1, 1, 1],
+        layer_type="basic",
+        hidden_act="relu",
     )
     whole = ResNetForImageClassification(small)
     whole.save_pretrained(tmp_path / "resnet")
@@ -224,12 +251,16 @@ def test_a_folder_of_a_resnet_becomes_the_encoder_of_a_deeplab_with_its_weights(
     assert torch.equal(d.load(tmp_path / "saved")[1](image).logits, made(image).logits)
 
 
-def test_a_folder_whose_configuration_loads_from_elsewhere_is_refused_before_it_is_trained(tmp_path: Path) -> None:
+def test_a_folder_whose_configuration_loads_from_elsewhere_is_refused_before_it_is_trained(
+    tmp_path: Path,
+) -> None:
     from faultscape.uncertainty.networks.transformers_networks import of_folder
 
     small_vit().save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil/repo--mod.Evil"}}))
+    (tmp_path / "config.json").write_text(
+        json.dumps({**config, "auto_map": {"AutoModel": "evil/repo--mod.Evil"}})
+    )
     with refused(ModelError, "its configuration has 'auto_map', which loads code or weights from elsewhere"):
         of_folder(str(tmp_path), 5)
 
@@ -240,7 +271,11 @@ def test_a_folder_of_a_semantic_network_gets_another_last_layer(torch, tmp_path:
     from faultscape.uncertainty.networks.transformers_networks import of_folder
 
     small = SegformerConfig(
-        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7
+        hidden_sizes=[8, 8, 16, 16],
+        depths=[1, 1, 1, 1],
+        num_attention_heads=[1, 1, 2, 2],
+        decoder_hidden_size=16,
+        num_labels=7,
     )
     SegformerForSemanticSegmentation(small).save_pretrained(tmp_path)
     net = fs.uncertainty.replace_head(of_folder(str(tmp_path), 3), "gp", classes=3, features=16).eval()
@@ -250,7 +285,9 @@ def test_a_folder_of_a_semantic_network_gets_another_last_layer(torch, tmp_path:
         of_folder(str(tmp_path), 3)
     (tmp_path / "model.safetensors").unlink()
     (tmp_path / "config.json").write_text('{"model_type": "segformer"}')
-    with refused(ModelError, "has no safetensors weights; other formats are not read because they can run code"):
+    with refused(
+        ModelError, "has no safetensors weights; other formats are not read because they can run code"
+    ):
         of_folder(str(tmp_path), 3)
 
 
@@ -270,5 +307,8 @@ def test_a_network_of_a_folder_is_trained_and_built_again_without_it(torch, tmp_
 
 
 def test_an_unknown_backbone_names_the_nearest() -> None:
-    with refused(OptionError, r"backbone 'segmentr-T/16' is not known; use segmenter-T/16, .*\. Did you mean 'segmenter-T/16'\?"):
+    with refused(
+        OptionError,
+        r"backbone 'segmentr-T/16' is not known; use segmenter-T/16, .*\. Did you mean 'segmenter-T/16'\?",
+    ):
         backbone_named("segmentr-T/16")

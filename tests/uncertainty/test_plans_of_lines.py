@@ -26,17 +26,25 @@ def test_a_head_that_starts_from_a_network_takes_a_fifth_of_the_steps_of_camvid_
     ]
     assert steps == [600, 120, 600]
     assert plan_of("camvid-small", init="plain", schedules=fs.Schedules(steps=7)).all_steps(305) == 7
-    assert plan_of("camvid-small", init="plain", schedules=fs.Schedules(epochs=2)).all_steps(305) == 2 * (305 // 8)
+    assert plan_of("camvid-small", init="plain", schedules=fs.Schedules(epochs=2)).all_steps(305) == 2 * (
+        305 // 8
+    )
 
 
 @pytest.mark.parametrize("init", [None, "plain"])
 def test_the_epochs_of_s3_are_those_of_the_batch_that_a_line_asks_for(init: str | None) -> None:
     assert plan_of("s3-paper", init=init).all_steps(CITYSCAPES) == 100 * (CITYSCAPES // 64)
-    assert plan_of("s3-paper", init=init, schedules=fs.Schedules(batch=8)).all_steps(CITYSCAPES) == 100 * (CITYSCAPES // 8)
+    assert plan_of("s3-paper", init=init, schedules=fs.Schedules(batch=8)).all_steps(CITYSCAPES) == 100 * (
+        CITYSCAPES // 8
+    )
 
 
 def test_the_code_of_s3_trains_batch_ensembles_on_ade20k_for_half_of_the_epochs() -> None:
-    epochs = [plan_of("s3-code", classes=classes, head=head).epochs for classes in (19, 150) for head in ("batch-ensemble", "gp")]
+    epochs = [
+        plan_of("s3-code", classes=classes, head=head).epochs
+        for classes in (19, 150)
+        for head in ("batch-ensemble", "gp")
+    ]
     assert epochs == [100, 100, 50, 100]
 
 
@@ -51,7 +59,9 @@ def wanted(tmp_path: Path, **words):
 
     if not (tmp_path / "vit").exists():
         make_study(tmp_path)
-        small = ViTConfig(hidden_size=24, num_hidden_layers=3, num_attention_heads=2, intermediate_size=48, image_size=64)
+        small = ViTConfig(
+            hidden_size=24, num_hidden_layers=3, num_attention_heads=2, intermediate_size=48, image_size=64
+        )
         ViTModel(small, add_pooling_layer=False).save_pretrained(tmp_path / "vit")
         (tmp_path / "net.py").write_text((tmp_path / "net.py").read_text())
     root = tmp_path / "study"
@@ -71,8 +81,12 @@ def test_a_preset_of_s3_says_what_it_brings_and_what_it_cannot(tmp_path: Path) -
         asked = wanted(tmp_path, preset="s3-code", head="batch-ensemble", head_options=options)
         assert asked.description.member_blocks == blocks
     (note,) = wanted(tmp_path, preset="s3-code", head="gp").notes
-    assert note.startswith("note: --preset s3-code: the variance of random features that are not scaled is half their number")
+    assert note.startswith(
+        "note: --preset s3-code: the variance of random features that are not scaled is half their number"
+    )
     assert wanted(tmp_path, preset="s3-code", head="gp", head_options=fs.HeadOptions(scaled=True)).notes == ()
     own = f"{tmp_path / 'net.py'}:net"
     (note,) = wanted(tmp_path, preset="s3-code", head="batch-ensemble", backbone=own).notes
-    assert note == "note: net.py:net is not a Segmenter, so --preset s3-code puts fast weights in the head only"
+    assert (
+        note == "note: net.py:net is not a Segmenter, so --preset s3-code puts fast weights in the head only"
+    )

@@ -14,7 +14,9 @@ from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.uncertainty.training.plan import TrainingPlan
 
 CLASSES, MEAN, STD = 3, (0.4, 0.5, 0.6), (0.2, 0.3, 0.4)
-PLAN = TrainingPlan(steps=3, batch=2, rate=0.05, warm_up=0.4, crop=(16, 12), scale=(0.8, 1.2), gradient_norm=0.05, seed=7)
+PLAN = TrainingPlan(
+    steps=3, batch=2, rate=0.05, warm_up=0.4, crop=(16, 12), scale=(0.8, 1.2), gradient_norm=0.05, seed=7
+)
 
 
 @pytest.fixture
@@ -41,7 +43,9 @@ def network(torch, head: str = "linear", **told):
 
 
 def optimiser_of(torch, name: str, net, plan: TrainingPlan):
-    """As the plan says it: weights with more than one axis decay, fast weights learn twice as fast and do not."""
+    """As the plan says it: weights with more than one axis decay, fast weights learn twice as fast and do
+    not.
+    """
     groups = []
     for key, parameter in net.named_parameters():
         fast = key.endswith(("alpha", "gamma"))
@@ -51,7 +55,9 @@ def optimiser_of(torch, name: str, net, plan: TrainingPlan):
     return kind(groups, lr=1.0, **({"momentum": 0.9} if name == "sgd" else {}))
 
 
-@pytest.mark.parametrize(("optimiser", "head"), [("sgd", "linear"), ("adam", "batch-ensemble"), ("adamw", "linear")])
+@pytest.mark.parametrize(
+    ("optimiser", "head"), [("sgd", "linear"), ("adam", "batch-ensemble"), ("adamw", "linear")]
+)
 def test_steps_are_those_of_a_plain_loop(torch, tmp_path: Path, optimiser: str, head: str) -> None:
     from faultscape.uncertainty.training.loop import Machine, Task, members_of, train
 
@@ -66,7 +72,11 @@ def test_steps_are_those_of_a_plain_loop(torch, tmp_path: Path, optimiser: str, 
             crop(*read(number), plan, np.random.default_rng([7, step, place]))
             for place, number in enumerate(members_of(plan, step, 5))
         ]
-        pixels = torch.from_numpy(np.stack([(photo / 255 - MEAN) / STD for photo, _ in made])).float().permute(0, 3, 1, 2)
+        pixels = (
+            torch.from_numpy(np.stack([(photo / 255 - MEAN) / STD for photo, _ in made]))
+            .float()
+            .permute(0, 3, 1, 2)
+        )
         labels = torch.from_numpy(np.stack([labels for _, labels in made])).long()
         said = plain(pixels)
         each = []
@@ -89,7 +99,9 @@ def test_steps_are_those_of_a_plain_loop(torch, tmp_path: Path, optimiser: str, 
         torch.testing.assert_close(mine.state_dict()[name], parameter, rtol=2e-3, atol=2e-5)
 
 
-def test_what_a_network_leaves_out_at_random_differs_from_step_to_step_and_follows_from_the_seed(torch, tmp_path: Path) -> None:
+def test_what_a_network_leaves_out_at_random_differs_from_step_to_step_and_follows_from_the_seed(
+    torch, tmp_path: Path
+) -> None:
     from faultscape.uncertainty.training.loop import Machine, Task, train
 
     def patterns(folder: Path, seed: int) -> list[np.ndarray]:
@@ -137,7 +149,9 @@ def test_validation_is_what_plain_numpy_finds(torch) -> None:
 
     torch.manual_seed(3)
     layers = torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.Dropout(0.5), torch.nn.Conv2d(8, 4, 1)
-    net = fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "batch-ensemble", members=2, spread=1.0).train()
+    net = fs.uncertainty.replace_head(
+        torch.nn.Sequential(*layers), "batch-ensemble", members=2, spread=1.0
+    ).train()
     net.head.weight.data.mul_(20)
     shapes: list[tuple[int, ...]] = []
     net.net[0].register_forward_hook(lambda _, inputs, __: shapes.append(tuple(inputs[0].shape)))
@@ -154,7 +168,9 @@ def test_validation_is_what_plain_numpy_finds(torch) -> None:
         with torch.no_grad():
             members = net(torch.from_numpy(pixels).float().permute(2, 0, 1)[None]).members[0]
         each = [
-            torch.nn.functional.interpolate(member[None], size=(24, 32), mode="bilinear", align_corners=False)[0].softmax(0)
+            torch.nn.functional.interpolate(
+                member[None], size=(24, 32), mode="bilinear", align_corners=False
+            )[0].softmax(0)
             for member in members
         ]
         shares = np.mean([share.numpy() for share in each], 0)
@@ -186,7 +202,9 @@ def test_a_channel_of_void_pixels_is_no_class_of_the_mean(torch) -> None:
 
     def shown(_: int) -> tuple[np.ndarray, np.ndarray]:
         labels = np.array([[0, 1, 0, 1]], np.int16)
-        photo = (50 * np.array([[0, 1, 0, 2]], np.uint8))[..., None].repeat(3, 2)  # one pixel is said to be void
+        photo = (50 * np.array([[0, 1, 0, 2]], np.uint8))[..., None].repeat(
+            3, 2
+        )  # one pixel is said to be void
         return photo, labels
 
     assert validate(Perfect(), Images(1, shown), "cpu", classes=2)["miou"] == pytest.approx((1 + 0.5) / 2)

@@ -1,4 +1,6 @@
-"""Temperature scaling: the least likelihood's, by a grid; void and unknown pixels never count; members keep their mean."""
+"""Temperature scaling: the least likelihood's, by a grid; void and unknown pixels never count; members keep
+their mean.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from faultscape.uncertainty import temperature
 from faultscape.uncertainty.temperature import surprise
 
 
-def made(temperature: float, count: int = 20_000, classes: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def made(
+    temperature: float, count: int = 20_000, classes: int = 4, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Logits whose softmax at a temperature says how often each class is the label."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 3, (count, classes))
@@ -50,7 +54,9 @@ def test_a_temperature_a_class_is_no_worse_and_classes_without_pixels_keep_that_
 
 def test_of_members_the_mean_probability_counts() -> None:
     logits, labels = made(1.0, 5000)
-    members = np.stack([logits * 2, logits * 2], axis=1)  # alike, so that they are one network at half the temperature
+    members = np.stack(
+        [logits * 2, logits * 2], axis=1
+    )  # alike, so that they are one network at half the temperature
     assert fs.uncertainty.fit_temperature(members, labels).values[0] == pytest.approx(
         2 * fs.uncertainty.fit_temperature(logits, labels).values[0], rel=1e-3
     )
@@ -82,12 +88,18 @@ def test_nothing_to_fit_to_is_refused() -> None:
 @pytest.mark.parametrize(
     ("labels", "why"),
     [
-        (np.array([0, -1]), r"labels are whole numbers from 0 to 2; got int64 from -1 to 0 \(leave void pixels out\)"),
+        (
+            np.array([0, -1]),
+            r"labels are whole numbers from 0 to 2; got int64 from -1 to 0 \(leave void pixels out\)",
+        ),
         (np.array([0, 255]), "from 0 to 255"),
         (np.array([0.0, 1.0]), "got float64"),
         (
             np.array([0, 1, 2]),
-            r"logits are \(n, C\) or \(n, T, C\) and labels \(n,\), one row a pixel; got \(2, 1, 3\) and \(3,\)",
+            (
+                r"logits are \(n, C\) or \(n, T, C\) and labels \(n,\), one row a pixel; got \(2, 1, 3\) and"
+                r" \(3,\)"
+            ),
         ),
     ],
 )

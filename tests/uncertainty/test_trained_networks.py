@@ -1,4 +1,6 @@
-"""A network in a folder: built again from its description, on any machine, and refused where it is damaged."""
+"""A network in a folder: built again from its description, on any machine, and refused where it is
+damaged.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,10 @@ def test_a_damaged_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     about = json.loads((folder / "network.json").read_text())
     about["network"]["classes"] = ["road", "sky"]
     (folder / "network.json").write_text(json.dumps(about))
-    with refused(ModelError, r"weights.safetensors: the weights do not match the network: .* is \(3,.*, and the network's \(2,"):
+    with refused(
+        ModelError,
+        r"weights.safetensors: the weights do not match the network: .* is \(3,.*, and the network's \(2,",
+    ):
         fs.prediction.open_model(f"{folder}/backbone.py:net")
     (folder / "weights.safetensors").write_bytes(b"\x80\x04pickle")
     with refused(ModelError, "weights.safetensors: not valid weights: "):
@@ -108,7 +113,9 @@ def test_a_backbone_of_ones_own_that_is_no_module_is_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("spelling", ["{0}/", "{0}//", "{0}/."])
-def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_spelling_of_a_folder_names_the_code_in_it(
+    tmp_path: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from faultscape.prediction.sources import network_folder
 
     made(tmp_path / "m")
@@ -116,7 +123,8 @@ def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: 
     for folder in (spelling.format("m"), spelling.format("./m")):
         with refused(
             ModelError,
-            "its backbone is Python code, which would run with your permissions; if you trust it, name it as .*backbone.py:net",
+            "its backbone is Python code, which would run with your permissions; if you trust it, name it as"
+            " .*backbone.py:net",
         ):
             fs.prediction.open_model(folder)
         assert network_folder.kept_as(folder) == str(tmp_path / "m")
@@ -128,14 +136,32 @@ def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: 
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        ({"model_type": "bert", "auto_map": {"AutoModelForSemanticSegmentation": "evil/repo--mod.Evil"}}, "a configuration of kind 'bert' is not supported"),
-        ({"model_type": "segformer", "auto_map": {"AutoModelForSemanticSegmentation": "evil/repo--mod.Evil"}}, "its configuration has 'auto_map', which loads code or weights from elsewhere"),
-        ({"model_type": "upernet", "backbone": "evil/x", "use_pretrained_backbone": True}, "its configuration has 'backbone'"),
-        ({"model_type": "upernet", "backbone_config": {"model_type": "resnet", "use_timm_backbone": True}}, "its configuration has 'use_timm_backbone'"),
+        (
+            {"model_type": "bert", "auto_map": {"AutoModelForSemanticSegmentation": "evil/repo--mod.Evil"}},
+            "a configuration of kind 'bert' is not supported",
+        ),
+        (
+            {
+                "model_type": "segformer",
+                "auto_map": {"AutoModelForSemanticSegmentation": "evil/repo--mod.Evil"},
+            },
+            "its configuration has 'auto_map', which loads code or weights from elsewhere",
+        ),
+        (
+            {"model_type": "upernet", "backbone": "evil/x", "use_pretrained_backbone": True},
+            "its configuration has 'backbone'",
+        ),
+        (
+            {"model_type": "upernet", "backbone_config": {"model_type": "resnet", "use_timm_backbone": True}},
+            "its configuration has 'use_timm_backbone'",
+        ),
         ({"num_labels": 3}, "a configuration of kind '' is not supported"),
-        ({"model_type": "segformer", "depths": "many"}, "transformers cannot build a segformer of its configuration"),
+        (
+            {"model_type": "segformer", "depths": "many"},
+            "transformers cannot build a segformer of its configuration",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_description_from_elsewhere_loads_nothing_else(tmp_path: Path, config: dict, why: str) -> None:
     folder = made(tmp_path / "m")
     held = json.loads((folder / "network.json").read_text())
@@ -149,9 +175,12 @@ def test_two_weights_that_are_one_tensor_are_refused_before_anything_is_trained(
     from faultscape.uncertainty import description as d
 
     (tmp_path / "backbone.py").write_text(
-        "import torch\ndef net():\n    one = torch.nn.Conv2d(8, 8, 1)\n    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 1), one, one, torch.nn.Conv2d(8, 3, 1))\n"
+        "import torch\ndef net():\n    one = torch.nn.Conv2d(8, 8, 1)\n    return"
+        " torch.nn.Sequential(torch.nn.Conv2d(3, 8, 1), one, one, torch.nn.Conv2d(8, 3, 1))\n"
     )
-    with refused(ModelError, "net.1.weight and net.2.weight are the same tensor, which weights files cannot hold"):
+    with refused(
+        ModelError, "net.1.weight and net.2.weight are the same tensor, which weights files cannot hold"
+    ):
         d.build(described(), tmp_path)
 
 
@@ -161,8 +190,15 @@ def test_what_a_description_says_of_its_input_and_of_dropout_reaches_the_network
     (tmp_path / "backbone.py").write_text(OWN.replace("torch.nn.ReLU()", "torch.nn.Dropout(0.3)"))
     about = described(multiple=4, size=(24, 16), mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6), dropout=0.7)
     net = d.build(about, tmp_path)
-    assert (net.multiple, net.size, list(net.mean), list(net.std)) == (4, "24x16", [0.1, 0.2, 0.3], [0.4, 0.5, 0.6])
+    assert (net.multiple, net.size, list(net.mean), list(net.std)) == (
+        4,
+        "24x16",
+        [0.1, 0.2, 0.3],
+        [0.4, 0.5, 0.6],
+    )
     assert [module.p for module in net.modules() if type(module).__name__ == "Dropout"] == [0.7]
-    silent = d.build(replace(about, dropout=0.0), tmp_path)  # what was trained without dropout can be trained on with it
+    silent = d.build(
+        replace(about, dropout=0.0), tmp_path
+    )  # what was trained without dropout can be trained on with it
     again = d.build(replace(about, dropout=0.2), tmp_path, silent)
     assert [module.p for module in again.modules() if type(module).__name__ == "Dropout"] == [0.2]

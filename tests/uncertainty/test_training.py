@@ -1,4 +1,6 @@
-"""The loop that trains: it goes on to the same bytes, stops at what is not finite, and does with less memory what it does with more."""
+"""The loop that trains: it goes on to the same bytes, stops at what is not finite, and does with less memory
+what it does with more.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ def torch():
 
 def network(torch, head: str = "linear", **options):
     torch.manual_seed(3)
-    layers = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.Dropout(0.2), torch.nn.Conv2d(8, CLASSES, 1)
+    layers = (
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.Dropout(0.2),
+        torch.nn.Conv2d(8, CLASSES, 1),
+    )
     return fs.uncertainty.replace_head(torch.nn.Sequential(*layers), head, **options)
 
 
@@ -45,11 +52,15 @@ def read(number: int) -> tuple[np.ndarray, np.ndarray]:
     return photo, labels
 
 
-def steps_of(torch, folder: Path, net=None, plan: TrainingPlan = PLAN, reader=read, every: float = 0.0, **told):
+def steps_of(
+    torch, folder: Path, net=None, plan: TrainingPlan = PLAN, reader=read, every: float = 0.0, **told
+):
     from faultscape.uncertainty.training.loop import Machine, Task, train
 
     net = net or network(torch)
-    yield from train(net, plan, Task(10, reader, **told), folder, "key", Machine(every=every), say=lambda _: None)
+    yield from train(
+        net, plan, Task(10, reader, **told), folder, "key", Machine(every=every), say=lambda _: None
+    )
 
 
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path) -> None:
@@ -64,7 +75,9 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path) 
         assert torch.equal(value, second.state_dict()[name]), name
 
 
-def test_a_checkpoint_that_is_cut_short_counts_for_nothing_and_the_one_before_it_does(torch, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_cut_short_counts_for_nothing_and_the_one_before_it_does(
+    torch, tmp_path: Path
+) -> None:
     from faultscape.uncertainty.training import checkpoints
 
     killed = steps_of(torch, tmp_path)
@@ -81,7 +94,9 @@ def test_checkpoints_that_another_line_left_behind_push_none_of_this_one_out(tor
     from faultscape.uncertainty.training import checkpoints
     from faultscape.uncertainty.training.loop import Machine, Task, train
 
-    long = train(network(torch), replace(PLAN, steps=20), Task(10, read), tmp_path, "other", Machine(every=0.0))
+    long = train(
+        network(torch), replace(PLAN, steps=20), Task(10, read), tmp_path, "other", Machine(every=0.0)
+    )
     for _ in range(10):
         next(long)
     long.close()
@@ -96,7 +111,9 @@ def test_checkpoints_that_another_line_left_behind_push_none_of_this_one_out(tor
     assert next(steps_of(torch, tmp_path)).step == 4
 
 
-def test_a_checkpoint_of_another_network_is_refused_and_one_of_another_key_is_none(torch, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_network_is_refused_and_one_of_another_key_is_none(
+    torch, tmp_path: Path
+) -> None:
     from faultscape.uncertainty.training.loop import Machine, Task, train
 
     killed = steps_of(torch, tmp_path)
@@ -104,18 +121,22 @@ def test_a_checkpoint_of_another_network_is_refused_and_one_of_another_key_is_no
     killed.close()
     with refused(
         ModelError,
-        "step-00000002-key.safetensors: does not match the network: 4 tensors are missing, such as net.3.head.kernel; delete .* to start over",
+        "step-00000002-key.safetensors: does not match the network: 4 tensors are missing, such as"
+        " net.3.head.kernel; delete .* to start over",
     ):
         next(steps_of(torch, tmp_path, network(torch, "gp", features=8)))
     first = next(train(network(torch), PLAN, Task(10, read), tmp_path, "other", Machine()))
     assert first.step == 1
 
 
-def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_checkpoint(torch, tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_checkpoint(
+    torch, tmp_path: Path
+) -> None:
     net, steps = network(torch), []
     with refused(
         ModelError,
-        r"the loss is nan at step 4 \(images .*\): training stopped; the last good checkpoint is step 3, in .*\. Lower --rate, or add --warm-up",
+        r"the loss is nan at step 4 \(images .*\): training stopped; the last good checkpoint is step 3, in"
+        r" .*\. Lower --rate, or add --warm-up",
     ):
         for step in steps_of(torch, tmp_path, net):
             steps.append(step)
@@ -140,13 +161,24 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
             net.forward = partial(_short, net.forward, most)
             shares = Shares(4)
             value = shares.gradients(
-                net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, weights, name, 0.7, said.append
+                net,
+                _optimiser(net, PLAN),
+                _accelerator(Machine()),
+                images,
+                labels,
+                weights,
+                name,
+                0.7,
+                said.append,
             )
             gradients.append((value, net.net[0].weight.grad.clone()))
             assert shares.most == most
         assert gradients[0][0] == pytest.approx(gradients[1][0], rel=1e-5)
         torch.testing.assert_close(gradients[0][1], gradients[1][1], rtol=1e-4, atol=1e-6)
-    assert said[0] == "note: out of memory with 4 images at once; continuing with 2 at a time (a step still averages 4)"
+    assert (
+        said[0]
+        == "note: out of memory with 4 images at once; continuing with 2 at a time (a step still averages 4)"
+    )
 
 
 def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_it(torch) -> None:
@@ -158,7 +190,10 @@ def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_
     precisions = []
     for most in (4, 1):
         net = network(torch, "gp", features=16, momentum=0.9).train()
-        net.net[1], net.net[2] = torch.nn.Identity(), torch.nn.Identity()  # which would see parts by themselves
+        net.net[1], net.net[2] = (
+            torch.nn.Identity(),
+            torch.nn.Identity(),
+        )  # which would see parts by themselves
         net.forward = partial(_short, net.forward, most)
         told = (net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, None, "ce", 1.0)
         Shares(4, [net.head]).gradients(*told, lambda _: None)
@@ -167,7 +202,9 @@ def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_
     assert not torch.equal(precisions[0][0], torch.eye(16, dtype=torch.float64))
 
 
-def test_nothing_of_a_batch_that_did_not_fit_is_held_while_its_parts_go_through(torch, tmp_path: Path) -> None:
+def test_nothing_of_a_batch_that_did_not_fit_is_held_while_its_parts_go_through(
+    torch, tmp_path: Path
+) -> None:
     import weakref
 
     net, inner, held = network(torch), None, []
@@ -204,16 +241,22 @@ def _short(inner, most, x):
 def test_one_image_that_does_not_fit_is_said(torch, tmp_path: Path) -> None:
     net = network(torch)
     net.forward = lambda _: (_ for _ in ()).throw(MemoryError)
-    with refused(ModelError, "out of memory with a single image; use a smaller --crop, or --checkpoint-activations"):
+    with refused(
+        ModelError, "out of memory with a single image; use a smaller --crop, or --checkpoint-activations"
+    ):
         next(steps_of(torch, tmp_path, net))
 
 
 def test_windows_side_by_side_show_every_pixel_and_count_it_once(torch) -> None:
     from faultscape.uncertainty.training.validation import Images, validate
 
-    net = fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, CLASSES, 1)), "linear")  # a pixel sees itself alone
+    net = fs.uncertainty.replace_head(
+        torch.nn.Sequential(torch.nn.Conv2d(3, CLASSES, 1)), "linear"
+    )  # a pixel sees itself alone
     whole, windows = (Images(3, read, window=side) for side in (0, 10))
-    parts = [(tuple(image.shape[2:]), int((labels >= 0).sum())) for image, labels in windows.tensors("cpu", [0])]
+    parts = [
+        (tuple(image.shape[2:]), int((labels >= 0).sum())) for image, labels in windows.tensors("cpu", [0])
+    ]
     assert {shape for shape, _ in parts} == {(10, 10)}
     assert sum(count for _, count in parts) == read(0)[1].size
     assert validate(net, windows, "cpu") == pytest.approx(validate(net, whole, "cpu"), rel=1e-6)
@@ -229,7 +272,10 @@ def test_a_picture_that_does_not_fit_when_it_is_shown_whole_is_said(torch) -> No
 
     net = network(torch, "gp", features=8).eval()
     net.net.forward = lambda _: (_ for _ in ()).throw(RuntimeError("DefaultCPUAllocator: not enough memory"))
-    why = "an image of 32x24 does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
+    why = (
+        "an image of 32x24 does not fit into memory for validation or the covariance, which use whole images;"
+        " use a smaller --size"
+    )
     with refused(ModelError, why):
         validate(net, Images(1, read), "cpu")
     with refused(ModelError, why):
@@ -249,7 +295,9 @@ def test_training_leaves_chance_outside_it_alone(torch, tmp_path: Path) -> None:
 def test_training_learns_what_colours_mean(torch, tmp_path: Path) -> None:
     for head in ("linear", "batch-ensemble", "gp", "heteroscedastic"):
         net = network(torch, head, **({"samples": 20} if head == "heteroscedastic" else {}))
-        losses = [step.loss for step in steps_of(torch, tmp_path / head, net, replace(PLAN, steps=60), every=1e9)]
+        losses = [
+            step.loss for step in steps_of(torch, tmp_path / head, net, replace(PLAN, steps=60), every=1e9)
+        ]
         assert np.mean(losses[-5:]) < 0.6 * np.mean(losses[:3]), head
 
 
@@ -287,7 +335,9 @@ def test_steps_in_mixed_precision_learn_and_a_scale_that_is_never_found_is_said(
     accelerator.clip_grad_norm_ = lambda *_: torch.tensor(math.nan)
     monkeypatch.setattr(loop, "_accelerator", lambda _: accelerator)
     monkeypatch.setattr(loop, "_SKIPPED", 5)
-    half = loop.train(network(torch), PLAN, loop.Task(10, read), tmp_path, "other", loop.Machine(precision="fp16"))
+    half = loop.train(
+        network(torch), PLAN, loop.Task(10, read), tmp_path, "other", loop.Machine(precision="fp16")
+    )
     with refused(ModelError, "the norm of the gradients is nan at step 6 "):
         begun.extend(half)
     assert len(begun) == 5
@@ -299,13 +349,21 @@ def test_activations_that_are_computed_again_give_the_same_gradients(torch) -> N
     from faultscape.uncertainty.training.loop import checkpoint_activations
 
     small = SegformerConfig(
-        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=3
+        hidden_sizes=[8, 8, 16, 16],
+        depths=[1, 1, 1, 1],
+        num_attention_heads=[1, 1, 2, 2],
+        decoder_hidden_size=16,
+        num_labels=3,
     )
     gradients, passes, x = [], [], torch.randn(2, 3, 32, 32)
     for again in (False, True):
         torch.manual_seed(1)
         net, calls = fs.uncertainty.replace_head(SegformerForSemanticSegmentation(small)).train(), []
-        norm = next(module for module in net.modules() if isinstance(module, torch.nn.GELU) or "GELU" in type(module).__name__)
+        norm = next(
+            module
+            for module in net.modules()
+            if isinstance(module, torch.nn.GELU) or "GELU" in type(module).__name__
+        )
         norm.register_forward_pre_hook(lambda *_, calls=calls: calls.append(1))
         if again:
             checkpoint_activations(net)
@@ -315,7 +373,10 @@ def test_activations_that_are_computed_again_give_the_same_gradients(torch) -> N
         passes.append(len(calls))
     torch.testing.assert_close(*gradients)
     assert passes == [1, 2]
-    with refused(ModelError, "DoubtNetwork: does not support activation checkpointing; leave --checkpoint-activations out"):
+    with refused(
+        ModelError,
+        "DoubtNetwork: does not support activation checkpointing; leave --checkpoint-activations out",
+    ):
         checkpoint_activations(network(torch))
 
 
@@ -346,7 +407,9 @@ def test_a_crop_keeps_pixels_and_labels_together() -> None:
         seen, said = crop(photo, labels, replace(PLAN, scale=(1.0, 1.0)), np.random.default_rng(seed))
         assert seen.shape == (12, 16, 3)
         assert (seen[..., 0] == said * 80).all()
-    seen, said = crop(photo, labels, replace(PLAN, crop=(64, 64), scale=(1.0, 1.0), flip=False), np.random.default_rng(0))
+    seen, said = crop(
+        photo, labels, replace(PLAN, crop=(64, 64), scale=(1.0, 1.0), flip=False), np.random.default_rng(0)
+    )
     assert (said == IGNORED).sum() == 64 * 64 - labels.size
 
 
@@ -371,11 +434,14 @@ def test_losses_that_look_at_void_pixels_never_look_at_withheld_ones(torch) -> N
     logits = torch.randn(1, 4, 1, 4)
     as_class = labels.masked_fill(labels == OUTSIDE, 3)
     torch.testing.assert_close(
-        fs.uncertainty.loss(Doubt(logits), labels, name="void-class"), torch.nn.functional.cross_entropy(logits, as_class)
+        fs.uncertainty.loss(Doubt(logits), labels, name="void-class"),
+        torch.nn.functional.cross_entropy(logits, as_class),
     )
     known = torch.nn.functional.cross_entropy(logits[..., :2], labels[..., :2])
     even = -logits.log_softmax(1).mean(1)[0, 0, 2]
-    torch.testing.assert_close(fs.uncertainty.loss(Doubt(logits), labels, name="entropy", outside_weight=0.5), known + 0.5 * even)
+    torch.testing.assert_close(
+        fs.uncertainty.loss(Doubt(logits), labels, name="entropy", outside_weight=0.5), known + 0.5 * even
+    )
     with refused(OptionError, "loss 'focal' is not known; use ce, void-class, entropy"):
         fs.uncertainty.loss(Doubt(logits), labels, name="focal")
 
@@ -403,11 +469,14 @@ def test_a_plan_that_makes_no_sense_is_refused(told: dict, why: str) -> None:
         replace(PLAN, **told).check()
 
 
-def test_what_is_not_finite_at_once_is_said_of_its_start_and_by_the_names_of_images(torch, tmp_path: Path) -> None:
+def test_what_is_not_finite_at_once_is_said_of_its_start_and_by_the_names_of_images(
+    torch, tmp_path: Path
+) -> None:
     net = network(torch)
     net.net[0].weight.data.fill_(math.nan)
     with refused(
         ModelError,
-        r"the loss is nan at step 1 \(images photo-\d, .*\): training stopped; there is no checkpoint yet\. Check these images, and the weights that it starts from",
+        r"the loss is nan at step 1 \(images photo-\d, .*\): training stopped; there is no checkpoint yet\."
+        r" Check these images, and the weights that it starts from",
     ):
         next(steps_of(torch, tmp_path, net, called=lambda k: f"photo-{k}"))

@@ -24,7 +24,10 @@ def test_divergences_and_entropies_of_dirichlets_are_those_of_torch(torch) -> No
     logits, other = torch.randn(20, 5) * 2, torch.randn(20, 5)
     alpha, beta = dirichlet.concentrations(logits), dirichlet.concentrations(other)
     torch.testing.assert_close(
-        dirichlet.divergence(alpha, beta), kl_divergence(Dirichlet(alpha), Dirichlet(beta)), rtol=1e-3, atol=1e-4
+        dirichlet.divergence(alpha, beta),
+        kl_divergence(Dirichlet(alpha), Dirichlet(beta)),
+        rtol=1e-3,
+        atol=1e-4,
     )
     wanted = Dirichlet(alpha.double()).entropy()
     torch.testing.assert_close(dirichlet.differential_entropy(logits).double(), wanted, rtol=1e-3, atol=1e-3)
@@ -55,7 +58,9 @@ def test_the_loss_of_a_prior_network_is_that_of_torchs_distributions(torch) -> N
     first = kl_divergence(Dirichlet(target), said)[known].mean()
     second = kl_divergence(Dirichlet(torch.ones(4)), said)[outside].mean()
     entropy = torch.nn.functional.cross_entropy(logits, labels.clamp_min(0), reduction="none")[known].mean()
-    torch.testing.assert_close(loss(Doubt(logits), labels, name="dirichlet"), entropy + 0.1 * first + 0.1 * second)
+    torch.testing.assert_close(
+        loss(Doubt(logits), labels, name="dirichlet"), entropy + 0.1 * first + 0.1 * second
+    )
 
 
 def test_the_loss_of_an_outlier_head_weighs_known_and_void_pixels_alike(torch) -> None:
@@ -68,4 +73,6 @@ def test_the_loss_of_an_outlier_head_weighs_known_and_void_pixels_alike(torch) -
     entropy = torch.nn.functional.cross_entropy(logits, labels.clamp_min(0), reduction="none")[known].mean()
     softplus = torch.nn.functional.softplus
     apart = 0.5 * (softplus(outlier[known]).mean() + softplus(-outlier[outside]).mean())
-    torch.testing.assert_close(loss(Doubt(logits, outlier=outlier), labels, name="outlier-head"), entropy + apart)
+    torch.testing.assert_close(
+        loss(Doubt(logits, outlier=outlier), labels, name="outlier-head"), entropy + apart
+    )

@@ -29,6 +29,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def study(tmp_path: Path, clock: Clock) -> Path:  # noqa: ARG001 - whoever has a study has the made clock
-    (tmp_path / "classes.json").write_text('{"classes": [{"name": "cat"}, {"name": "dog", "synonyms": ["hound"]}]}')
-    fs.collect(str(tmp_path / "study"), web=fs.WebImages(queries=True), classes=str(tmp_path / "classes.json"))
+    (tmp_path / "classes.json").write_text(
+        '{"classes": [{"name": "cat"}, {"name": "dog", "synonyms": ["hound"]}]}'
+    )
+    fs.collect(
+        str(tmp_path / "study"), web=fs.WebImages(queries=True), classes=str(tmp_path / "classes.json")
+    )
     return tmp_path / "study"

@@ -1,4 +1,6 @@
-"""What a person accepts enters the corpus, and nothing else; decisions are kept, and what they were is said."""
+"""What a person accepts enters the corpus, and nothing else; decisions are kept, and what they were is
+said.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,15 @@ def ids(study: Path) -> list[str]:
     return [image.id for image in read_corpus(study)]
 
 
-def test_accepted_pictures_enter_as_the_set_web(reviewed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["collect", str(reviewed), "--accept", decided(tmp_path, "id,decision\np0,accept\np1,reject\np2,accept\n")]
+def test_accepted_pictures_enter_as_the_set_web(
+    reviewed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "collect",
+        str(reviewed),
+        "--accept",
+        decided(tmp_path, "id,decision\np0,accept\np1,reject\np2,accept\n"),
+    ]
     assert main(words) == 0
     assert "2 pictures accepted, 1 rejected, 1 left undecided" in capsys.readouterr().out
     assert ids(reviewed) == ["web/p0", "web/p2"]
@@ -46,9 +55,15 @@ def test_accepted_pictures_enter_as_the_set_web(reviewed: Path, tmp_path: Path, 
     assert {p.id: p.licence for p in read_pictures(reviewed).values()}["p0"] == "CC0 1.0"
 
 
-def test_later_decisions_join_earlier_ones(reviewed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\np1,reject\n")))
-    fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np1,ACCEPT\np3,accept\n")))
+def test_later_decisions_join_earlier_ones(
+    reviewed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fs.collect(
+        str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\np1,reject\n"))
+    )
+    fs.collect(
+        str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np1,ACCEPT\np3,accept\n"))
+    )
     assert ids(reviewed) == ["web/p0", "web/p1", "web/p3"]
     capsys.readouterr()
     fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n")))
@@ -60,7 +75,10 @@ def test_later_decisions_join_earlier_ones(reviewed: Path, tmp_path: Path, capsy
 
 def test_set_and_role_are_what_the_line_says(reviewed: Path, tmp_path: Path) -> None:
     fs.collect(
-        str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")), set_="main", role="reference"
+        str(reviewed),
+        web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")),
+        set_="main",
+        role="reference",
     )
     assert [(i.id, i.role) for i in read_corpus(reviewed)] == [("p0", "reference")]
 
@@ -81,7 +99,9 @@ def test_accepted_pictures_are_not_duplicates_of_themselves(reviewed: Path, tmp_
         ("", "accepts no picture"),
     ],
 )
-def test_decisions_that_cannot_be_are_told_and_nothing_enters(reviewed: Path, tmp_path: Path, text: str, told: str) -> None:
+def test_decisions_that_cannot_be_are_told_and_nothing_enters(
+    reviewed: Path, tmp_path: Path, text: str, told: str
+) -> None:
     with refused(CorpusError, told):
         fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, text)))
     assert ids(reviewed) == []

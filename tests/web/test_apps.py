@@ -1,4 +1,6 @@
-"""What every app has: a server of one port, pictures kept up to a bound, routers that are mounted, methods that are allowed."""
+"""What every app has: a server of one port, pictures kept up to a bound, routers that are mounted, methods
+that are allowed.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +33,26 @@ def test_a_port_that_is_taken_gives_way_to_the_next_that_is_free() -> None:
         port = first.getsockname()[1]
         with server.bind(port=port) as second:
             assert port < (other := second.getsockname()[1]) < port + server.TRIES
-            assert server.port_note(second, port) == f"note: port {port} is taken; this server listens on {other}"
+            assert (
+                server.port_note(second, port)
+                == f"note: port {port} is taken; this server listens on {other}"
+            )
 
 
 def test_what_is_sent_waits_for_nothing() -> None:
-    """asyncio turns the delay of small packets (Nagle) off of sockets alone that name their protocol; with it an answer takes 40 ms more."""
+    """asyncio turns the delay of small packets (Nagle) off of sockets alone that name their protocol; with it
+    an answer takes 40 ms more.
+    """
     with server.bind(port=0) as listener:
         assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_ten_ports_that_are_taken_end_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "TRIES", 1)
-    with server.bind(port=0) as first, refused(OptionError, "are taken; name another, or 0 for any that is free"):
+    with (
+        server.bind(port=0) as first,
+        refused(OptionError, "are taken; name another, or 0 for any that is free"),
+    ):
         server.bind(port=first.getsockname()[1])
 
 
@@ -52,7 +62,10 @@ def test_only_this_machine_is_listened_to_unless_told() -> None:
         assert server.is_private(listener)
     with server.bind("0.0.0.0", 0) as listener:
         assert not server.is_private(listener)
-        assert server.names_of(listener, "0.0.0.0") == ["0.0.0.0", socket.gethostname()]  # the line that is printed says so
+        assert server.names_of(listener, "0.0.0.0") == [
+            "0.0.0.0",
+            socket.gethostname(),
+        ]  # the line that is printed says so
         assert socket.gethostname() in server.address_of(listener)
 
 
@@ -71,7 +84,12 @@ def test_pictures_are_kept_up_to_a_bound_and_the_last_used_stay() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "longest", "want"),
-    [((40, 80, 3), 20, (10, 20)), ((80, 40, 3), 20, (20, 10)), ((3, 5, 3), 20, (3, 5)), ((1, 4000, 3), 20, (1, 20))],
+    [
+        ((40, 80, 3), 20, (10, 20)),
+        ((80, 40, 3), 20, (20, 10)),
+        ((3, 5, 3), 20, (3, 5)),
+        ((1, 4000, 3), 20, (1, 20)),
+    ],
 )
 def test_a_photo_is_made_no_larger_than_asked_and_never_larger_than_it_is(
     shape: tuple[int, int, int], longest: int, want: tuple[int, int]
@@ -92,7 +110,10 @@ def test_a_router_of_another_app_is_mounted_beside_and_its_methods_are_answered(
     one, other = APIRouter(), APIRouter()
     one.add_api_route("/one", lambda: "one", methods=["GET"])
     other.add_api_route("/other", lambda: "other", methods=["POST"])
-    whole = TestClient(make_app([one, other], methods=("GET", "POST"), names=["Studio.local"]), base_url="http://studio.local")
+    whole = TestClient(
+        make_app([one, other], methods=("GET", "POST"), names=["Studio.local"]),
+        base_url="http://studio.local",
+    )
     assert whole.get("/one").json() == "one"
     assert whole.post("/other").json() == "other"
     assert whole.get("/other").status_code == 405
@@ -113,7 +134,9 @@ def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: P
                 assert answer.headers["server"] is None
                 assert b"2 images" in answer.read()
             with pytest.raises(urllib.error.HTTPError, match="421"):
-                urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "evil.example"}), timeout=20)
+                urllib.request.urlopen(
+                    urllib.request.Request(address, headers={"Host": "evil.example"}), timeout=20
+                )
             process.send_signal(2)
             out, err = process.communicate(timeout=20)
         finally:
@@ -143,7 +166,9 @@ def test_a_request_that_names_two_hosts_is_refused() -> None:
     assert sent[0]["status"] == 400
 
 
-def test_a_picture_that_another_made_while_one_waited_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_that_another_made_while_one_waited_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pictures = Pictures()
 
     class Waited:

@@ -1,4 +1,6 @@
-"""Downloads of lists of URLs: each picture once and whole, looked at, with what is known of it; what is left out is told with its reason."""
+"""Downloads of lists of URLs: each picture once and whole, looked at, with what is known of it; what is left
+out is told with its reason.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ def table(study: Path, *rows: dict[str, str]) -> str:
 
 def reasons(study: Path) -> dict[str, str]:
     with (study / "failures.csv").open(newline="", encoding="utf-8") as file:
-        return {row["image"].rpartition("/")[2]: row["reason"] for row in csv.DictReader(file) if row["name"] == "web"}
+        return {
+            row["image"].rpartition("/")[2]: row["reason"]
+            for row in csv.DictReader(file)
+            if row["name"] == "web"
+        }
 
 
 def kept(study: Path) -> list[str]:
@@ -53,8 +59,16 @@ def kept(study: Path) -> list[str]:
 
 def test_a_list_is_downloaded_and_nothing_enters_the_corpus(server: Server, study: Path) -> None:
     urls = [server.picture(f"/{k}.png", picture(k)) for k in range(3)]
-    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls, urls[0]), **FAST}))
-    assert (brought.came, brought.there, brought.left_out, brought.failed, brought.for_review) == (3, 0, 0, 0, 3)
+    brought = fs.collect(
+        str(study), **group_options(fs.collect, {"urls": listed(study, *urls, urls[0]), **FAST})
+    )
+    assert (brought.came, brought.there, brought.left_out, brought.failed, brought.for_review) == (
+        3,
+        0,
+        0,
+        0,
+        3,
+    )
     assert not (study / "corpus.parquet").exists()
     rows = read_pictures(study)
     assert list(rows) == urls
@@ -79,8 +93,12 @@ def test_what_is_there_is_not_asked_for_again(server: Server, study: Path) -> No
     assert server.times("/0.png") == 2
 
 
-def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_own(server: Server, study: Path) -> None:
-    """The first host answers once the other, whose pictures stand last in the list, has been asked for all of them."""
+def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_own(
+    server: Server, study: Path
+) -> None:
+    """The first host answers once the other, whose pictures stand last in the list, has been asked for all of
+    them.
+    """
     with serving() as other:
         asked = threading.Event()
 
@@ -89,7 +107,10 @@ def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_ow
             return 200, {}, picture(3)
 
         other.paths |= {"/2.png": (200, {}, picture(2)), "/3.png": last}
-        server.paths |= {"/0.png": lambda _: (200 if asked.wait(20) else 404, {}, picture(0)), "/1.png": (200, {}, picture(1))}
+        server.paths |= {
+            "/0.png": lambda _: (200 if asked.wait(20) else 404, {}, picture(0)),
+            "/1.png": (200, {}, picture(1)),
+        }
         urls = [f"{server.url}/0.png", f"{server.url}/1.png", f"{other.url}/2.png", f"{other.url}/3.png"]
         brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.failed) == (4, 0)
@@ -100,12 +121,24 @@ def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_ow
 
 
 def test_a_killed_download_leaves_no_half_file_and_goes_on(server: Server, study: Path) -> None:
-    """The third picture never ends: the run is killed in the middle of it, and a later one asks for that alone."""
+    """The third picture never ends: the run is killed in the middle of it, and a later one asks for that
+    alone.
+    """
     good = [picture(k) for k in range(3)]
     urls = [server.picture(f"/{k}.png", data) for k, data in enumerate(good)]
     server.paths["/2.png"] = (200, {"Content-Type": "image/png", "Content-Length": str(10**6)}, good[2][:100])
     server.hold.add("/2.png")
-    words = [sys.executable, "-m", "faultscape", "collect", str(study), "--urls", listed(study, *urls), "--rate", "1000"]
+    words = [
+        sys.executable,
+        "-m",
+        "faultscape",
+        "collect",
+        str(study),
+        "--urls",
+        listed(study, *urls),
+        "--rate",
+        "1000",
+    ]
     run = subprocess.Popen(words)
     assert server.held.wait(60)
     os.kill(run.pid, signal.SIGKILL)
@@ -140,20 +173,36 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
     ]
     brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.failed) == (1, 8)
-    assert "1 new picture, 8 could not be had (failures.csv); the first: ftp://example.org/x.png: " in repr(brought)
+    assert "1 new picture, 8 could not be had (failures.csv); the first: ftp://example.org/x.png: " in repr(
+        brought
+    )
     told = reasons(study)
     assert "calls it text/html" in told["page.png"]
     assert "404" in told["gone.png"]
     assert "PPM is not kept" in told["map.ppm"]
     assert "only http" in told["x.png"]
-    assert set(told) == {"torn.png", "text.png", "page.png", "empty.png", "drawing.svg", "map.ppm", "gone.png", "x.png"}
+    assert set(told) == {
+        "torn.png",
+        "text.png",
+        "page.png",
+        "empty.png",
+        "drawing.svg",
+        "map.ppm",
+        "gone.png",
+        "x.png",
+    }
     assert len(kept(study)) == 1
     assert fs.status(str(study)).stages[0][2].endswith("failures.csv has 8 rows")
 
 
-def test_a_decompression_bomb_is_refused(server: Server, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(
+    server: Server, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("faultscape.formats.guard.MAX_PIXELS", 1000)
-    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, server.picture("/bomb.png", picture(1))), **FAST}))
+    fs.collect(
+        str(study),
+        **group_options(fs.collect, {"urls": listed(study, server.picture("/bomb.png", picture(1))), **FAST}),
+    )
     assert "more than the 1000" in reasons(study)["bomb.png"]
 
 
@@ -198,15 +247,25 @@ def test_duplicates_of_each_other_and_of_the_study_are_left_out(server: Server, 
 
 
 def test_the_smallest_size_counts_and_a_looser_one_lets_more_in(server: Server, study: Path) -> None:
-    urls = [server.picture(f"/{w}x{h}.png", picture(w * h, (w, h))) for w, h in ((64, 48), (63, 48), (64, 47), (128, 96))]
-    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "64x48", **FAST}))
+    urls = [
+        server.picture(f"/{w}x{h}.png", picture(w * h, (w, h)))
+        for w, h in ((64, 48), (63, 48), (64, 47), (128, 96))
+    ]
+    brought = fs.collect(
+        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "64x48", **FAST})
+    )
     assert (brought.came, brought.left_out) == (2, 2)
     assert reasons(study)["63x48.png"] == "its 63 x 48 pixels are below --min-size 64x48"
     assert (
-        fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": (64, 48), **FAST})).came
+        fs.collect(
+            str(study),
+            **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": (64, 48), **FAST}),
+        ).came
         == 0
     )
-    looser = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "32x32", **FAST}))
+    looser = fs.collect(
+        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "32x32", **FAST})
+    )
     assert (looser.came, looser.there, looser.for_review) == (2, 2, 4)
     assert [server.times(f"/{name}.png") for name in ("64x48", "63x48", "128x96")] == [1, 2, 1]
     assert reasons(study) == {}
@@ -222,7 +281,9 @@ def test_only_pictures_that_can_be_seen_through(server: Server, study: Path) -> 
         server.picture("/nothing.png", picture(4, alpha=1.0)),
         server.picture("/key.png", grey.getvalue()),
     ]
-    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, **FAST}))
+    brought = fs.collect(
+        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, **FAST})
+    )
     assert (brought.came, brought.left_out) == (1, 4)
     assert read_pictures(study)[urls[0]].transparent == 0.5
     told = reasons(study)
@@ -232,7 +293,9 @@ def test_only_pictures_that_can_be_seen_through(server: Server, study: Path) -> 
         assert small.mode == "RGBA"
 
 
-def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_not(server: Server, study: Path) -> None:
+def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_not(
+    server: Server, study: Path
+) -> None:
     def see_through(clear: int) -> bytes:
         pixels, out = np.random.default_rng(clear).integers(0, 256, (20, 50, 4), np.uint8), io.BytesIO()
         pixels[..., 3] = 255 * (np.arange(1000).reshape(20, 50) >= clear)  # of a thousand pixels
@@ -241,7 +304,10 @@ def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_
 
     urls = [server.picture(f"/{clear}.png", see_through(clear)) for clear in (9, 10, 990, 991)]
     fs.collect(
-        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, "min_size": "8x8", **FAST})
+        str(study),
+        **group_options(
+            fs.collect, {"urls": listed(study, *urls), "transparent": True, "min_size": "8x8", **FAST}
+        ),
     )
     assert reasons(study) == {"9.png": "it has no transparency", "991.png": "all of it is transparent"}
 
@@ -251,12 +317,20 @@ def test_the_window_of_dates_holds_its_first_day_and_not_its_last(server: Server
     rows = [{"url": server.picture(f"/{k}.png", picture(ord(k))), "date": d} for k, d in days.items()]
     brought = fs.collect(
         str(study),
-        **group_options(fs.collect, {"urls": table(study, *rows), "after": "2024-03-01", "before": "2024-04-01", **FAST}),
+        **group_options(
+            fs.collect, {"urls": table(study, *rows), "after": "2024-03-01", "before": "2024-04-01", **FAST}
+        ),
     )
     assert brought.came == 2
     assert set(reasons(study)) == {"a.png", "d.png", "e.png"}
     assert "its date is not known" in reasons(study)["e.png"]
-    assert [server.times(f"/{k}.png") for k in "abcde"] == [0, 1, 1, 0, 0]  # outside of the window is not asked for
+    assert [server.times(f"/{k}.png") for k in "abcde"] == [
+        0,
+        1,
+        1,
+        0,
+        0,
+    ]  # outside of the window is not asked for
 
 
 def test_a_table_says_what_is_known_of_each_picture(server: Server, study: Path) -> None:
@@ -274,7 +348,9 @@ def test_a_table_says_what_is_known_of_each_picture(server: Server, study: Path)
     assert kept(study) == ["my-cat.png"]
 
 
-def test_a_hostile_table_does_no_harm(server: Server, study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hostile_table_does_no_harm(
+    server: Server, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     url = server.picture("/a.png", picture(1))
     rows = [
         {"url": url, "id": "../../escape", "title": ""},
@@ -318,11 +394,16 @@ def test_a_list_that_is_none_is_told(study: Path, name: str, text: str | bytes |
 
 
 def test_a_damaged_table_of_pictures_is_told(server: Server, study: Path) -> None:
-    fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, server.picture("/a.png", picture(1))), **FAST}))
+    fs.collect(
+        str(study),
+        **group_options(fs.collect, {"urls": listed(study, server.picture("/a.png", picture(1))), **FAST}),
+    )
     path = study / "web" / "pictures.csv"
     path.write_text(path.read_text().replace(",64,48,", ",many,48,"))
     with refused(StudyError, r"pictures\.csv is damaged"):
-        fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/a.png"), **FAST}))
+        fs.collect(
+            str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/a.png"), **FAST})
+        )
 
 
 def test_the_same_list_makes_the_same_bytes(server: Server, study: Path, tmp_path: Path) -> None:
@@ -332,15 +413,25 @@ def test_the_same_list_makes_the_same_bytes(server: Server, study: Path, tmp_pat
     (tmp_path / "elsewhere").mkdir()
     other = tmp_path / "elsewhere" / "study"
     fs.collect(
-        str(other), classes=str(tmp_path / "classes.json"), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST})
+        str(other),
+        classes=str(tmp_path / "classes.json"),
+        **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}),
     )
-    names = [p.relative_to(study) for p in sorted((study / "web").rglob("*")) if p.is_file() and p.name != "queries-offered.csv"]
+    names = [
+        p.relative_to(study)
+        for p in sorted((study / "web").rglob("*"))
+        if p.is_file() and p.name != "queries-offered.csv"
+    ]
     assert len(names) == 4 * 2 + 2
     assert all((study / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
-def test_where_nothing_came_the_line_says_why_and_sends_nobody_to_an_empty_page(server: Server, study: Path) -> None:
-    brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/gone.png"), **FAST}))
+def test_where_nothing_came_the_line_says_why_and_sends_nobody_to_an_empty_page(
+    server: Server, study: Path
+) -> None:
+    brought = fs.collect(
+        str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/gone.png"), **FAST})
+    )
     assert "0 new pictures, 1 could not be had (failures.csv); the first: " in repr(brought)
     assert "gone.png: " in repr(brought)
     assert "404 Not Found" in repr(brought)

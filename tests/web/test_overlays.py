@@ -39,7 +39,9 @@ def test_areas_have_the_colours_of_their_classes_and_void_is_clear(stack: list[n
 
 
 @given(stacks(1))
-def test_a_line_runs_on_both_sides_of_every_border_with_a_rim_that_is_seen_on_its_colour(stack: list[np.ndarray]) -> None:
+def test_a_line_runs_on_both_sides_of_every_border_with_a_rim_that_is_seen_on_its_colour(
+    stack: list[np.ndarray],
+) -> None:
     rows = stack[0].tolist()
     height, width = stack[0].shape
 
@@ -57,7 +59,9 @@ def test_a_line_runs_on_both_sides_of_every_border_with_a_rim_that_is_seen_on_it
         return [*rim] if any(line(j, i) for j, i in near(y, x)) else CLEAR
 
     two = Classes(("a", "b", "c"), (0, 1, 2), ((240, 240, 30), (40, 50, 60), (70, 80, 90)))
-    assert painted(overlays.outline(stack[0], two)) == [[seen(y, x) for x in range(width)] for y in range(height)]
+    assert painted(overlays.outline(stack[0], two)) == [
+        [seen(y, x) for x in range(width)] for y in range(height)
+    ]
 
 
 def test_what_is_too_small_to_be_seen_is_grown_before_it_is_marked_and_nothing_else_is() -> None:
@@ -97,7 +101,9 @@ def test_of_two_maps_that_differ_it_is_told_which_is_wrong(stack: list[np.ndarra
     flat = [value for row in want for value in row]
     assert overlay.shares() == pytest.approx([flat.count(k) / len(flat) for k in range(4)])
     differ = overlays.difference(stack[0], stack[1])
-    assert differ.codes.tolist() == [[int(a != b) for a, b in zip(*rows, strict=True)] for rows in zip(*lists[:2], strict=True)]
+    assert differ.codes.tolist() == [
+        [int(a != b) for a, b in zip(*rows, strict=True)] for rows in zip(*lists[:2], strict=True)
+    ]
 
 
 @given(stacks(1))
@@ -108,7 +114,11 @@ def test_a_png_holds_what_was_painted(stack: list[np.ndarray]) -> None:
 
 
 def test_more_colours_than_a_palette_holds_are_kept_too() -> None:
-    many = Classes(tuple(f"c{k}" for k in range(400)), tuple(range(400)), tuple((k % 256, k // 256, 9) for k in range(400)))
+    many = Classes(
+        tuple(f"c{k}" for k in range(400)),
+        tuple(range(400)),
+        tuple((k % 256, k // 256, 9) for k in range(400)),
+    )
     overlay = overlays.fill(np.arange(401, dtype=np.uint16).reshape(1, -1), many)
     found = np.asarray(Image.open(io.BytesIO(overlays.png(overlay))).convert("RGBA"))
     assert found.tolist() == painted(overlay)

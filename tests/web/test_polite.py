@@ -59,7 +59,12 @@ def test_a_host_is_asked_no_faster_than_the_rate(server: Server) -> None:
 
 def test_too_many_requests_waits_as_long_as_it_is_told(server: Server) -> None:
     late = "Thu, 01 Jan 1970 00:17:20 GMT"  # 40 seconds after the made clock's 1000
-    server.paths["/a"] = [(429, {"Retry-After": "17"}, b""), (503, {"Retry-After": late}, b""), (500, {}, b""), (200, {}, b"x")]
+    server.paths["/a"] = [
+        (429, {"Retry-After": "17"}, b""),
+        (503, {"Retry-After": late}, b""),
+        (500, {}, b""),
+        (200, {}, b"x"),
+    ]
     clock = Clock()
     assert web(clock, rate=1000).get(f"{server.url}/a", limit=10, named=server.place).body == b"x"
     assert clock.slept[0] == 17
@@ -140,7 +145,10 @@ def test_an_answer_that_trickles_is_given_up(server: Server) -> None:
 
 
 def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Server) -> None:
-    server.paths |= {f"/{k}": (503, {}, b"") for k in range(9)} | {"/good": (200, {}, b"x"), "/gone": (404, {}, b"")}
+    server.paths |= {f"/{k}": (503, {}, b"") for k in range(9)} | {
+        "/good": (200, {}, b"x"),
+        "/gone": (404, {}, b""),
+    }
     clock = Clock()
     polite = web(clock, rate=1000)
 
@@ -153,7 +161,9 @@ def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Serv
     assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8]
     assert polite.get(f"{server.url}/good", limit=10, named=server.place).body == b"x"  # and all is forgotten
     assert ask("/0").endswith("(asked 5 times)")
-    assert [ask(f"/{k}") for k in (1, 2, 3)] == [f"WebError: {server.place}: answers 503 Service Unavailable"] * 3
+    assert [ask(f"/{k}") for k in (1, 2, 3)] == [
+        f"WebError: {server.place}: answers 503 Service Unavailable"
+    ] * 3
     assert "ClosedError" in ask("/4")
     asked = len(server.asked)
     assert "it failed 5 times in a row and is left alone; run the same line again later" in ask("/5")
@@ -163,7 +173,11 @@ def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Serv
 
 
 def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
-    server.paths |= {"/a": (302, {"Location": "/b"}, b""), "/b": (200, {}, b"x"), "/round": (301, {"Location": "/round"}, b"")}
+    server.paths |= {
+        "/a": (302, {"Location": "/b"}, b""),
+        "/b": (200, {}, b"x"),
+        "/round": (301, {"Location": "/round"}, b""),
+    }
     assert web(Clock()).get(f"{server.url}/a", limit=10, named=server.place).body == b"x"
     with refused(WebError, "redirects more than 5 times"):
         web(Clock()).get(f"{server.url}/round", limit=10, named=server.place)
@@ -172,10 +186,17 @@ def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        "http://10.0.0.1/x", "http://169.254.169.254/latest", "http://[::1]/x", "http://[::ffff:127.0.0.1]/x", "http://localhost/x",
-        "http://127.0.0.2/x", "file:///etc/passwd", "ftp://example.org/x", "http://user:word@example.org/x",
+        "http://10.0.0.1/x",
+        "http://169.254.169.254/latest",
+        "http://[::1]/x",
+        "http://[::ffff:127.0.0.1]/x",
+        "http://localhost/x",
+        "http://127.0.0.2/x",
+        "file:///etc/passwd",
+        "ftp://example.org/x",
+        "http://user:word@example.org/x",
     ],
-)  # fmt: skip
+)
 def test_no_redirect_leads_into_a_private_network_or_to_another_scheme(server: Server, place: str) -> None:
     server.paths["/a"] = (302, {"Location": place}, b"")
     with refused(WebError, r"private network|only http|user name"):
@@ -189,7 +210,9 @@ def test_loopback_is_asked_only_when_a_person_named_it(server: Server) -> None:
     assert not server.asked
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "::1", "fe80::1%eth0", "0.0.0.0", "100.64.0.1", "224.0.0.1"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "10.0.0.7", "::1", "fe80::1%eth0", "0.0.0.0", "100.64.0.1", "224.0.0.1"]
+)
 def test_a_name_that_leads_into_a_private_network_is_refused(address: str) -> None:
     with refused(WebError, r"example\.org leads to"):
         web(Clock(), resolve=lambda _: [PUBLIC, address]).get("http://example.org/a", limit=10)
@@ -227,7 +250,9 @@ def test_who_names_a_server_names_no_other_of_its_host(server: Server) -> None:
         web(Clock()).get(f"{server.url}/a", limit=10, named=server.place)
 
 
-def test_nobody_else_leads_back_to_the_server_that_was_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_else_leads_back_to_the_server_that_was_named(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server is the proxy too, and so plays example.org."""
     monkeypatch.setenv("http_proxy", server.url)
     monkeypatch.setenv("no_proxy", HOME)
@@ -268,7 +293,9 @@ def test_json_is_asked_again_while_the_server_is_busy(server: Server) -> None:
     busy = (200, {"Retry-After": "5"}, json.dumps({"busy": 1}).encode())
     server.paths["/api"] = [busy, busy, (200, {}, b'{"done": 1}')]
     clock = Clock()
-    said = web(clock, rate=1000).json(f"{server.url}/api", {"q": "a b"}, named=server.place, busy=lambda said: "busy" in said)
+    said = web(clock, rate=1000).json(
+        f"{server.url}/api", {"q": "a b"}, named=server.place, busy=lambda said: "busy" in said
+    )
     assert said == {"done": 1}
     assert clock.slept == [5, 5]
     assert server.asked[0][1] == {"q": "a b"}

@@ -28,9 +28,16 @@ def lines(study: Path) -> list[tuple[str, str, str]]:
 
 
 def class_file(folder: Path, **more: object) -> str:
-    entries = [{"name": "background"}, {"name": "dining_table", "synonyms": ["board"]}, {"name": "cat"}, {"name": "dog"}]
+    entries = [
+        {"name": "background"},
+        {"name": "dining_table", "synonyms": ["board"]},
+        {"name": "cat"},
+        {"name": "dog"},
+    ]
     path = folder / "classes.json"
-    path.write_text(json.dumps({"classes": entries, "background": "background", "synonyms": {"dog": ["hound"]}} | more))
+    path.write_text(
+        json.dumps({"classes": entries, "background": "background", "synonyms": {"dog": ["hound"]}} | more)
+    )
     return str(path)
 
 
@@ -62,11 +69,15 @@ def test_terms_are_names_synonyms_and_pairs_and_never_the_background(tmp_path: P
     assert (made.terms, made.new, made.kinds) == (8, 8, {"class": 3, "synonym": 2, "pair": 3})
 
 
-def test_synonyms_stay_in_the_study_and_make_nothing_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_synonyms_stay_in_the_study_and_make_nothing_stale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "s"
     fs.collect(str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path))
     assert read_settings(study).class_list.synonyms == {"dining_table": ("board",), "dog": ("hound",)}
-    fs.collect(str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path, synonyms={"cat": ["kitten"]}))
+    fs.collect(
+        str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path, synonyms={"cat": ["kitten"]})
+    )
     assert "stale" not in capsys.readouterr().out
     assert ("kitten", "synonym", "cat") in lines(study)
     fs.collect(str(study), web=fs.WebImages(queries=True))  # the classes are those of study.toml now
@@ -88,7 +99,9 @@ def test_wrong_synonyms_are_told(tmp_path: Path, synonyms: object, words: str) -
 
 def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Path) -> None:
     folder, study = write_wordnet(tmp_path / "dict"), tmp_path / "s"
-    made = fs.collect(str(study), web=fs.WebImages(queries=True, wordnet=str(folder.parent)), classes=class_file(tmp_path))
+    made = fs.collect(
+        str(study), web=fs.WebImages(queries=True, wordnet=str(folder.parent)), classes=class_file(tmp_path)
+    )
     assert ("domestic dog", "synonym", "dog") in lines(study)
     assert ("Canis familiaris", "synonym", "dog") in lines(study)
     assert "chap" not in {query for query, _, _ in lines(study)}
@@ -112,7 +125,11 @@ def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:
     first = file.read_bytes()
     fs.collect(str(study), web=fs.WebImages(queries=True))
     assert file.read_bytes() == first
-    text = file.read_text().replace("board,synonym,dining_table\n", "").replace("cat dog,", "a cat beside a dog,")
+    text = (
+        file.read_text()
+        .replace("board,synonym,dining_table\n", "")
+        .replace("cat dog,", "a cat beside a dog,")
+    )
     file.write_text("\ufeff" + text + "my own words\n", encoding="utf-8")  # as a spreadsheet writes it
     again = fs.collect(str(study), web=fs.WebImages(queries=True))
     queries = [query for query, _, _ in lines(study)]
@@ -121,7 +138,9 @@ def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:
     assert queries[-2:] == ["a cat beside a dog", "my own words"]
     assert (again.new, again.kinds[""]) == (0, 1)
     more = fs.collect(
-        str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path, synonyms={"dog": ["hound", "pooch"]})
+        str(study),
+        web=fs.WebImages(queries=True),
+        classes=class_file(tmp_path, synonyms={"dog": ["hound", "pooch"]}),
     )
     assert more.new == 1
     assert lines(study)[-1] == ("pooch", "synonym", "dog")
@@ -137,7 +156,9 @@ def test_a_line_of_ours_leaves_with_its_class_and_a_persons_line_does_not() -> N
 
 
 def test_one_query_for_two_classes_stands_once() -> None:
-    made = terms.terms(class_lists.parse({"classes": ["car", "truck"], "synonyms": {"car": ["Auto"], "truck": ["auto"]}}))
+    made = terms.terms(
+        class_lists.parse({"classes": ["car", "truck"], "synonyms": {"car": ["Auto"], "truck": ["auto"]}})
+    )
     assert [(t.query, t.classes) for t in made] == [
         ("car", "car"),
         ("Auto", "car;truck"),
@@ -147,7 +168,9 @@ def test_one_query_for_two_classes_stands_once() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).map(str.strip))
-def test_cells_come_back_as_they_were_written_and_run_nowhere(tmp_path_factory: pytest.TempPathFactory, cell: str) -> None:
+def test_cells_come_back_as_they_were_written_and_run_nowhere(
+    tmp_path_factory: pytest.TempPathFactory, cell: str
+) -> None:
     from faultscape.study.tables.logs import csv_text
 
     path = tmp_path_factory.mktemp("c") / "x.csv"
@@ -172,7 +195,10 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
         (["--urls", "x.txt", "--per-query", "3"], "--per-query says something only with --api"),
         (["--api", "openverse"], "say who asks with --contact"),
         (["--api", "flickr", "--contact", "a@b.c"], "FLICKR_API_KEY"),
-        (["--api", "openverse", "--contact", "a@b.c", "--licence", "mine"], "is not known; use open, commercial"),
+        (
+            ["--api", "openverse", "--contact", "a@b.c", "--licence", "mine"],
+            "is not known; use open, commercial",
+        ),
         (["--urls", "x.txt", "--after", "soon"], "--after soon: give a day"),
         (["--urls", "x.txt", "--after", "2024-03-02", "--before", "2024-03-02"], "no day is in this window"),
         (["--urls", "x.txt", "--min-size", "big"], "is not understood; give WIDTHxHEIGHT"),

@@ -1,7 +1,9 @@
-"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, COCO-Stuff, those of other road scenes, and for classifiers ImageNet-1k.
+"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, COCO-Stuff, those of
+other road scenes, and for classifiers ImageNet-1k.
 
-Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data sets; parent groups of VOC
-are S0 Table 1, those of Cityscapes its categories. ADE20k's colours are made here, since the data set fixes none in its masks.
+Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data
+sets; parent groups of VOC are S0 Table 1, those of Cityscapes its categories. ADE20k's colours are made here,
+since the data set fixes none in its masks.
 """
 
 from __future__ import annotations
@@ -10,36 +12,43 @@ from collections.abc import Callable
 
 from faultscape.classes.coco_stuff import coco_stuff
 from faultscape.classes.imagenet1k import imagenet_classes
-from faultscape.classes.road_scenes import camvid32, lost_and_found, mapillary_v12, mapillary_v20, streethazards
+from faultscape.classes.road_scenes import (
+    camvid32,
+    lost_and_found,
+    mapillary_v12,
+    mapillary_v20,
+    streethazards,
+)
 from faultscape.nouns import Classes
 
 _CAMVID = """
-    sky:808080 building:800000 pole:c0c080 road:804080 pavement:3c28de tree:808000 sign_symbol:c08080 fence:404080 car:400080
-    pedestrian:404000 bicyclist:0080c0
+    sky:808080 building:800000 pole:c0c080 road:804080 pavement:3c28de tree:808000 sign_symbol:c08080
+    fence:404080 car:400080 pedestrian:404000 bicyclist:0080c0
 """
 _VOC = """
-    background:000000 aeroplane:800000 bicycle:008000 bird:808000 boat:000080 bottle:800080 bus:008080 car:808080 cat:400000 chair:c00000
-    cow:408000 diningtable:c08000 dog:400080 horse:c00080 motorbike:408080 person:c08080 pottedplant:004000 sheep:804000 sofa:00c000
-    train:80c000 tvmonitor:004080
+    background:000000 aeroplane:800000 bicycle:008000 bird:808000 boat:000080 bottle:800080 bus:008080
+    car:808080 cat:400000 chair:c00000 cow:408000 diningtable:c08000 dog:400080 horse:c00080 motorbike:408080
+    person:c08080 pottedplant:004000 sheep:804000 sofa:00c000 train:80c000 tvmonitor:004080
 """
 _CITYSCAPES = """
-    road:804080 sidewalk:f423e8 building:464646 wall:66669c fence:be9999 pole:999999 traffic_light:faaa1e traffic_sign:dcdc00
-    vegetation:6b8e23 terrain:98fb98 sky:4682b4 person:dc143c rider:ff0000 car:00008e truck:000046 bus:003c64 train:005064
-    motorcycle:0000e6 bicycle:770b20
+    road:804080 sidewalk:f423e8 building:464646 wall:66669c fence:be9999 pole:999999 traffic_light:faaa1e
+    traffic_sign:dcdc00 vegetation:6b8e23 terrain:98fb98 sky:4682b4 person:dc143c rider:ff0000 car:00008e
+    truck:000046 bus:003c64 train:005064 motorcycle:0000e6 bicycle:770b20
 """
 # the 34 label ids of the official masks that are evaluated, in the order of the train ids
 CITYSCAPES_LABEL_IDS = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
 _ADE20K = """
-    wall building sky floor tree ceiling road bed windowpane grass cabinet sidewalk person earth door table mountain plant
-    curtain chair car water painting sofa shelf house sea mirror rug field armchair seat fence desk rock wardrobe lamp
-    bathtub railing cushion base box column signboard chest_of_drawers counter sand sink skyscraper fireplace refrigerator
-    grandstand path stairs runway case pool_table pillow screen_door stairway river bridge bookcase blind coffee_table
-    toilet flower book hill bench countertop stove palm kitchen_island computer swivel_chair boat bar arcade_machine hovel
-    bus towel light truck tower chandelier awning streetlight booth television airplane dirt_track apparel pole land
-    bannister escalator ottoman bottle buffet poster stage van ship fountain conveyer_belt canopy washer plaything
-    swimming_pool stool barrel basket waterfall tent bag minibike cradle oven ball food step tank trade_name microwave pot
-    animal bicycle lake dishwasher screen blanket sculpture hood sconce vase traffic_light tray ashcan fan pier crt_screen
-    plate monitor bulletin_board shower radiator glass clock flag
+    wall building sky floor tree ceiling road bed windowpane grass cabinet sidewalk person earth door table
+    mountain plant curtain chair car water painting sofa shelf house sea mirror rug field armchair seat fence
+    desk rock wardrobe lamp bathtub railing cushion base box column signboard chest_of_drawers counter sand
+    sink skyscraper fireplace refrigerator grandstand path stairs runway case pool_table pillow screen_door
+    stairway river bridge bookcase blind coffee_table toilet flower book hill bench countertop stove palm
+    kitchen_island computer swivel_chair boat bar arcade_machine hovel bus towel light truck tower chandelier
+    awning streetlight booth television airplane dirt_track apparel pole land bannister escalator ottoman
+    bottle buffet poster stage van ship fountain conveyer_belt canopy washer plaything swimming_pool stool
+    barrel basket waterfall tent bag minibike cradle oven ball food step tank trade_name microwave pot animal
+    bicycle lake dishwasher screen blanket sculpture hood sconce vase traffic_light tray ashcan fan pier
+    crt_screen plate monitor bulletin_board shower radiator glass clock flag
 """
 
 
@@ -52,7 +61,9 @@ def _split(text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int, int], ...]
 def camvid() -> Classes:
     """Return CamVid's 11 classes as SegNet uses them: ids 0-10, void 11, no background."""
     names, colours = _split(_CAMVID)
-    return Classes(tuple(n.replace("sign symbol", "sign_symbol") for n in names), tuple(range(11)), colours, (11,))
+    return Classes(
+        tuple(n.replace("sign symbol", "sign_symbol") for n in names), tuple(range(11)), colours, (11,)
+    )
 
 
 def voc() -> Classes:
@@ -100,7 +111,9 @@ def imagenet1k() -> Classes:
     found = imagenet_classes()
     synonyms = {name: words for name, words in zip(found.names, found.synonyms, strict=True) if words}
     glosses = dict(zip(found.names, found.glosses, strict=True))
-    return Classes(found.names, tuple(range(len(found.names))), (), synonyms=synonyms, wnids=found.wnids, glosses=glosses)
+    return Classes(
+        found.names, tuple(range(len(found.names))), (), synonyms=synonyms, wnids=found.wnids, glosses=glosses
+    )
 
 
 BUILT_IN: dict[str, Callable[[], Classes]] = {

@@ -1,6 +1,7 @@
 """Class lists: built in, from a file, or made from a number; and the tables from label values to places.
 
-Conventions: a place is a class's number 0..C-1 in the order of its list; void is place C. ``UNKNOWN`` marks pixel values that a map must not hold.
+Conventions: a place is a class's number 0..C-1 in the order of its list; void is place C. ``UNKNOWN`` marks
+pixel values that a map must not hold.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ _FORMS = "a .txt file with a class a line, or a JSON or TOML file of classes"
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
-def resolve(classes: ClassList, *, background: int | None = None, void: int | tuple[int, ...] = ()) -> Classes:
-    """Return classes from a Classes, a built-in name, a JSON or TOML file, or a number C (ids 0..C-1, no background or void unless given).
+def resolve(
+    classes: ClassList, *, background: int | None = None, void: int | tuple[int, ...] = ()
+) -> Classes:
+    """Return classes from a Classes, a built-in name, a JSON or TOML file, or a number C (ids 0..C-1, no
+    background or void unless given).
 
     >>> resolve(3, void=255)
     Classes(3: class-0, class-1, class-2; void [255])
@@ -37,20 +41,25 @@ def resolve(classes: ClassList, *, background: int | None = None, void: int | tu
     if isinstance(classes, int | np.integer):
         ids = tuple(range(int(classes)))
         voids = (void,) if isinstance(void, int) else tuple(void)
-        return checked(Classes(tuple(f"class-{i}" for i in ids), ids, palette(len(ids)), voids, background), "classes")
+        return checked(
+            Classes(tuple(f"class-{i}" for i in ids), ids, palette(len(ids)), voids, background), "classes"
+        )
     if str(classes) in built_in.BUILT_IN:
         return built_in.BUILT_IN[str(classes)]()
     path = Path(classes)
     if not path.is_file():
         known = sorted(built_in.BUILT_IN)
         raise ClassesError(
-            f"classes {str(classes)!r} are neither a file nor built in; built in are {', '.join(known)}.{closest(str(classes), known)}"
+            f"classes {str(classes)!r} are neither a file nor built in; built in are"
+            f" {', '.join(known)}.{closest(str(classes), known)}"
         )
     return read(path)
 
 
 def read(path: Path) -> Classes:
-    """Return the classes of a JSON or TOML file, or of a .txt file with a name a line; ClassesError names the file and what is wrong."""
+    """Return the classes of a JSON or TOML file, or of a .txt file with a name a line; ClassesError names the
+    file and what is wrong.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         if not text.strip():
@@ -63,17 +72,23 @@ def read(path: Path) -> Classes:
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         form = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         place = f" ({error})" if path.suffix.lower() in (".toml", ".json") else ""
-        raise ClassesError(f"{path}: cannot be read as a class list: it is not {form}{place}; expected {_FORMS}") from None
+        raise ClassesError(
+            f"{path}: cannot be read as a class list: it is not {form}{place}; expected {_FORMS}"
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{path}: cannot be read as a class list: {reason(error)}") from None
     return parse(raw, str(path))
 
 
 def parse(raw: Any, where: str = "classes") -> Classes:
-    """Return Classes from a list of names or of tables with index or id, name, color or colour, ignored, wnid, gloss; or from a table of such ``classes`` and _KEYS."""
+    """Return Classes from a list of names or of tables with index or id, name, color or colour, ignored,
+    wnid, gloss; or from a table of such ``classes`` and _KEYS.
+    """
     entries = raw.get("classes") if isinstance(raw, Mapping) else raw
     if not isinstance(entries, list) or not entries:
-        raise ClassesError(f"{where}: expected a list `classes` of tables with name and id, for label maps with colour too")
+        raise ClassesError(
+            f"{where}: expected a list `classes` of tables with name and id, for label maps with colour too"
+        )
     names, ids, colours, wnids, glosses = [], [], [], [], {}
     about = raw if isinstance(raw, Mapping) else {}
     if misspelt := [
@@ -99,14 +114,18 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         id_ = entry.get("id", entry.get("index", place))
         if not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ < UNKNOWN:
             raise ClassesError(
-                f"{where}: the id of class {entry['name']!r} is {id_!r}; ids are whole numbers from 0 to {UNKNOWN - 1}"
+                f"{where}: the id of class {entry['name']!r} is {id_!r}; ids are whole numbers from 0 to"
+                f" {UNKNOWN - 1}"
             )
         if entry.get("ignored") or id_ in void:
             void.add(id_)
             continue
         names.append(entry["name"])
         ids.append(id_)
-        colours.append(_colour(entry.get("colour", entry.get("color")), where, entry["name"]) or palette(len(entries))[place])
+        colours.append(
+            _colour(entry.get("colour", entry.get("color")), where, entry["name"])
+            or palette(len(entries))[place]
+        )
         wnids += [str(entry["wnid"])] if entry.get("wnid") else []
         if entry.get("gloss"):
             glosses[entry["name"]] = " ".join(str(entry["gloss"]).split())
@@ -118,11 +137,20 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     background: Any = ids[names.index(given)] if isinstance(given, str) and given in names else given
     grouped = {name: tuple(members) for name, members in parents.items()}
     if wnids and len(wnids) != len(names):
-        raise ClassesError(f"{where}: {len(wnids)} of {len(names)} classes have a wnid; give each its own, or none")
+        raise ClassesError(
+            f"{where}: {len(wnids)} of {len(names)} classes have a wnid; give each its own, or none"
+        )
     made = Classes(
-        tuple(names), tuple(ids), tuple(colours), tuple(sorted(void)), background, grouped, _synonyms(synonyms, names, where),
-        tuple(wnids), glosses,
-    )  # fmt: skip
+        tuple(names),
+        tuple(ids),
+        tuple(colours),
+        tuple(sorted(void)),
+        background,
+        grouped,
+        _synonyms(synonyms, names, where),
+        tuple(wnids),
+        glosses,
+    )
     return checked(made, where)
 
 
@@ -130,8 +158,12 @@ def _synonyms(given: Mapping[str, Any], names: list[str], where: str) -> dict[st
     """Return the synonyms of classes, in the order of the classes."""
     for name, words in given.items():
         if name not in names:
-            raise ClassesError(f"{where}: synonyms are given for {name!r}, which is no class.{closest(name, names)}")
-        if not isinstance(words, list) or not all(isinstance(w, str) and w.strip() and w.isprintable() for w in words):
+            raise ClassesError(
+                f"{where}: synonyms are given for {name!r}, which is no class.{closest(name, names)}"
+            )
+        if not isinstance(words, list) or not all(
+            isinstance(w, str) and w.strip() and w.isprintable() for w in words
+        ):
             raise ClassesError(f"{where}: the synonyms of {name!r} must be a list of words; got {words!r}")
     return {name: tuple(given[name]) for name in names if given.get(name)}
 
@@ -147,22 +179,33 @@ def checked(classes: Classes, where: str) -> Classes:
     for name in classes.names:
         if not name.strip() or name == "void" or any(ord(c) < 32 for c in name):
             raise ClassesError(
-                f"{where}: {name!r} cannot name a class; give it a word of its own on one line (void is what belongs to none)"
+                f"{where}: {name!r} cannot name a class; give it a word of its own on one line (void is what"
+                " belongs to none)"
             )
     for wnid in classes.wnids:
         if not re.fullmatch(r"n\d{8}", wnid):
-            raise ClassesError(f"{where}: {wnid!r} is no WordNet id; one is n and eight digits, for example n02084071")
-    owned = [("name", classes.names), ("id", classes.ids), ("colour", classes.colours), ("wnid", classes.wnids)]
+            raise ClassesError(
+                f"{where}: {wnid!r} is no WordNet id; one is n and eight digits, for example n02084071"
+            )
+    owned = [
+        ("name", classes.names),
+        ("id", classes.ids),
+        ("colour", classes.colours),
+        ("wnid", classes.wnids),
+    ]
     for what, values in (own for own in owned if own[1]):
         seen: dict[Any, str] = {}
         for name, value in zip(classes.names, values, strict=True):
             if value in seen:
                 raise ClassesError(
-                    f"{where}: two classes have the {what} {value!r}: {seen[value]!r} and {name!r}; give each its own"
+                    f"{where}: two classes have the {what} {value!r}: {seen[value]!r} and {name!r}; give each"
+                    " its own"
                 )
             seen[value] = name
     if any(not isinstance(v, int) or isinstance(v, bool) or not 0 <= v <= UNKNOWN for v in classes.void):
-        raise ClassesError(f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {list(classes.void)}")
+        raise ClassesError(
+            f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {list(classes.void)}"
+        )
     if both := set(classes.void) & set(classes.ids):
         raise ClassesError(f"{where}: {sorted(both)} are both void and a class")
     if classes.background is not None and classes.background not in classes.ids:
@@ -171,7 +214,8 @@ def checked(classes: Classes, where: str) -> Classes:
         for member in members:
             if member not in classes.names:
                 raise ClassesError(
-                    f"{where}: parent group {parent!r} names {member!r}, which is no class.{closest(member, classes.names)}"
+                    f"{where}: parent group {parent!r} names {member!r}, which is no"
+                    f" class.{closest(member, classes.names)}"
                 )
     return classes
 
@@ -179,7 +223,8 @@ def checked(classes: Classes, where: str) -> Classes:
 def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarray:
     """Return the uint16 table of 65,536 places by pixel value: places, C for void, UNKNOWN elsewhere.
 
-    ``labels`` maps a model's own values to class names or ``void`` (many to one); without it values are the class list's ids.
+    ``labels`` maps a model's own values to class names or ``void`` (many to one); without it values are the
+    class list's ids.
     """
     places = np.full(65536, UNKNOWN, np.uint16)
     if labels:
@@ -188,7 +233,9 @@ def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarr
             if not value.isdecimal() or int(value) > 65535:
                 raise ClassesError(f"label mapping: {value!r} is no label number")
             if name != "void" and name not in names:
-                raise ClassesError(f"label mapping: {value} maps to {name!r}, which is no class.{closest(name, list(names))}")
+                raise ClassesError(
+                    f"label mapping: {value} maps to {name!r}, which is no class.{closest(name, list(names))}"
+                )
             places[int(value)] = names.get(name, len(classes))
     else:
         places[list(classes.ids)] = np.arange(len(classes), dtype=np.uint16)
@@ -206,7 +253,9 @@ def meaning(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
     """
     try:
         return hashlib.sha256(table(classes, labels).tobytes()).hexdigest()[:16]
-    except ClassesError:  # a mapping to a class that is gone: what it meant is no longer known, and whoever needs it says so
+    except (
+        ClassesError
+    ):  # a mapping to a class that is gone: what it meant is no longer known, and whoever needs it says so
         return f"unknown {sorted((labels or {}).items())}"
 
 
@@ -234,7 +283,9 @@ def allowed(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
 
 
 def palette(count: int) -> tuple[tuple[int, int, int], ...]:
-    """Return ``count`` distinct colours: the bits of the number spread over red, green and blue, most significant first."""
+    """Return ``count`` distinct colours: the bits of the number spread over red, green and blue, most
+    significant first.
+    """
     colours = []
     for number in range(1, count + 1):
         rgb = [0, 0, 0]
@@ -252,6 +303,10 @@ def _colour(given: Any, where: str, name: str) -> tuple[int, int, int] | None:
             given = list(bytes.fromhex(given[1:]))
         except ValueError:
             given = None
-    if not isinstance(given, list | tuple) or len(given) != 3 or not all(type(v) is int and 0 <= v <= 255 for v in given):
+    if (
+        not isinstance(given, list | tuple)
+        or len(given) != 3
+        or not all(type(v) is int and 0 <= v <= 255 for v in given)
+    ):
         raise ClassesError(f"{where}: the colour of {name!r} must be three numbers 0-255 or #rrggbb")
     return given[0], given[1], given[2]

@@ -1,7 +1,9 @@
-"""What is a kind of what: class hierarchies from WordNet or a parent table, and their depths, chains and ancestors.
+"""What is a kind of what: class hierarchies from WordNet or a parent table, and their depths, chains and
+ancestors.
 
-Conventions: a node's place is its position in ``nodes``; parents stand before their children, so place 0 is the root. A node may have several parents. Depth
-counts edges from the root; a chain is a path from the root down to a node, along edges from parent to child.
+Conventions: a node's place is its position in ``nodes``; parents stand before their children, so place 0 is
+the root. A node may have several parents. Depth counts edges from the root; a chain is a path from the root
+down to a node, along edges from parent to child.
 Source: S2 2.1; the hypernyms of WordNet (Miller 1995).
 """
 
@@ -32,7 +34,8 @@ _WNID = re.compile(r"n\d{8}")
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A directed graph with one root and no cycles: keys, a word and the places of the parents of each node, parents first.
+    """A directed graph with one root and no cycles: keys, a word and the places of the parents of each node,
+    parents first.
 
     >>> Hierarchy(("thing", "cat"), ("thing", "cat"), ((), (0,)))
     Hierarchy(2 nodes under thing)
@@ -58,7 +61,8 @@ def of_edges(
 ) -> Hierarchy:
     """Return the hierarchy of {key: keys of its parents}; a parent that is no key itself is a root.
 
-    ``words`` names the nodes, the keys otherwise. ``error`` when there is not one root, something lies under itself, or it is too large or too deep.
+    ``words`` names the nodes, the keys otherwise. ``error`` when there is not one root, something lies under
+    itself, or it is too large or too deep.
 
     >>> of_edges({"cat": ["animal"], "dog": ["animal"], "animal": ["thing"]}).nodes
     ('thing', 'animal', 'cat', 'dog')
@@ -73,11 +77,17 @@ def of_edges(
     if len(roots) > 1:
         known = sorted(table.keys() - set(roots))
         came = next(
-            (f"; {root!r} has no line.{near}" for root in roots if root in named_only and (near := closest(root, known))), ""
+            (
+                f"; {root!r} has no line.{near}"
+                for root in roots
+                if root in named_only and (near := closest(root, known))
+            ),
+            "",
         )
         raise error(
-            f"{where}: {len(roots)} nodes have no parent ({', '.join(map(repr, roots[:3]))}{', ...' if len(roots) > 3 else ''}); "
-            f"a hierarchy has one root, give all others a parent{came}"
+            f"{where}: {len(roots)} nodes have no parent"
+            f" ({', '.join(map(repr, roots[:3]))}{', ...' if len(roots) > 3 else ''}); a hierarchy has one"
+            f" root, give all others a parent{came}"
         )
     if max(depth.values()) > MAX_DEPTH:
         raise error(f"{where}: is {max(depth.values())} levels deep; at most {MAX_DEPTH} are possible")
@@ -85,11 +95,15 @@ def of_edges(
     place = {key: at for at, key in enumerate(nodes)}
     names = words or {}
     return Hierarchy(
-        tuple(nodes), tuple(names.get(key, key) for key in nodes), tuple(tuple(place[p] for p in table[key]) for key in nodes)
+        tuple(nodes),
+        tuple(names.get(key, key) for key in nodes),
+        tuple(tuple(place[p] for p in table[key]) for key in nodes),
     )
 
 
-def _longest(table: Mapping[str, tuple[str, ...]], where: str, error: type[FaultscapeError]) -> dict[str, int]:
+def _longest(
+    table: Mapping[str, tuple[str, ...]], where: str, error: type[FaultscapeError]
+) -> dict[str, int]:
     """Return the length of the longest chain to each node; ``error`` names a cycle."""
     children: dict[str, list[str]] = {key: [] for key in table}
     missing = {key: len(above) for key, above in table.items()}
@@ -112,32 +126,44 @@ def _longest(table: Mapping[str, tuple[str, ...]], where: str, error: type[Fault
         seen.append(at)
         at = next(parent for parent in table[at] if parent in left)
     cycle = [*seen[seen.index(at) :], at]
-    raise error(f"{where}: {at!r} lies under itself: {' under '.join(map(repr, cycle[:6]))}{' ...' if len(cycle) > 6 else ''}")
+    raise error(
+        f"{where}: {at!r} lies under itself:"
+        f" {' under '.join(map(repr, cycle[:6]))}{' ...' if len(cycle) > 6 else ''}"
+    )
 
 
 def of_wordnet(folder: str | os.PathLike[str], wnids: Iterable[str]) -> Hierarchy:
-    """Return the nouns named (``n`` and the eight digits of their place in ``data.noun``) and all that they are kinds or instances of.
+    """Return the nouns named (``n`` and the eight digits of their place in ``data.noun``) and all that they
+    are kinds or instances of.
 
-    Words are the first lemmas. CorpusError when the folder holds no WordNet, a wnid is none of it, or its nouns have no common root (before WordNet 3.0).
+    Words are the first lemmas. CorpusError when the folder holds no WordNet, a wnid is none of it, or its
+    nouns have no common root (before WordNet 3.0).
     """
     wanted = list(dict.fromkeys(wnids))
     if strange := [wnid for wnid in wanted if not _WNID.fullmatch(wnid)]:
-        raise CorpusError(f"{strange[0]!r} is no noun of WordNet; expected n and eight digits, as in n02084071")
+        raise CorpusError(
+            f"{strange[0]!r} is no noun of WordNet; expected n and eight digits, as in n02084071"
+        )
     parents: dict[str, tuple[str, ...]] = {}
     words: dict[str, str] = {}
     with noun_files(Path(folder), "data.noun") as place, (place / "data.noun").open("rb") as data:
         for wnid in wanted:  # grows: a node's parents are read after it
             if wnid not in parents:
                 synset = read_synset(data, int(wnid[1:]))
-                words[wnid], parents[wnid] = synset.lemmas[0], tuple(f"n{number:08d}" for number in synset.to(HYPERNYMS))
+                words[wnid], parents[wnid] = (
+                    synset.lemmas[0],
+                    tuple(f"n{number:08d}" for number in synset.to(HYPERNYMS)),
+                )
                 wanted += parents[wnid]
     return of_edges(parents, words, where=f"{folder}: WordNet", error=CorpusError)
 
 
 def of_parents(file: str | os.PathLike[str]) -> Hierarchy:
-    """Return the hierarchy of a parent table: CSV lines ``class,parent`` (header optional), or JSON ``{class: parent or [parents]}``.
+    """Return the hierarchy of a parent table: CSV lines ``class,parent`` (header optional), or JSON ``{class:
+    parent or [parents]}``.
 
-    A class with several parents has several lines; the root has no line, or one without a parent. ClassesError names the line and what is wrong.
+    A class with several parents has several lines; the root has no line, or one without a parent.
+    ClassesError names the line and what is wrong.
     """
     try:
         text = read_bytes(file, ClassesError, limit=MAX_BYTES).decode("utf-8-sig")
@@ -156,7 +182,9 @@ def _of_csv(text: str, where: str) -> dict[str, list[str]]:
         if not any(cells) or (not parents and [cell.lower() for cell in cells] == ["class", "parent"]):
             continue
         if len(cells) > 2 or not all(map(_printable, filter(None, cells))) or not cells[0]:
-            raise ClassesError(f"{where}, line {rows.line_num}: expected class,parent; got {','.join(cells)[:80]!r}")
+            raise ClassesError(
+                f"{where}, line {rows.line_num}: expected class,parent; got {','.join(cells)[:80]!r}"
+            )
         parents.setdefault(cells[0], []).extend(filter(None, cells[1:]))
     return parents
 
@@ -170,10 +198,15 @@ def _of_json(text: str, where: str) -> dict[str, list[str]]:
     raw = json.loads(text, object_pairs_hook=once)
     if not isinstance(raw, dict):
         raise ClassesError(f"{where}: expected {{class: parent or [parents]}}; got a {type(raw).__name__}")
-    parents = {key: above if isinstance(above, list) else [] if above is None else [above] for key, above in raw.items()}
+    parents = {
+        key: above if isinstance(above, list) else [] if above is None else [above]
+        for key, above in raw.items()
+    }
     for key, above in parents.items():
         if not _printable(key) or not all(isinstance(parent, str) and _printable(parent) for parent in above):
-            raise ClassesError(f"{where}: the parents of {key!r} must be a word or a list of words; got {raw[key]!r:.80}")
+            raise ClassesError(
+                f"{where}: the parents of {key!r} must be a word or a list of words; got {raw[key]!r:.80}"
+            )
     return parents
 
 
@@ -190,7 +223,8 @@ def places(hierarchy: Hierarchy, keys: Sequence[str]) -> np.ndarray:
     known = {key: place for place, key in enumerate(hierarchy.nodes)}
     if missing := [key for key in keys if key not in known]:
         raise ClassesError(
-            f"{missing[0]!r} is not in the hierarchy under {hierarchy.words[0]!r}.{closest(missing[0], list(known))}"
+            f"{missing[0]!r} is not in the hierarchy under"
+            f" {hierarchy.words[0]!r}.{closest(missing[0], list(known))}"
         )
     return np.array([known[key] for key in keys], dtype=np.int64)
 
@@ -210,7 +244,8 @@ def depths(hierarchy: Hierarchy, *, longest: bool = False) -> np.ndarray:
 
 
 def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
-    """Return every chain from the root to a node, as places; ClassesError when there are more than ``MAX_CHAINS``.
+    """Return every chain from the root to a node, as places; ClassesError when there are more than
+    ``MAX_CHAINS``.
 
     >>> chains(of_edges({"dog": ["animal", "pet"], "pet": ["animal"]}), 2)
     [(0, 2), (0, 1, 2)]
@@ -219,7 +254,10 @@ def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
     for place in sorted(ancestors(hierarchy, node)):  # parents first
         count[place] = sum(count[parent] for parent in hierarchy.parents[place]) or 1
     if count[node] > MAX_CHAINS:
-        raise ClassesError(f"{hierarchy.nodes[node]!r} has {count[node]:,} chains to the root; at most {MAX_CHAINS:,} are listed")
+        raise ClassesError(
+            f"{hierarchy.nodes[node]!r} has {count[node]:,} chains to the root; at most {MAX_CHAINS:,} are"
+            " listed"
+        )
     done, unfinished = [], [(node,)]
     while unfinished:
         chain = unfinished.pop()
@@ -230,7 +268,8 @@ def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
 
 
 def ancestors(hierarchy: Hierarchy, node: int) -> dict[int, int]:
-    """Return {place: fewest edges from there down to the node} of the node and all above it, the nearest first.
+    """Return {place: fewest edges from there down to the node} of the node and all above it, the nearest
+    first.
 
     >>> ancestors(of_edges({"dog": ["animal", "pet"], "pet": ["animal"], "animal": ["thing"]}), 3)
     {3: 0, 1: 1, 2: 1, 0: 2}

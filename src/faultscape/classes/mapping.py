@@ -1,6 +1,8 @@
-"""What each of a model's own labels means: by a file, by the network's class names where the file is silent, by position, or as Cityscapes' label ids.
+"""What each of a model's own labels means: by a file, by the network's class names where the file is silent,
+by position, or as Cityscapes' label ids.
 
-Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping means the class list's own ids.
+Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping
+means the class list's own ids.
 """
 
 from __future__ import annotations
@@ -33,12 +35,18 @@ class Channels(Protocol):
 
 
 def of_network(
-    name: str, network: Channels, settings: Settings, labels: str | None, held: dict[str, str], unmapped: str = ""
+    name: str,
+    network: Channels,
+    settings: Settings,
+    labels: str | None,
+    held: dict[str, str],
+    unmapped: str = "",
 ) -> dict[str, str]:
-    """Return the label mapping of a network (``held``: one that was given before), by a file, by names and synonyms, or by the order of the class list.
+    """Return the label mapping of a network (``held``: one that was given before), by a file, by names and
+    synonyms, or by the order of the class list.
 
-    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are to be void.
-    ClassesError names every class that finds no place.
+    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are
+    to be void. ClassesError names every class that finds no place.
     """
     classes, names = settings.class_list, network.class_names
     given = of_file(labels, settings, names)
@@ -50,37 +58,52 @@ def of_network(
         mapping = given or held
     if not mapping and network.channels is not None and network.channels != len(classes):
         raise ClassesError(
-            f"{name}: the network has {network.channels} classes, the study {len(classes)}; give --labels FILE that says which class each is, or void"
+            f"{name}: the network has {network.channels} classes, the study {len(classes)}; give --labels"
+            " FILE that says which class each is, or void"
         )
     if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
-        mapping = {str(place): n for place, n in enumerate(classes.names)}  # channels stand in the order of the class list
+        mapping = {
+            str(place): n for place, n in enumerate(classes.names)
+        }  # channels stand in the order of the class list
     _need_class(labels or name, mapping, classes)
     own = dict(zip(map(str, classes.ids), classes.names, strict=True))
     return {} if settings.classifies and mapping == own else mapping  # a thousand lines that say nothing
 
 
 def _by_names(
-    name: str, names: Sequence[str], given: dict[str, str], settings: Settings, labels: str | None, unmapped: str
+    name: str,
+    names: Sequence[str],
+    given: dict[str, str],
+    settings: Settings,
+    labels: str | None,
+    unmapped: str,
 ) -> dict[str, str]:
-    """Return the mapping of the channels that a file leaves out, by their names; ClassesError where one finds no place and is not to be void."""
+    """Return the mapping of the channels that a file leaves out, by their names; ClassesError where one finds
+    no place and is not to be void.
+    """
     classes = settings.class_list
-    found = {str(place): (n, by_name(n, settings)) for place, n in enumerate(names) if str(place) not in given}
+    found = {
+        str(place): (n, by_name(n, settings)) for place, n in enumerate(names) if str(place) not in given
+    }
     lost = list(dict.fromkeys(n for n, one in found.values() if one is None))
     many = len(lost) > 1
     if lost and not given and len(lost) == len(set(names)):
         raise ClassesError(
-            f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study ({_some(classes.names)}); give --labels FILE"
+            f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study"
+            f" ({_some(classes.names)}); give --labels FILE"
         )
     if lost and unmapped != "void" and given:
         raise ClassesError(
-            f"{labels}: says nothing of the network's {'classes' if many else 'class'} {', '.join(lost)}, which {'are' if many else 'is'} no class of the study."
-            f"{closest(lost[0], classes.names)} Map {'each' if many else 'it'} to a class or void, or give --unmapped void too"
+            f"{labels}: says nothing of the network's {'classes' if many else 'class'} {', '.join(lost)},"
+            f" which {'are' if many else 'is'} no class of the study.{closest(lost[0], classes.names)} Map"
+            f" {'each' if many else 'it'} to a class or void, or give --unmapped void too"
         )
     if lost and unmapped != "void":
         raise ClassesError(
-            f"{name}: {'these classes' if many else 'a class'} of the network {'are' if many else 'is'} no class of the study: {', '.join(lost)}."
-            f"{_near(lost, classes)} Give --labels FILE that says which class {'each of them' if many else 'it'} is, or void, or --unmapped void"
-            f"{' for all of them' if many else ''}"
+            f"{name}: {'these classes' if many else 'a class'} of the network {'are' if many else 'is'} no"
+            f" class of the study: {', '.join(lost)}.{_near(lost, classes)} Give --labels FILE that says"
+            f" which class {'each of them' if many else 'it'} is, or void, or --unmapped"
+            f" void{' for all of them' if many else ''}"
         )
     if lost:
         print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
@@ -96,18 +119,31 @@ def _near(lost: Sequence[str], classes: Classes) -> str:
 def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
     """ClassesError for a mapping by which every label is void: nothing would be compared."""
     if mapping and set(mapping.values()) == {"void"}:
-        raise ClassesError(f"{where}: every label is void; map at least one to a class of the study ({_some(classes.names)})")
+        raise ClassesError(
+            f"{where}: every label is void; map at least one to a class of the study ({_some(classes.names)})"
+        )
 
 
 def by_name(word: str, settings: Settings) -> str | None:
-    """Return the study's class that a network's class name means: the same words, or one of several words parted by commas or semicolons where no other is another class's, or a synonym of one class alone, or what a class was called before it was renamed."""
+    """Return the study's class that a network's class name means: the same words, or one of several words
+    parted by commas or semicolons where no other is another class's, or a synonym of one class alone, or what
+    a class was called before it was renamed.
+    """
     classes = settings.class_list
-    aliases = [(_plain(alias), name) for name, words in (getattr(classes, "synonyms", None) or {}).items() for alias in words]
+    aliases = [
+        (_plain(alias), name)
+        for name, words in (getattr(classes, "synonyms", None) or {}).items()
+        for alias in words
+    ]
     of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
-    known = {_plain(first): name for name, first in settings.classes.first_name_of.items()}  # what tables call it still
+    known = {
+        _plain(first): name for name, first in settings.classes.first_name_of.items()
+    }  # what tables call it still
     known |= {alias: name for alias, name in aliases if alias not in of_several}
     known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
-    known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {_plain(name): name for name in classes.names}
+    known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {
+        _plain(name): name for name in classes.names
+    }
     if _plain(word) in ("void", "ignore", "unlabeled", "unlabelled") and _plain(word) not in known:
         return "void"
     if _plain(word) in known:
@@ -128,7 +164,9 @@ def _some(names: Sequence[str], most: int = 6) -> str:
 
 
 def never_named(mapping: Mapping[str, str], classes: Classes) -> list[str]:
-    """Return the classes that no label of a mapping means; none for the empty mapping, whose labels are the classes' own ids."""
+    """Return the classes that no label of a mapping means; none for the empty mapping, whose labels are the
+    classes' own ids.
+    """
     meant = set(mapping.values())
     return [name for name in classes.names if name not in meant] if mapping else []
 
@@ -137,7 +175,8 @@ def tell_never_named(name: str, mapping: Mapping[str, str], classes: Classes) ->
     """Say which classes a model never names, where its labels are fewer than the classes."""
     if never := never_named(mapping, classes):
         print(
-            f"note: {name}: never names {len(never)} of {len(classes)} classes, since none of its labels means them: {_some(never)}"
+            f"note: {name}: never names {len(never)} of {len(classes)} classes, since none of its labels"
+            f" means them: {_some(never)}"
         )
 
 
@@ -150,19 +189,25 @@ def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
 
 
 def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> dict[str, str]:
-    """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of channels; ClassesError names what cannot be mapped."""
+    """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of
+    channels; ClassesError names what cannot be mapped.
+    """
     if labels is None:
         return {}
     known, out = settings.class_list.names, {}
     for key, value in _read(labels).items():
         if value != "void" and value not in known:
             raise ClassesError(
-                f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
+                f"{labels}: maps {key!r} to {value!r}, which is no class of the study"
+                f" ({_some(known)}).{closest(value, known)}"
             )
         places = [str(place) for place, n in enumerate(names or []) if n == key]
         if not places and not (key.isdecimal() and int(key) <= MAX_LABEL):
             own = f", nor a class of the network ({_some(names)})" if names else ""
-            raise ClassesError(f"{labels}: {key!r} is no label, a number from 0 to {MAX_LABEL}{own}.{closest(key, names or [])}")
+            raise ClassesError(
+                f"{labels}: {key!r} is no label, a number from 0 to"
+                f" {MAX_LABEL}{own}.{closest(key, names or [])}"
+            )
         out |= dict.fromkeys(places or [str(int(key))], value)
     if not names:
         _need_class(labels, out, settings.class_list)
@@ -175,19 +220,23 @@ def _read(labels: str) -> dict[str, str]:
         text = Path(labels).read_text(encoding="utf-8")
         raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)
     except OSError as error:
-        raise ClassesError(f"{labels}: cannot be read as a label mapping: {(error.strerror or str(error)).lower()}") from None
+        raise ClassesError(
+            f"{labels}: cannot be read as a label mapping: {(error.strerror or str(error)).lower()}"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise ClassesError(f"{labels}: cannot be read as a label mapping: {error}") from None
     raw = raw.get("labels", raw) if isinstance(raw, dict) else raw
     if not isinstance(raw, dict) or not all(isinstance(value, str | int) for value in raw.values()):
         raise ClassesError(
-            f'{labels}: is no label mapping; expected a class for each label, for example {{"0": "road", "3": "void"}}'
+            f'{labels}: is no label mapping; expected a class for each label, for example {{"0": "road", "3":'
+            ' "void"}'
         )
     return {str(key): str(value) for key, value in raw.items()}
 
 
 def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
-    """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError names what cannot be mapped.
+    """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError
+    names what cannot be mapped.
 
     A file may name void alone: words that it leaves out mean what they say.
     """
@@ -196,13 +245,16 @@ def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
     for key, value in out.items():
         if value != "void" and value not in known:
             raise ClassesError(
-                f"{labels}: maps {key!r} to {value!r}, which is no class of the study ({_some(known)}).{closest(value, known)}"
+                f"{labels}: maps {key!r} to {value!r}, which is no class of the study"
+                f" ({_some(known)}).{closest(value, known)}"
             )
     return out
 
 
 def of_colours(settings: Settings) -> dict[str, str]:
-    """Return the mapping of maps that are coded by class colours: the ids of today's class list, so that another list finds them by name."""
+    """Return the mapping of maps that are coded by class colours: the ids of today's class list, so that
+    another list finds them by name.
+    """
     classes = settings.class_list
     voids = {str(classes.void[0]): "void"} if classes.void else {}
     return {str(id_): name for id_, name in zip(classes.ids, classes.names, strict=True)} | voids
@@ -215,7 +267,11 @@ def of_label_ids(classes: Classes, files: dict[str, str]) -> dict[str, str]:
     first = next(iter(files.values()))
     named = "labelids" in os.path.basename(first).lower()
     try:
-        values = set() if named else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
+        values = (
+            set()
+            if named
+            else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
+        )
     except LabelMapError:
         values = set()
     if not named and not values & set(range(19, 34)):

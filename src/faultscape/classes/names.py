@@ -1,6 +1,7 @@
 """Which class of a list a word means, and the classes that a file picks.
 
-Conventions: a class is said by its name, its id or its WordNet id. A file of classes is a .txt or .csv file with a class a line, or a JSON list.
+Conventions: a class is said by its name, its id or its WordNet id. A file of classes is a .txt or .csv file
+with a class a line, or a JSON list.
 """
 
 from __future__ import annotations
@@ -14,15 +15,23 @@ from faultscape.nouns import Classes
 
 
 def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
-    """Return the names of the classes that a file picks, in the order of the class list; ClassesError for one that is not there."""
+    """Return the names of the classes that a file picks, in the order of the class list; ClassesError for one
+    that is not there.
+    """
     path = Path(argument)
     try:
         text = path.read_text(encoding="utf-8")
-        said = json.loads(text) if path.suffix.lower() == ".json" else [line.strip() for line in text.splitlines()]
+        said = (
+            json.loads(text)
+            if path.suffix.lower() == ".json"
+            else [line.strip() for line in text.splitlines()]
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{argument}: cannot be read as a list of classes: {reason(error)}") from None
     if not isinstance(said, list) or not all(isinstance(word, str | int) for word in said):
-        raise ClassesError(f"{argument}: is no list of classes; expected a name, an id or a WordNet id a line")
+        raise ClassesError(
+            f"{argument}: is no list of classes; expected a name, an id or a WordNet id a line"
+        )
     picked = {class_place(str(word), classes, argument) for word in said if str(word).strip()}
     if not picked:
         raise ClassesError(f"{argument}: names no class")
@@ -30,9 +39,12 @@ def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
 
 
 def class_place(word: str, classes: Classes, where: str) -> int:
-    """Return the place of the class that a word means: its name, its id or its WordNet id; ClassesError names the nearest otherwise.
+    """Return the place of the class that a word means: its name, its id or its WordNet id; ClassesError names
+    the nearest otherwise.
 
-    >>> class_place("n02084071", Classes(("cat", "dog"), (3, 8), (), wnids=("n02121808", "n02084071")), "here")
+    >>> class_place(
+    ...     "n02084071", Classes(("cat", "dog"), (3, 8), (), wnids=("n02121808", "n02084071")), "here"
+    ... )
     1
     """
     places: dict[str, int] = {wnid: place for place, wnid in enumerate(classes.wnids)}
@@ -45,7 +57,8 @@ def class_place(word: str, classes: Classes, where: str) -> int:
 
 
 def shared(word: str, classes: Classes) -> str:
-    """Return what to say of a word that several classes have (before a bracket, or as a synonym), or nothing where it is not so.
+    """Return what to say of a word that several classes have (before a bracket, or as a synonym), or nothing
+    where it is not so.
 
     >>> shared("crane", Classes(("crane (bird)", "crane (machine)"), (3, 8), ()))
     "'crane' may be 'crane (bird)' (3) or 'crane (machine)' (8); write which, or its number"
@@ -55,8 +68,20 @@ def shared(word: str, classes: Classes) -> str:
     for place, name in enumerate(classes.names):
         words = (re.sub(r"\s*\([^()]*\)$", "", name), *classes.synonyms.get(name, ()))
         if mine and any(mine == one.casefold() for one in words):
-            found.append((name, f"{classes.ids[place]}, {classes.wnids[place]}" if classes.wnids else str(classes.ids[place])))
+            found.append(
+                (
+                    name,
+                    (
+                        f"{classes.ids[place]}, {classes.wnids[place]}"
+                        if classes.wnids
+                        else str(classes.ids[place])
+                    ),
+                )
+            )
     if len(found) < 2:
         return ""
     *most, last = [f"{name!r} ({number})" for name, number in found]
-    return f"{word!r} may be {', '.join(most)} or {last}; write which, or its {'WordNet id' if classes.wnids else 'number'}"
+    return (
+        f"{word!r} may be {', '.join(most)} or {last}; write which, or its"
+        f" {'WordNet id' if classes.wnids else 'number'}"
+    )

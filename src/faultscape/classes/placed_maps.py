@@ -1,6 +1,7 @@
 """Read a label map from a file as places of the class list, or as the region ids it holds.
 
-Conventions: places are 0..C-1 and C for void (nouns), uint8 or uint16. Colour-coded maps need the class list's colours, whose table is made once.
+Conventions: places are 0..C-1 and C for void (nouns), uint8 or uint16. Colour-coded maps need the class
+list's colours, whose table is made once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from faultscape.nouns import UNKNOWN, Classes
 
 
 class PlacedMaps:
-    """Reads label maps of one kind of files; ``labels`` maps their own values to class names, where these are not the class list's ids."""
+    """Reads label maps of one kind of files; ``labels`` maps their own values to class names, where these are
+    not the class list's ids.
+    """
 
     def __init__(self, classes: Classes, labels: Mapping[str, str] | None = None) -> None:
         self._classes, self._labels = classes, labels
@@ -29,7 +32,9 @@ class PlacedMaps:
         self._colours: np.ndarray | None = None
 
     def read(self, path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> np.ndarray:
-        """Return a map of places, brought to ``size`` (width, height) where that is given; LabelMapError names the file and the value."""
+        """Return a map of places, brought to ``size`` (width, height) where that is given; LabelMapError
+        names the file and the value.
+        """
         try:
             label_map = read_map(path, self._colours)
         except LabelMapError:
@@ -40,22 +45,34 @@ class PlacedMaps:
         placed = self._places[label_map]
         if (bad := placed == self._unknown).any():
             value, known = int(label_map[bad][0]), allowed(self._classes, self._labels)
-            hint = "" if self._classes.void else f"; if {value} is void, say so in the class list, or with --ignore {value}"
-            raise LabelMapError(f"{path}: holds the value {value} in {int(bad.sum())} pixels; allowed are {known}{hint}")
+            hint = (
+                ""
+                if self._classes.void
+                else f"; if {value} is void, say so in the class list, or with --ignore {value}"
+            )
+            raise LabelMapError(
+                f"{path}: holds the value {value} in {int(bad.sum())} pixels; allowed are {known}{hint}"
+            )
         return placed if size is None else nearest(placed, size)
 
 
 def read_ids(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return (H, W) region ids as they are: 8, 16 or 32-bit values, npy of whole numbers, or red + 256 green + 65,536 blue as in COCO's panoptic maps."""
+    """Return (H, W) region ids as they are: 8, 16 or 32-bit values, npy of whole numbers, or red + 256 green
+    + 65,536 blue as in COCO's panoptic maps.
+    """
     data = read_bytes(path, LabelMapError)
     with decoding(path, LabelMapError):
         if data[:6] == b"\x93NUMPY":
             values = np.load(io.BytesIO(data), allow_pickle=False)
         else:
-            values = np.asarray(open_picture(data, path, LabelMapError, lossless="changes region ids; save them as PNG"))
+            values = np.asarray(
+                open_picture(data, path, LabelMapError, lossless="changes region ids; save them as PNG")
+            )
     if values.ndim == 3 and values.shape[2] >= 3 and values.dtype == np.uint8:
         wide = values.astype(np.int32)
         values = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
     if values.ndim != 2 or values.dtype.kind not in "iub" or not values.size:
-        raise LabelMapError(f"{path}: expected region ids, whole numbers H x W; got {values.dtype} of shape {values.shape}")
+        raise LabelMapError(
+            f"{path}: expected region ids, whole numbers H x W; got {values.dtype} of shape {values.shape}"
+        )
     return values

@@ -1,8 +1,11 @@
-"""Class lists of data sets of road scenes: StreetHazards, the original CamVid, Lost and Found, Mapillary Vistas; and which Cityscapes class a Mapillary label is.
+"""Class lists of data sets of road scenes: StreetHazards, the original CamVid, Lost and Found, Mapillary
+Vistas; and which Cityscapes class a Mapillary label is.
 
-Conventions: ids are the pixel values of the data sets' own masks (of CamVid the places in its list of colours). Mapillary's colours are made here, since it
-gives several classes one colour. What a Mapillary label is in Cityscapes is our choice: S4's Table 2 is blank in the copy we have. We follow the definitions of Cityscapes (Cordts et al. 2016)
-and, where they are silent, the policy of WildDash 2 (Zendel et al. 2022); what neither names is void.
+Conventions: ids are the pixel values of the data sets' own masks (of CamVid the places in its list of
+colours). Mapillary's colours are made here, since it gives several classes one colour. What a Mapillary label
+is in Cityscapes is our choice: S4's Table 2 is blank in the copy we have. We follow the definitions of
+Cityscapes (Cordts et al. 2016) and, where they are silent, the policy of WildDash 2 (Zendel et al. 2022);
+what neither names is void.
 """
 
 from __future__ import annotations
@@ -13,28 +16,69 @@ from pathlib import Path
 from faultscape.nouns import Classes
 
 _STREETHAZARDS = """
-    background:000000 building:464646 fence:be9999 other:faaaa0 pedestrian:dc143c pole:999999 road_line:9dea32 road:804080 sidewalk:f423e8
-    vegetation:6b8e23 car:00008e wall:66669c traffic_sign:dcdc00
+    background:000000 building:464646 fence:be9999 other:faaaa0 pedestrian:dc143c pole:999999 road_line:9dea32
+    road:804080 sidewalk:f423e8 vegetation:6b8e23 car:00008e wall:66669c traffic_sign:dcdc00
 """
 _CAMVID32 = """
-    Animal:408040 Archway:c00080 Bicyclist:0080c0 Bridge:008040 Building:800000 Car:400080 CartLuggagePram:4000c0 Child:c08040 Column_Pole:c0c080
-    Fence:404080 LaneMkgsDriv:8000c0 LaneMkgsNonDriv:c00040 Misc_Text:808040 MotorcycleScooter:c000c0 OtherMoving:804040 ParkingBlock:40c080
-    Pedestrian:404000 Road:804080 RoadShoulder:8080c0 Sidewalk:0000c0 SignSymbol:c08080 Sky:808080 SUVPickupTruck:4080c0 TrafficCone:000040
-    TrafficLight:004040 Train:c04080 Tree:808000 Truck_Bus:c080c0 Tunnel:400040 VegetationMisc:c0c000 Void:000000 Wall:40c000
+    Animal:408040 Archway:c00080 Bicyclist:0080c0 Bridge:008040 Building:800000 Car:400080
+    CartLuggagePram:4000c0 Child:c08040 Column_Pole:c0c080 Fence:404080 LaneMkgsDriv:8000c0
+    LaneMkgsNonDriv:c00040 Misc_Text:808040 MotorcycleScooter:c000c0 OtherMoving:804040 ParkingBlock:40c080
+    Pedestrian:404000 Road:804080 RoadShoulder:8080c0 Sidewalk:0000c0 SignSymbol:c08080 Sky:808080
+    SUVPickupTruck:4080c0 TrafficCone:000040 TrafficLight:004040 Train:c04080 Tree:808000 Truck_Bus:c080c0
+    Tunnel:400040 VegetationMisc:c0c000 Void:000000 Wall:40c000
 """
 # label ids 1 to 43
 _LOST_AND_FOUND = (
-    "free space", "crate (black)", "crate (black, stacked)", "crate (black, upright)", "crate (grey)", "crate (grey, stacked)", "crate (grey, upright)",
-    "bumper", "cardboard box 1", "crate (blue)", "crate (blue, small)", "crate (green)", "crate (green, small)", "exhaust pipe", "headlight", "euro pallet",
-    "pylon", "pylon (large)", "pylon (white)", "rearview mirror", "tire", "ball", "bicycle", "dog (black)", "dog (white)", "kid dummy", "bobby car (grey)",
-    "bobby car (red)", "bobby car (yellow)", "cardboard box 2", "marker pole (lying)", "plastic bag (bloated)", "post (red, lying)", "post stand", "styrofoam",
-    "timber (small)", "timber (squared)", "wheel cap", "wood (thin)", "kid (walking)", "kid (on a bobby car)", "kid (on a small bobby car)", "kid (crawling)",
-)  # fmt: skip
+    "free space",
+    "crate (black)",
+    "crate (black, stacked)",
+    "crate (black, upright)",
+    "crate (grey)",
+    "crate (grey, stacked)",
+    "crate (grey, upright)",
+    "bumper",
+    "cardboard box 1",
+    "crate (blue)",
+    "crate (blue, small)",
+    "crate (green)",
+    "crate (green, small)",
+    "exhaust pipe",
+    "headlight",
+    "euro pallet",
+    "pylon",
+    "pylon (large)",
+    "pylon (white)",
+    "rearview mirror",
+    "tire",
+    "ball",
+    "bicycle",
+    "dog (black)",
+    "dog (white)",
+    "kid dummy",
+    "bobby car (grey)",
+    "bobby car (red)",
+    "bobby car (yellow)",
+    "cardboard box 2",
+    "marker pole (lying)",
+    "plastic bag (bloated)",
+    "post (red, lying)",
+    "post stand",
+    "styrofoam",
+    "timber (small)",
+    "timber (squared)",
+    "wheel cap",
+    "wood (thin)",
+    "kid (walking)",
+    "kid (on a bobby car)",
+    "kid (on a small bobby car)",
+    "kid (crawling)",
+)
 _V20_VOID = ("void--dynamic", "void--ground", "void--static", "void--unlabeled")
 
 
 def streethazards() -> Classes:
-    """Return StreetHazards' classes: 12 and the background (mostly sky), ids 1-13; void 0 and 14, which is the anomaly of the test split.
+    """Return StreetHazards' classes: 12 and the background (mostly sky), ids 1-13; void 0 and 14, which is
+    the anomaly of the test split.
 
     >>> streethazards().names[:3], streethazards().ids[-1], streethazards().void
     (('background', 'building', 'fence'), 13, (0, 14))
@@ -44,7 +88,8 @@ def streethazards() -> Classes:
 
 
 def camvid32() -> Classes:
-    """Return the 31 classes of the original CamVid by the order of its list of colours, void 30; no background.
+    """Return the 31 classes of the original CamVid by the order of its list of colours, void 30; no
+    background.
 
     >>> len(camvid32()), camvid32().names[17], camvid32().ids[-1]
     (31, 'Road', 31)
@@ -74,7 +119,8 @@ def mapillary_v12() -> Classes:
 
 
 def mapillary_v20() -> Classes:
-    """Return Mapillary Vistas' classes of version 2.0: ids 0-123; what is called dynamic, ground, static or unlabeled is void.
+    """Return Mapillary Vistas' classes of version 2.0: ids 0-123; what is called dynamic, ground, static or
+    unlabeled is void.
 
     >>> len(mapillary_v20()), mapillary_v20().void
     (120, (119, 121, 122, 123))
@@ -83,7 +129,8 @@ def mapillary_v20() -> Classes:
 
 
 def mapillary_to_cityscapes(version: str) -> dict[str, str]:
-    """Return {label id: class of Cityscapes or void} of Mapillary Vistas ``"1.2"`` or ``"2.0"``: our choice, since S4's Table 2 is blank in the copy we have.
+    """Return {label id: class of Cityscapes or void} of Mapillary Vistas ``"1.2"`` or ``"2.0"``: our choice,
+    since S4's Table 2 is blank in the copy we have.
 
     >>> [mapillary_to_cityscapes("1.2")[label] for label in ("13", "24", "44", "58")]
     ['road', 'road', 'void', 'train']

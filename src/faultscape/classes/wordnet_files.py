@@ -1,7 +1,9 @@
-"""Synsets from a folder of WordNet files: the words, the definition and the pointers that one line of ``data.noun`` holds.
+"""Synsets from a folder of WordNet files: the words, the definition and the pointers that one line of
+``data.noun`` holds.
 
-Conventions: WordNet 3.x (its manual page wndb): a synset's number is the byte at which its line begins. Lemmas have ``_`` for blanks. Only pointers to nouns
-are kept. A line that is not as the manual says raises ValueError or IndexError, which `noun_files` turns into a sentence.
+Conventions: WordNet 3.x (its manual page wndb): a synset's number is the byte at which its line begins.
+Lemmas have ``_`` for blanks. Only pointers to nouns are kept. A line that is not as the manual says raises
+ValueError or IndexError, which `noun_files` turns into a sentence.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ MAX_LINE = 65_536  # bytes; the longest line of WordNet 3.0 has 13 thousand
 
 @dataclass(frozen=True)
 class Synset:
-    """One line of ``data.noun``: lemmas, definition and examples as written, and (symbol, number) of each pointer to a noun."""
+    """One line of ``data.noun``: lemmas, definition and examples as written, and (symbol, number) of each
+    pointer to a noun.
+    """
 
     lemmas: tuple[str, ...]
     gloss: str
@@ -34,8 +38,12 @@ class Synset:
 
 @contextmanager
 def noun_files(folder: Path, *needed: str) -> Iterator[Path]:
-    """Give the folder with these files, ``folder`` or its ``dict``; CorpusError when there is none, or what is read from it is no WordNet."""
-    places = [place for place in (folder, folder / "dict") if all((place / name).is_file() for name in needed)]
+    """Give the folder with these files, ``folder`` or its ``dict``; CorpusError when there is none, or what
+    is read from it is no WordNet.
+    """
+    places = [
+        place for place in (folder, folder / "dict") if all((place / name).is_file() for name in needed)
+    ]
     if not places:
         raise CorpusError(f"{folder}: holds no WordNet; give the folder with {' and '.join(needed)}")
     try:
@@ -51,10 +59,14 @@ def read_synset(data: BinaryIO, number: int) -> Synset:
     fields = line.split()
     if not fields or fields[0] != f"{number:08d}":
         raise ValueError(f"no synset begins at byte {number} of data.noun; all files must be of one version")
-    words = int(fields[3], 16)  # offset file kind words (lemma id)... pointers (symbol offset part source-target)... | gloss
+    words = int(
+        fields[3], 16
+    )  # offset file kind words (lemma id)... pointers (symbol offset part source-target)... | gloss
     at = 5 + 2 * words
     if not 0 < words <= len(fields) or not 0 <= int(fields[at - 1]) <= len(fields):
-        raise ValueError(f"the synset at byte {number} of data.noun says that it has more words or pointers than it has")
+        raise ValueError(
+            f"the synset at byte {number} of data.noun says that it has more words or pointers than it has"
+        )
     pointers = [fields[at + 4 * k : at + 4 * k + 4] for k in range(int(fields[at - 1]))]
     return Synset(
         tuple(word.replace("_", " ") for word in fields[4 : at - 1 : 2]),

@@ -1,8 +1,8 @@
 """How far models agree in the mean, pair by pair, before there is any label.
 
-Conventions: of two label maps the concordance, the mean of both directions where it has two; of two classifiers 1 where they say
-the same, else 0. An image counts for a pair where both models have something to say of it. Blocks of images are added in corpus
-order.
+Conventions: of two label maps the concordance, the mean of both directions where it has two; of two
+classifiers 1 where they say the same, else 0. An image counts for a pair where both models have something to
+say of it. Blocks of images are added in corpus order.
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ ALIKE = 1 - 1e-12  # differences below 1e-12 are rounding
 
 
 def mean_agreement(
-    blocks: Pairs | Predictions | Iterable[Pairs | Predictions], concordance: str = "miou", *, over: Over = "union"
+    blocks: Pairs | Predictions | Iterable[Pairs | Predictions],
+    concordance: str = "miou",
+    *,
+    over: Over = "union",
 ) -> Agreement:
     """Return the (J, J) mean agreement of every two models, over one block of images or several.
 
-    ``concordance`` and ``over`` are of label maps. Errors: OptionError for a concordance that is not known, ValueError for no block at all.
+    ``concordance`` and ``over`` are of label maps. Errors: OptionError for a concordance that is not known,
+    ValueError for no block at all.
 
     >>> from faultscape.classes.class_lists import resolve
-    >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y"), np.array([[0, 1], [0, 2]]), np.full((2, 2), np.nan))
+    >>> said = Predictions(
+    ...     resolve(3), ("a", "b"), ("x", "y"), np.array([[0, 1], [0, 2]]), np.full((2, 2), np.nan)
+    ... )
     >>> mean_agreement(said).mean.tolist()
     [[nan, 0.5], [0.5, nan]]
     """
@@ -49,7 +55,9 @@ def mean_agreement(
 
 
 def _of_maps(pairs: Pairs, concordance: str, over: Over) -> np.ndarray:
-    """Return (3, J, J): the sum of agreements, how many there are, and how many of them are of identical maps."""
+    """Return (3, J, J): the sum of agreements, how many there are, and how many of them are of identical
+    maps.
+    """
     values = concordances(pairs, concordance, over=over)
     values = (values + values.swapaxes(0, 1)) / 2
     same = np.zeros_like(values)
@@ -64,7 +72,9 @@ def identical(pairs: Pairs, place: int) -> np.ndarray:
     """Return (I,) whether both maps of a pair call every pixel the same, void in both or a class in both."""
     both = pairs.both[place]
     return np.asarray(
-        pairs.present[place] & (both == pairs.rows[place][..., :-1]).all(1) & (both == pairs.columns[place][..., :-1]).all(1)
+        pairs.present[place]
+        & (both == pairs.rows[place][..., :-1]).all(1)
+        & (both == pairs.columns[place][..., :-1]).all(1)
     )
 
 
@@ -81,15 +91,24 @@ def _of_classes(labels: np.ndarray) -> np.ndarray:
 
 
 def alike(found: Agreement) -> list[tuple[str, str]]:
-    """Return the pairs of models that agree on every image that both have: a label can never tell the two apart."""
+    """Return the pairs of models that agree on every image that both have: a label can never tell the two
+    apart.
+    """
     first, second = np.nonzero(np.triu((found.images > 0) & (found.alike == found.images), 1))
     return [(found.models[a], found.models[b]) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
 
 
 def table_text(found: Agreement, most: int = 30) -> str:
-    """Return the table as lines of text, columns by number; of more models than ``most`` the mean with all others alone.
+    """Return the table as lines of text, columns by number; of more models than ``most`` the mean with all
+    others alone.
 
-    >>> two = Agreement(("fcn", "unet"), "miou", np.array([[np.nan, 0.25], [0.25, np.nan]]), np.full((2, 2), 7), np.zeros((2, 2), int))
+    >>> two = Agreement(
+    ...     ("fcn", "unet"),
+    ...     "miou",
+    ...     np.array([[np.nan, 0.25], [0.25, np.nan]]),
+    ...     np.full((2, 2), 7),
+    ...     np.zeros((2, 2), int),
+    ... )
     >>> print(table_text(two))
     mean agreement (miou, 7 images)
                 1    2
@@ -98,28 +117,44 @@ def table_text(found: Agreement, most: int = 30) -> str:
     """
     j = len(found.models)
     numbers = np.unique(found.images[~np.eye(j, dtype=bool)])
-    images = counted(int(numbers[-1]), "image") if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} images a pair"
-    head, digits, wide = f"mean agreement ({found.concordance}, {images})", len(str(j)), max(map(len, found.models))
+    images = (
+        counted(int(numbers[-1]), "image")
+        if len(numbers) == 1
+        else f"{numbers[0]} to {numbers[-1]} images a pair"
+    )
+    head, digits, wide = (
+        f"mean agreement ({found.concordance}, {images})",
+        len(str(j)),
+        max(map(len, found.models)),
+    )
     rows = [f"  {k:>{digits}} {model:<{wide}}" for k, model in enumerate(found.models, 1)]
     if j > most:
         means = [f"{row} {_short(value)}" for row, value in zip(rows, with_others(found), strict=True)]
         return "\n".join([f"{head} with the others", *means])
     lines = [" " * len(rows[0]) + "".join(f" {k:>4}" for k in range(1, j + 1))]
-    lines += [row + "".join(f" {_short(v):>4}" for v in values) for row, values in zip(rows, found.mean, strict=True)]
+    lines += [
+        row + "".join(f" {_short(v):>4}" for v in values)
+        for row, values in zip(rows, found.mean, strict=True)
+    ]
     return "\n".join([head, *lines])
 
 
 def with_others(found: Agreement) -> np.ndarray:
-    """Return (J,) each model's mean agreement with all others, each counted once; NaN where it has no image in common with any.
+    """Return (J,) each model's mean agreement with all others, each counted once; NaN where it has no image
+    in common with any.
 
     >>> mean = np.array([[np.nan, 0.5, 0.25], [0.5, np.nan, np.nan], [0.25, np.nan, np.nan]])
     >>> with_others(Agreement(("a", "b", "c"), "miou", mean, np.zeros((3, 3), int), np.zeros((3, 3), int)))
     array([0.375, 0.5  , 0.25 ])
     """
     known = ~np.isnan(found.mean)
-    return np.divide(np.nansum(found.mean, 1), known.sum(1), out=np.full(len(found.models), np.nan), where=known.any(1))
+    return np.divide(
+        np.nansum(found.mean, 1), known.sum(1), out=np.full(len(found.models), np.nan), where=known.any(1)
+    )
 
 
 def _short(value: float) -> str:
     """Return a share in four places: 1 only where it is 1."""
-    return "-" if np.isnan(value) else "1" if value >= ALIKE else f"{min(value, 0.99):.2f}".replace("0.", ".", 1)
+    return (
+        "-" if np.isnan(value) else "1" if value >= ALIKE else f"{min(value, 0.99):.2f}".replace("0.", ".", 1)
+    )

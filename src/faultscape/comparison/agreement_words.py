@@ -13,7 +13,10 @@ from faultscape.errors import counted
 from faultscape.nouns import Agreement, Classes
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-_BELOW = "no order of images explains that; one errs where others are right, the images were chosen because models differ, or classes are exchanged"
+_BELOW = (
+    "no order of images explains that; one errs where others are right, the images were chosen because models"
+    " differ, or classes are exchanged"
+)
 _NAMED = 3  # classes of a mix-up that are told
 
 
@@ -23,7 +26,8 @@ def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -
     for one, other in alike(found):
         images = int(found.images[found.models.index(one), found.models.index(other)])
         words.append(
-            f"{one} and {other} agree everywhere ({counted(images, 'image')}): no label can tell them apart, and their duel has no slot"
+            f"{one} and {other} agree everywhere ({counted(images, 'image')}): no label can tell them apart,"
+            " and their duel has no slot"
         )
     return words
 
@@ -33,34 +37,58 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
 
     >>> from faultscape.classes.class_lists import resolve
     >>> misplaced_words(Finding(1, "shift", 0.22, 0.91, 0.2, 0.9, shift=1), ("a", "b", "c"), resolve(2))
-    'b agrees with nobody (.22; the others .90 with each other): its images appear to be shifted by one; with image i + 1 it would agree .91'
+    'b agrees with nobody (.22; the others .90 with each other): its images appear to be shifted by one; with
+    image i + 1 it would agree .91'
     >>> misplaced_words(Finding(0, "chance", 0.1, float("nan"), 0.1, float("nan")), ("a", "b"), resolve(2))
-    'a and b agree .10, no more than with shuffled images (.10): one of them is at chance, or its images are in another order'
+    'a and b agree .10, no more than with shuffled images (.10): one of them is at chance, or its images are
+    in another order'
     """
     name, two = models[f.model], len(models) == 2
     if f.kind in LOST:
         if two and f.kind == "below":
-            return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, less than with shuffled images ({_share(f.chance)}): {_BELOW}"
+            return (
+                f"{models[0]} and {models[1]} agree {_share(f.agreement)}, less than with shuffled images"
+                f" ({_share(f.chance)}): {_BELOW}"
+            )
         if two:
-            return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, no more than with shuffled images ({_share(f.chance)}): one of them is at chance, or its images are in another order"
+            return (
+                f"{models[0]} and {models[1]} agree {_share(f.agreement)}, no more than with shuffled images"
+                f" ({_share(f.chance)}): one of them is at chance, or its images are in another order"
+            )
         than = f"; the others agree {_share(f.others)} with each other" if f.others == f.others else ""
         if f.kind == "below":
-            return f"{name} agrees with the others less than shuffled images would: {_share(f.agreement)}, where these give {_share(f.chance)}{than}: {_BELOW}"
+            return (
+                f"{name} agrees with the others less than shuffled images would: {_share(f.agreement)}, where"
+                f" these give {_share(f.chance)}{than}: {_BELOW}"
+            )
         if f.kind == "chance":
             order = "; a permutation of its images would look the same" if concordance == "0-1" else ""
-            return f"{name} is at chance: it agrees {_share(f.agreement)} with the others, and would {_share(f.chance)} with shuffled images{than}{order}"
-        return f"{name} agrees with nobody: {_share(f.agreement)}, where shuffled images give {_share(f.chance)}{than}; no shift of images and no mix-up of classes explains it"
+            return (
+                f"{name} is at chance: it agrees {_share(f.agreement)} with the others, and would"
+                f" {_share(f.chance)} with shuffled images{than}{order}"
+            )
+        return (
+            f"{name} agrees with nobody: {_share(f.agreement)}, where shuffled images give"
+            f" {_share(f.chance)}{than}; no shift of images and no mix-up of classes explains it"
+        )
     would = f"it would agree {_share(f.would)}"
     end = {
-        "shift": f"its images appear to be shifted by {_number(f.shift)}; with image i {'+-'[f.shift < 0]} {abs(f.shift)} {would}",
+        "shift": (
+            f"its images appear to be shifted by {_number(f.shift)}; with image i {'+-'[f.shift < 0]}"
+            f" {abs(f.shift)} {would}"
+        ),
         "reversed": f"its images appear to stand in reverse order; turned round {would}",
-        "names": f"its images appear to be sorted in another way than the others' (10 before 9, or 9 before 10); in the other order {would}",
+        "names": (
+            "its images appear to be sorted in another way than the others' (10 before 9, or 9 before 10);"
+            f" in the other order {would}"
+        ),
         "permutation": f"its images appear to be permuted; in another order {would}",
         "classes": f"{_mixed(f, classes)}; put right {would}",
     }[f.kind]
     if two:
-        return f"{models[0]} and {models[1]} agree {_share(f.agreement)}, and one of them is misplaced: of {name}, {end}".replace(
-            "it would", "the two would"
+        return (
+            f"{models[0]} and {models[1]} agree {_share(f.agreement)}, and one of them is misplaced: of"
+            f" {name}, {end}".replace("it would", "the two would")
         )
     lost = f.others == f.others and f.agreement - f.chance < NOBODY * (f.others - f.chance)
     beside = f"; the others {_share(f.others)} with each other" if f.others == f.others else ""
@@ -70,7 +98,9 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
 
 def _mixed(f: Finding, classes: Classes) -> str:
     """Return which classes a model mixes up."""
-    pairs = [f"{classes.names[said]} where the others say {classes.names[meant]}" for said, meant in f.classes]
+    pairs = [
+        f"{classes.names[said]} where the others say {classes.names[meant]}" for said, meant in f.classes
+    ]
     more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
     named = f"it says {', '.join(pairs[:_NAMED])}{more}"
     return (

@@ -1,6 +1,8 @@
-"""Orders of images, and of classes, under which a model would fit others best: what is tried before anything is told of one.
+"""Orders of images, and of classes, under which a model would fit others best: what is tried before anything
+is told of one.
 
-Conventions: as in comparison.misplaced: (N, ...) answers of a model and (B, N, ...) of others as places of classes, the largest number of the type where nothing is said.
+Conventions: as in comparison.misplaced: (N, ...) answers of a model and (B, N, ...) of others as places of
+classes, the largest number of the type where nothing is said.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ def number_of_classes(answers: np.ndarray) -> int:
 
 
 def shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
-    """Return maps, or numbers of images, of which each image has that of the image k places on in its run, nothing at the ends."""
+    """Return maps, or numbers of images, of which each image has that of the image k places on in its run,
+    nothing at the ends.
+    """
     out = np.full_like(maps, np.nan if maps.dtype.kind == "f" else np.iinfo(maps.dtype).max)
     for run in runs:
         part = maps[run]
@@ -32,7 +36,9 @@ def shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
 
 
 def mixed_classes(mine: np.ndarray, others: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Return (what a model says, what the others say) of classes that it mixes up: found on every other image, and believed where it holds on the rest."""
+    """Return (what a model says, what the others say) of classes that it mixes up: found on every other
+    image, and believed where it holds on the rest.
+    """
     none = np.iinfo(mine.dtype).max
     n = int(max(side[side != none].max(initial=0) for side in (mine, others))) + 1
     found, check = (_overlap(mine[k::2], others[:, k::2], n) for k in (0, 1))
@@ -57,11 +63,17 @@ def _overlap(mine: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
 
 
 def named_orders(n: int, keys: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield orders of images that come of mistakes: last first, and names sorted with 10 before 9 where others have 9 before 10, either way."""
+    """Yield orders of images that come of mistakes: last first, and names sorted with 10 before 9 where
+    others have 9 before 10, either way.
+    """
     yield "reversed", np.arange(n)[::-1]
     if len(keys) == n:
         plain = np.array(sorted(range(n), key=lambda k: keys[k]))
-        counting = np.array(sorted(range(n), key=lambda k: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", keys[k])]))
+        counting = np.array(
+            sorted(
+                range(n), key=lambda k: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", keys[k])]
+            )
+        )
         if (plain != counting).any():
             for names, given in ((plain, counting), (counting, plain)):
                 order = np.empty(n, np.int64)
@@ -77,20 +89,25 @@ def _marks(maps: np.ndarray, classes: int, grid: tuple[int, int] = (6, 8)) -> np
     cells = np.where(maps < classes, maps, classes).astype(np.int64) + field * (classes + 1)
     fields = int(field.max()) + 1
     held = np.bincount(
-        (cells + np.arange(n)[:, None, None] * fields * (classes + 1)).ravel(), minlength=n * fields * (classes + 1)
+        (cells + np.arange(n)[:, None, None] * fields * (classes + 1)).ravel(),
+        minlength=n * fields * (classes + 1),
     )
     return held.reshape(n, fields, classes + 1)[..., :classes].reshape(n, -1) / (h * w)
 
 
 def _all_marks(mine: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N, D) marks of a model's maps, and the mean of those of others, classes that all have alike left out of account."""
+    """Return (N, D) marks of a model's maps, and the mean of those of others, classes that all have alike
+    left out of account.
+    """
     classes = max(number_of_classes(mine), number_of_classes(others))
     own, theirs = _marks(mine, classes), np.mean([_marks(other, classes) for other in others], 0)
     return own - own.mean(0), theirs - theirs.mean(0)
 
 
 def best_turn(mine: np.ndarray, others: np.ndarray) -> int:
-    """Return by how many images a model is to be turned, the last going first, to fit the others best; from -N / 2 to N / 2."""
+    """Return by how many images a model is to be turned, the last going first, to fit the others best; from
+    -N / 2 to N / 2.
+    """
     own, theirs = _all_marks(mine, others)
     n = len(own)
     fit = np.fft.irfft((np.fft.rfft(own, axis=0) * np.conj(np.fft.rfft(theirs, axis=0))).sum(1), n)

@@ -1,7 +1,7 @@
 """How far two maps agree, for every pair and image at once, from counts alone (S0 eq. 1, 7-10).
 
-Conventions: larger is more alike; NaN where a map is missing or the metric is undefined. Metrics that are not symmetric take the defender's map as
-reference; against a truth, the truth is the reference.
+Conventions: larger is more alike; NaN where a map is missing or the metric is undefined. Metrics that are not
+symmetric take the defender's map as reference; against a truth, the truth is the reference.
 """
 
 from __future__ import annotations
@@ -31,13 +31,21 @@ def concordances(pairs: Pairs, name: str = "miou", *, over: Over = "union") -> n
     return out
 
 
-def accuracies(pairs: Pairs, name: str = "miou", *, over: Over = "union", truth: str | None = None) -> np.ndarray:
-    """Return (J, I) concordances of each model with a truth (the only one, unless named); RankingError when it is not there."""
+def accuracies(
+    pairs: Pairs, name: str = "miou", *, over: Over = "union", truth: str | None = None
+) -> np.ndarray:
+    """Return (J, I) concordances of each model with a truth (the only one, unless named); RankingError when
+    it is not there.
+    """
     metric = _metric(name)
     if truth is None and len(pairs.truths) != 1:
-        raise RankingError(f"these pairs hold {len(pairs.truths)} truths ({', '.join(pairs.truths)}); say which")
+        raise RankingError(
+            f"these pairs hold {len(pairs.truths)} truths ({', '.join(pairs.truths)}); say which"
+        )
     if truth is not None and truth not in pairs.truths:
-        raise RankingError(f"there is no truth {truth!r} in these pairs; there are {', '.join(pairs.truths) or 'none'}")
+        raise RankingError(
+            f"there is no truth {truth!r} in these pairs; there are {', '.join(pairs.truths) or 'none'}"
+        )
     place = len(pairs.models) + (pairs.truths.index(truth) if truth else 0)
     out = np.full((len(pairs.models), len(pairs.images)), np.nan)
     for p in np.flatnonzero(pairs.pairs[:, 0] == place):
@@ -47,7 +55,9 @@ def accuracies(pairs: Pairs, name: str = "miou", *, over: Over = "union", truth:
 
 
 def _metric(name: str) -> Callable[..., np.ndarray]:
-    """Return a metric by name; one of the user's own is held to give numbers of the right shape, and its errors are told as such."""
+    """Return a metric by name; one of the user's own is held to give numbers of the right shape, and its
+    errors are told as such.
+    """
     function = plug.find("concordance", name, CONCORDANCES)
     if name in CONCORDANCES:
         return function
@@ -58,7 +68,8 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
             values = np.asarray(function(*map(plug.read_only, (both, rows, columns)), over=over), dtype=float)
         if values.shape != both.shape[:-1]:
             raise OptionError(
-                f"concordance {name}: gave numbers of shape {values.shape}; expected {both.shape[:-1]}, one an image"
+                f"concordance {name}: gave numbers of shape {values.shape}; expected {both.shape[:-1]}, one"
+                " an image"
             )
         return np.where(np.isfinite(values), values, np.nan)
 
@@ -66,6 +77,8 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
 
 
 def shares(pairs: Pairs) -> np.ndarray:
-    """Return (J, I, C) shares of pixels that each model gives each class; void counts in the denominator, 0 where a map is missing."""
+    """Return (J, I, C) shares of pixels that each model gives each class; void counts in the denominator, 0
+    where a map is missing.
+    """
     totals = pairs.totals.sum(-1, keepdims=True)
     return pairs.totals[..., :-1] / np.maximum(totals, 1)

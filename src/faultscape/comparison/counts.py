@@ -1,7 +1,7 @@
 """Count every pair of maps of every image, in memory or for one shard.
 
-Conventions: maps come in the class list's ids and are turned into places and range-checked once, before any kernel. Row = reference, column =
-prediction (nouns.Pairs).
+Conventions: maps come in the class list's ids and are turned into places and range-checked once, before any
+kernel. Row = reference, column = prediction (nouns.Pairs).
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ def count(
     background: int | None = None,
     void: int | tuple[int, ...] = (),
 ) -> Pairs:
-    """Return the counts of every pair of models, and of each model with the truth, in one pass over each image.
+    """Return the counts of every pair of models, and of each model with the truth, in one pass over each
+    image.
 
-    ``maps`` {model: (I, H, W) or I arrays (H, W) of ids}; ``truth`` likewise, one or several by name; a map may be None where it
-    is missing. ``cells`` keeps the whole confusion matrices, S0 eq. 8; ``background`` and ``void`` are ids, for ``classes`` given
-    as a number. Errors: LabelMapError for values out of range or shapes that differ.
+    ``maps`` {model: (I, H, W) or I arrays (H, W) of ids}; ``truth`` likewise, one or several by name; a map
+    may be None where it is missing. ``cells`` keeps the whole confusion matrices, S0 eq. 8; ``background``
+    and ``void`` are ids, for ``classes`` given as a number. Errors: LabelMapError for values out of range or
+    shapes that differ.
 
     >>> pairs = count({"a": np.array([[[0, 1]]]), "b": np.array([[[0, 0]]])}, classes=2)
     >>> pairs.both.tolist(), pairs.rows.tolist(), pairs.columns.tolist()
@@ -57,7 +59,9 @@ def count(
     totals = np.zeros((len(maps), number, n), np.int64)
     present = np.zeros((len(pairs), number), bool)
     for i in range(number):
-        stack = [_placed(stack[i], places, f"{name}, image {ids[i]}", classes) for name, stack in named.items()]
+        stack = [
+            _placed(stack[i], places, f"{name}, image {ids[i]}", classes) for name, stack in named.items()
+        ]
         kept[:, i], totals[:, i], present[:, i] = count_image(stack, n, pairs, len(maps), ids[i])
     return block(classes, tuple(maps), tuple(truths), ids, pairs, kept, totals, present, keep=cells)
 
@@ -69,13 +73,17 @@ def pair_places(models: int, truths: int = 0) -> np.ndarray:
     [[0, 1], [2, 0], [2, 1]]
     """
     between = [(i, j) for j in range(models) for i in range(j)]
-    return np.array(between + [(models + t, j) for t in range(truths) for j in range(models)], np.int64).reshape(-1, 2)
+    return np.array(
+        between + [(models + t, j) for t in range(truths) for j in range(models)], np.int64
+    ).reshape(-1, 2)
 
 
 def count_image(
     stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (P, n, n) cells, (models, n) histograms and (P,) presence of one image's maps of places; None is a missing map."""
+    """Return (P, n, n) cells, (models, n) histograms and (P,) presence of one image's maps of places; None is
+    a missing map.
+    """
     given, new, wanted, present = _given(stack, pairs, image)
     cells = np.zeros((len(pairs), n, n), np.int64)
     totals = np.zeros((models, n), np.int64)
@@ -96,7 +104,9 @@ def count_image(
 def intersect_image(
     stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: far less work for many models."""
+    """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: far
+    less work for many models.
+    """
     given, new, wanted, present = _given(stack, pairs, image)
     both = np.zeros((len(pairs), n), np.int64)
     totals = np.zeros((models, n), np.int64)
@@ -110,14 +120,23 @@ def intersect_image(
 def _given(
     stack: Sequence[np.ndarray | None], pairs: np.ndarray, image: str
 ) -> tuple[list[np.ndarray], dict[int, int], np.ndarray, np.ndarray]:
-    """Return the maps that are there, their new numbers by their old, and the pairs that can be counted in new numbers and as a mask."""
+    """Return the maps that are there, their new numbers by their old, and the pairs that can be counted in
+    new numbers and as a mask.
+    """
     there = [k for k, m in enumerate(stack) if m is not None]
     given = [m for m in stack if m is not None]
     if len({m.shape for m in given}) > 1:
-        raise LabelMapError(f"image {image}: its maps have different sizes {sorted({m.shape for m in given})}")
+        raise LabelMapError(
+            f"image {image}: its maps have different sizes {sorted({m.shape for m in given})}"
+        )
     new = {k: place for place, k in enumerate(there)}
     present = np.array([a in new and b in new for a, b in pairs.tolist()], bool)
-    return given, new, np.array([(new[a], new[b]) for a, b in pairs[present].tolist()], np.int64).reshape(-1, 2), present
+    return (
+        given,
+        new,
+        np.array([(new[a], new[b]) for a, b in pairs[present].tolist()], np.int64).reshape(-1, 2),
+        present,
+    )
 
 
 def block(
@@ -132,27 +151,46 @@ def block(
     *,
     keep: bool = False,
 ) -> Pairs:
-    """Return Pairs of (P, I, n, n) ``cells``, kept on request: pixels void in a truth are dropped, marginals taken."""
+    """Return Pairs of (P, I, n, n) ``cells``, kept on request: pixels void in a truth are dropped, marginals
+    taken.
+    """
     against_truth = pairs[:, 0] >= len(models)
     cells[against_truth, :, -1, :] = 0
     both = np.ascontiguousarray(np.diagonal(cells, axis1=2, axis2=3)[..., :-1])
     return Pairs(
-        classes, models, truths, images, pairs, both, cells.sum(3), cells.sum(2), totals, present, cells if keep else None
+        classes,
+        models,
+        truths,
+        images,
+        pairs,
+        both,
+        cells.sum(3),
+        cells.sum(2),
+        totals,
+        present,
+        cells if keep else None,
     )
 
 
-def _placed(label_map: np.ndarray | None, places: np.ndarray, where: str, classes: Classes) -> np.ndarray | None:
+def _placed(
+    label_map: np.ndarray | None, places: np.ndarray, where: str, classes: Classes
+) -> np.ndarray | None:
     """Return a map of places; LabelMapError for a value that means nothing."""
     if label_map is None:
         return None
     label_map = np.asarray(label_map)
     if label_map.ndim != 2 or label_map.dtype.kind not in "iub":
-        raise LabelMapError(f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}")
+        raise LabelMapError(
+            f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}"
+        )
     if label_map.size and (label_map.min() < 0 or label_map.max() > 65535):
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}"
+            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are"
+            f" {allowed(classes)}"
         )
     placed = places[label_map]
     if placed.size and placed.max() == UNKNOWN:
-        raise LabelMapError(f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}")
+        raise LabelMapError(
+            f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}"
+        )
     return placed.astype(np.uint8) if len(classes) < 255 else placed

@@ -1,6 +1,8 @@
-"""The distances between the classes of a study: of a named kind, from a hierarchy that stands above the classes, or from a file.
+"""The distances between the classes of a study: of a named kind, from a hierarchy that stands above the
+classes, or from a file.
 
-Conventions: (C, C), symmetric, 0 on the diagonal. ``wordnet`` (S2 eq. 3), ``path`` and ``hops`` look at what stands above classes; ``01`` is 0 or 1.
+Conventions: (C, C), symmetric, 0 on the diagonal. ``wordnet`` (S2 eq. 3), ``path`` and ``hops`` look at what
+stands above classes; ``01`` is 0 or 1.
 """
 
 from __future__ import annotations
@@ -26,10 +28,13 @@ KINDS = semantic_distances.KINDS
 _ABOVE = KINDS[:3]  # those that look at what stands above classes
 
 
-def class_hierarchy(classes: Classes, said: str | None = None) -> tuple[hierarchies.Hierarchy, np.ndarray] | None:
+def class_hierarchy(
+    classes: Classes, said: str | None = None
+) -> tuple[hierarchies.Hierarchy, np.ndarray] | None:
     """Return the hierarchy that the classes stand in, and their places in it; None where none is known.
 
-    ``said`` is a folder of WordNet, for classes with WordNet ids, or a parent table; without it the part of WordNet above ImageNet's classes serves.
+    ``said`` is a folder of WordNet, for classes with WordNet ids, or a parent table; without it the part of
+    WordNet above ImageNet's classes serves.
     """
     if said and not Path(said).is_dir():
         held = hierarchies.of_parents(said)
@@ -39,7 +44,8 @@ def class_hierarchy(classes: Classes, said: str | None = None) -> tuple[hierarch
     if not classes.wnids:
         if said:
             raise ClassesError(
-                f"{said}: is WordNet, and the classes have no wnid; give each class its own, or a table of parents"
+                f"{said}: is WordNet, and the classes have no wnid; give each class its own, or a table of"
+                " parents"
             )
         return None
     held = hierarchies.of_wordnet(said, classes.wnids) if said else imagenet()
@@ -47,20 +53,26 @@ def class_hierarchy(classes: Classes, said: str | None = None) -> tuple[hierarch
 
 
 def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = None) -> tuple[str, np.ndarray]:
-    """Return the kind of distance and the (C, C) distances: wordnet where all classes have a place in a hierarchy, else 01, or as said (a kind, or a file)."""
+    """Return the kind of distance and the (C, C) distances: wordnet where all classes have a place in a
+    hierarchy, else 01, or as said (a kind, or a file).
+    """
     if kind is not None and kind not in KINDS:
         if not Path(kind).is_file():
             missing = (
-                f"there is no file {kind}" if Path(kind).name != kind or Path(kind).suffix else f"distance {kind!r} is not known"
+                f"there is no file {kind}"
+                if Path(kind).name != kind or Path(kind).suffix
+                else f"distance {kind!r} is not known"
             )
             raise OptionError(
-                f"{missing}; give {', '.join(KINDS)}, or a file of distances between classes.{closest(kind, KINDS)}"
+                f"{missing}; give {', '.join(KINDS)}, or a file of distances between"
+                f" classes.{closest(kind, KINDS)}"
             )
         return kind, read_distances(kind, classes.names)
     found = None if kind == "01" else class_hierarchy(classes, hierarchy)
     if found is None and kind not in (None, "01"):
         raise OptionError(
-            f"the distance {kind!r} needs a hierarchy: classes with WordNet ids, or --hierarchy FILE, a table of parents"
+            f"the distance {kind!r} needs a hierarchy: classes with WordNet ids, or --hierarchy FILE, a table"
+            " of parents"
         )
     kind = kind or ("wordnet" if found is not None else "01")
     if found is None:
@@ -79,19 +91,26 @@ class DistanceDefinition(TypedDict):
 def define_distances(
     classes: Classes, given: Mapping[str, object], was: Definition | None, otherwise: str | None = None
 ) -> tuple[DistanceDefinition, np.ndarray]:
-    """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C, C) distances.
+    """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C,
+    C) distances.
 
-    What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow). Files stand there
-    with their whole path, and a digest of the distances says whether they are still the same ones.
+    What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow).
+    Files stand there with their whole path, and a digest of the distances says whether they are still the
+    same ones.
     """
-    held = {key: cast("str | None", given.get(key, (was or {}).get(key))) for key in ("distance", "hierarchy")}
+    held = {
+        key: cast("str | None", given.get(key, (was or {}).get(key))) for key in ("distance", "hierarchy")
+    }
     for key, value in held.items():
         if value and value not in KINDS and Path(value).exists():
             held[key] = str(Path(value).absolute())
-    kind, distances = distances_of(classes, held["distance"] or (otherwise if was is None else None), held["hierarchy"])
+    kind, distances = distances_of(
+        classes, held["distance"] or (otherwise if was is None else None), held["hierarchy"]
+    )
     if given.get("hierarchy") and kind not in _ABOVE:
         raise OptionError(
-            f"--hierarchy says what stands above the classes, and the distance {kind!r} does not look at that; leave it out, or give --distance {', '.join(_ABOVE)}"
+            f"--hierarchy says what stands above the classes, and the distance {kind!r} does not look at"
+            f" that; leave it out, or give --distance {', '.join(_ABOVE)}"
         )
     digest = hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
     return {"distance": kind, "hierarchy": held["hierarchy"], "distances": digest}, distances

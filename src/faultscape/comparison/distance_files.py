@@ -1,8 +1,9 @@
 """Read distances of classes that somebody else has made.
 
-Conventions: CSV, UTF-8. A matrix has the class names in its first row and first column, a long table the columns class, class,
-distance: its header's third word is ``distance``. Distances are finite, not negative, symmetric, and 0 of a class to itself. A
-file may hold more classes than are asked for. That a detour is never shorter is not asked.
+Conventions: CSV, UTF-8. A matrix has the class names in its first row and first column, a long table the
+columns class, class, distance: its header's third word is ``distance``. Distances are finite, not negative,
+symmetric, and 0 of a class to itself. A file may hold more classes than are asked for. That a detour is never
+shorter is not asked.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _SAME = 1e-9  # two sides of a matrix that was written with few digits are one n
 
 
 def read_distances(file: str | os.PathLike[str], names: Sequence[str]) -> np.ndarray:
-    r"""Return the (C, C) float64 distances of these classes, in this order; ClassesError names the line or the pair and what is wrong.
+    r"""Return the (C, C) float64 distances of these classes, in this order; ClassesError names the line or
+    the pair and what is wrong.
 
     >>> import tempfile
     >>> file = tempfile.NamedTemporaryFile("w+", suffix=".csv")
@@ -45,7 +47,9 @@ def read_distances(file: str | os.PathLike[str], names: Sequence[str]) -> np.nda
 
 
 def _long(rows: Any, head: list[str], names: list[str], where: str) -> np.ndarray:
-    """Return distances from lines of two classes and a number; a pair may stand there in either order, or in both."""
+    """Return distances from lines of two classes and a number; a pair may stand there in either order, or in
+    both.
+    """
     place = {name: at for at, name in enumerate(names)}
     out = np.full((len(names), len(names)), np.nan)
     seen = set()
@@ -53,14 +57,17 @@ def _long(rows: Any, head: list[str], names: list[str], where: str) -> np.ndarra
         if not row:
             continue
         if len(row) != len(head):
-            raise ClassesError(f"{where}, line {rows.line_num}: has {len(row)} cells; expected class, class, distance")
+            raise ClassesError(
+                f"{where}, line {rows.line_num}: has {len(row)} cells; expected class, class, distance"
+            )
         first, second = row[0].strip(), row[1].strip()
         seen |= {first, second}
         if first in place and second in place:
             a, b, value = place[first], place[second], _number(row[2], f"{where}, line {rows.line_num}")
             if not np.isnan(out[a, b]) and out[a, b] != value:
                 raise ClassesError(
-                    f"{where}, line {rows.line_num}: {first!r} to {second!r} is {value:g}, before it was {out[a, b]:g}"
+                    f"{where}, line {rows.line_num}: {first!r} to {second!r} is {value:g}, before it was"
+                    f" {out[a, b]:g}"
                 )
             out[a, b] = value
     _need(names, seen, where)
@@ -82,11 +89,12 @@ def _matrix(rows: Any, head: list[str], names: list[str], where: str) -> np.ndar
             continue
         line = f"{where}, line {rows.line_num}"
         if name not in place:
-            raise ClassesError(f"{line}: the row {name!r} has no column of that name.{closest(name, list(columns))}")
-        if name in seen or len(row) != len(head):
             raise ClassesError(
-                f"{line}: {f'a second row {name!r}' if name in seen else f'has {len(row)} cells, the first row {len(head)}'}"
+                f"{line}: the row {name!r} has no column of that name.{closest(name, list(columns))}"
             )
+        if name in seen or len(row) != len(head):
+            odd = f"has {len(row)} cells, the first row {len(head)}"
+            raise ClassesError(f"{line}: {f'a second row {name!r}' if name in seen else odd}")
         seen.add(name)
         out[place[name]] = [_number(row[column], line) for column in wanted]
     _need(names, seen, where)
@@ -106,8 +114,9 @@ def _number(text: str, line: str) -> float:
 def _need(names: list[str], there: set[str], where: str) -> None:
     if missing := [name for name in names if name not in there]:
         raise ClassesError(
-            f"{where}: has no class {missing[0]!r}.{closest(missing[0], sorted(there))} A file of distances names every class of the study: in its first row and its first column, "
-            "or in lines of class, class, distance"
+            f"{where}: has no class {missing[0]!r}.{closest(missing[0], sorted(there))} A file of distances"
+            " names every class of the study: in its first row and its first column, or in lines of class,"
+            " class, distance"
         )
 
 
@@ -127,6 +136,7 @@ def _checked(found: np.ndarray, names: Sequence[str], where: str) -> np.ndarray:
     if (skew := ~np.isclose(found, found.T, rtol=_SAME, atol=_SAME)).any():
         a, b = pair(skew)
         raise ClassesError(
-            f"{where}: {names[a]!r} to {names[b]!r} is {found[a, b]:g}, back it is {found[b, a]:g}; distances must be the same both ways"
+            f"{where}: {names[a]!r} to {names[b]!r} is {found[a, b]:g}, back it is {found[b, a]:g}; distances"
+            " must be the same both ways"
         )
     return np.maximum(found, found.T)

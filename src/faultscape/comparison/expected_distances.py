@@ -1,8 +1,8 @@
 """How far apart two models are on an image when all of their probabilities count, not the first labels alone.
 
-Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels, probabilities)`` of the K
-most probable classes, both (I, K), with a negative label where a row has fewer. The result is NaN where a row has no probability,
-or an undefined one.
+Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels,
+probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has fewer. The
+result is NaN where a row has no probability, or an undefined one.
 Source: S2 4, the future direction: distances over distributions instead of single labels.
 """
 
@@ -21,11 +21,16 @@ _CELLS = 2**20  # distances looked up at once
 Probabilities = Any  # (I, C), or ((I, K) labels, (I, K) probabilities)
 
 
-def expected_distance(first: Probabilities, second: Probabilities, distances: np.ndarray, *, rest: str = "kept") -> np.ndarray:
-    """Return (I,) sum over i, j of p_i q_j d(i, j): the distance to expect when a label is drawn from each model, independently.
+def expected_distance(
+    first: Probabilities, second: Probabilities, distances: np.ndarray, *, rest: str = "kept"
+) -> np.ndarray:
+    """Return (I,) sum over i, j of p_i q_j d(i, j): the distance to expect when a label is drawn from each
+    model, independently.
 
-    Two models that say the same and doubt it have an expected distance above 0. What K labels leave of 1 is the ``rest``: ``kept`` divides by what the K have together,
-    ``spread`` gives it to the other C - K classes in equal parts. Columns of all classes leave none. ModelError for probabilities of another shape or below 0.
+    Two models that say the same and doubt it have an expected distance above 0. What K labels leave of 1 is
+    the ``rest``: ``kept`` divides by what the K have together, ``spread`` gives it to the other C - K classes
+    in equal parts. Columns of all classes leave none. ModelError for probabilities of another shape or below
+    0.
 
     >>> d = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 4.0], [4.0, 4.0, 0.0]])
     >>> expected_distance(np.array([[0.5, 0.5, 0.0]]), np.array([[0.0, 0.5, 0.5]]), d)
@@ -39,7 +44,9 @@ def expected_distance(first: Probabilities, second: Probabilities, distances: np
     if isinstance(first, tuple) and isinstance(second, tuple):
         return _of_kept(_kept(first, len(distances), rest), _kept(second, len(distances), rest), distances)
     if isinstance(first, tuple) or isinstance(second, tuple):
-        raise ModelError("expected distances need all classes of both models, or the most probable labels of both")
+        raise ModelError(
+            "expected distances need all classes of both models, or the most probable labels of both"
+        )
     p, q = _columns(first, len(distances)), _columns(second, len(distances))
     _same_images(p, q)
     return np.einsum("ij,ij->i", p @ distances, q)
@@ -60,11 +67,18 @@ def _shares(p: np.ndarray) -> np.ndarray:
     return np.divide(p, total, out=np.full_like(p, np.nan), where=total > 0)
 
 
-def _kept(given: tuple[ArrayLike, ArrayLike], classes: int, rest: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (I, K) labels, (I, K) probabilities above the evenly spread ones, and (I,) that even part of each class."""
+def _kept(
+    given: tuple[ArrayLike, ArrayLike], classes: int, rest: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (I, K) labels, (I, K) probabilities above the evenly spread ones, and (I,) that even part of
+    each class.
+    """
     labels, p = np.asarray(given[0]), np.asarray(given[1], dtype=float)
     if labels.ndim != 2 or labels.shape != p.shape or not np.issubdtype(labels.dtype, np.integer):
-        raise ModelError(f"labels {labels.shape} and probabilities {p.shape} do not belong together; expected both (images, K)")
+        raise ModelError(
+            f"labels {labels.shape} and probabilities {p.shape} do not belong together; expected both"
+            " (images, K)"
+        )
     if labels.max(initial=-1) >= classes:
         raise ModelError(f"label {labels.max()} is no class; there are {classes}, 0 to {classes - 1}")
     there = labels >= 0
@@ -77,7 +91,9 @@ def _kept(given: tuple[ArrayLike, ArrayLike], classes: int, rest: str) -> tuple[
     return labels, np.where(there, shares * total[:, None] - even[:, None], 0 * shares), even
 
 
-def _of_kept(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], distances: np.ndarray) -> np.ndarray:
+def _of_kept(
+    first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], distances: np.ndarray
+) -> np.ndarray:
     """Return p' D q with p = (what stands above the even part) + even part, multiplied out."""
     (a, p, even_p), (b, q, even_q) = first, second
     _same_images(a, b)
@@ -94,5 +110,6 @@ def _of_kept(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], dist
 def _same_images(first: np.ndarray, second: np.ndarray) -> None:
     if len(first) != len(second):
         raise ModelError(
-            f"one model has probabilities of {len(first)} images, the other of {len(second)}; expected the same images"
+            f"one model has probabilities of {len(first)} images, the other of {len(second)}; expected the"
+            " same images"
         )

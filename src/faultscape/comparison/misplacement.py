@@ -1,18 +1,21 @@
-"""Models that agree with nobody, and the order of images or of classes under which they would: found before there is any label.
+"""Models that agree with nobody, and the order of images or of classes under which they would: found before
+there is any label.
 
-Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as places of classes, NONE
-where it says nothing; of classifiers H = W = 1. ``starts`` say where a new run of consecutive images begins. The agreement of two
-models on an image is the mean IoU of the classes that either names (of one pixel 1 or 0); orders are looked for by the share of
-pixels on which they agree, which is cheaper. What is not told may be wrong all the same.
+Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as
+places of classes, NONE where it says nothing; of classifiers H = W = 1. ``starts`` say where a new run of
+consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either
+names (of one pixel 1 or 0); orders are looked for by the share of pixels on which they agree, which is
+cheaper. What is not told may be wrong all the same.
 
-What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``), however little the
-models agree. It has to be clear, by a t-test whose risk is divided by the models and the orders that are tried, that another
-order fits better than this one, and lies farther above chance than this one lies below it: any order lifts models that agree less
-than chance. A shift must also fit better than the same shift the other way, for neighbours of sorted images fit both ways. A
-mix-up of classes is judged like an order, but three quarters of the way is enough, since two classes that are exchanged lie just
-as far above. Where all models agree on no image, the pool may have been chosen for that, and confusions look like exchanged
-classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen in a softer way, in
-which the same two classes are nearly always confused, is told from a mix-up.
+What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``),
+however little the models agree. It has to be clear, by a t-test whose risk is divided by the models and the
+orders that are tried, that another order fits better than this one, and lies farther above chance than this
+one lies below it: any order lifts models that agree less than chance. A shift must also fit better than the
+same shift the other way, for neighbours of sorted images fit both ways. A mix-up of classes is judged like an
+order, but three quarters of the way is enough, since two classes that are exchanged lie just as far above.
+Where all models agree on no image, the pool may have been chosen for that, and confusions look like exchanged
+classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen
+in a softer way, in which the same two classes are nearly always confused, is told from a mix-up.
 """
 
 from __future__ import annotations
@@ -24,28 +27,56 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.comparison.candidate_orders import assigned, best_turn, mixed_classes, named_orders, number_of_classes, shifted
+from faultscape.comparison.candidate_orders import (
+    assigned,
+    best_turn,
+    mixed_classes,
+    named_orders,
+    number_of_classes,
+    shifted,
+)
 from faultscape.metrics.pixel import miou
 
 FEWEST = 8  # images from which anything is said
 RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
 LOST = ("nobody", "chance", "below")  # kinds of findings that name no order
-NOBODY = 0.25  # of the agreement beyond chance that the others have with each other: so much has a model that answers one image in four as they do, and guesses the rest
+# of the agreement beyond chance that the others have with each other: so much has a model that answers one
+# image in four as they do, and guesses the rest
+NOBODY = 0.25
 GUESS = 0.1  # below this share of it there is too little to tell it from a guess
 ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
-NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)  # shifts that are always looked at; in a drive a farther one shows at these
-_BELOW = 0.75  # of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes lie half as far above, on more classes less
-_KINDS = 8  # of orders among which the risk is divided: shifts, classes, orders of names, and turns or permutations, each in two samples at most
+NEAR = (
+    1,
+    -1,
+    2,
+    -2,
+    3,
+    -3,
+    5,
+    -5,
+    8,
+    -8,
+    12,
+    -12,
+)  # shifts that are always looked at; in a drive a farther one shows at these
+# of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes
+# lie half as far above, on more classes less
+_BELOW = 0.75
+# of orders among which the risk is divided: shifts, classes, orders of names, and turns or permutations, each
+# in two samples at most
+_KINDS = 8
 _BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody, chance or below (chance).
+    """What is wrong with one model: its ``kind`` is shift, reversed, names, permutation, classes, nobody,
+    chance or below (chance).
 
-    ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled images give,
-    ``others`` what the others have with each other (NaN of two models). ``shift``: the answer of the image so many places on is
-    the one that fits. ``classes``: (what it says, what the others say), places.
+    ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled
+    images give, ``others`` what the others have with each other (NaN of two models). ``shift``: the answer of
+    the image so many places on is the one that fits. ``classes``: (what it says, what the others say),
+    places.
     """
 
     model: int
@@ -58,10 +89,14 @@ class Finding:
     classes: tuple[tuple[int, int], ...] = ()
 
 
-def find_misplaced(answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequence[str] = ()) -> list[Finding]:
-    """Return what is wrong with which model, the clearest first; nothing where there are fewer than eight images.
+def find_misplaced(
+    answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequence[str] = ()
+) -> list[Finding]:
+    """Return what is wrong with which model, the clearest first; nothing where there are fewer than eight
+    images.
 
-    ``keys`` are the images' ids, for orders that come of sorting numbers in names. A model of which the order is found counts, put right, among the others of the next.
+    ``keys`` are the images' ids, for orders that come of sorting numbers in names. A model of which the order
+    is found counts, put right, among the others of the next.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.integers(0, 5, (1, 400, 1, 1))
@@ -93,7 +128,9 @@ def find_misplaced(answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequ
     return [
         *found.values(),
         *(
-            _finding(answers, facts, m, None, {"kind": "below" if _below_chance(answers, m) else _lost(facts, m)})
+            _finding(
+                answers, facts, m, None, {"kind": "below" if _below_chance(answers, m) else _lost(facts, m)}
+            )
             for m in (rest if j > 2 or not rest else rest[:1])
         ),
     ]
@@ -101,7 +138,9 @@ def find_misplaced(answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequ
 
 @dataclass(frozen=True, eq=False)
 class _Facts:
-    """``pairs`` and ``chance`` (J, J): mean agreement of every two models, as they are and with shuffled images; ``beyond`` (J, N): of each model with the others, less chance."""
+    """``pairs`` and ``chance`` (J, J): mean agreement of every two models, as they are and with shuffled
+    images; ``beyond`` (J, N): of each model with the others, less chance.
+    """
 
     pairs: np.ndarray
     chance: np.ndarray
@@ -109,7 +148,9 @@ class _Facts:
 
 
 def _agreements(answers: np.ndarray) -> _Facts:
-    """Return how far all models agree, and would by chance: one model's images against other images of the other, a shuffle a pair."""
+    """Return how far all models agree, and would by chance: one model's images against other images of the
+    other, a shuffle a pair.
+    """
     j, n = answers.shape[:2]
     rng = np.random.default_rng(0)
     coded = _all_coded(answers)
@@ -130,7 +171,9 @@ def _agreements(answers: np.ndarray) -> _Facts:
 
 @dataclass(frozen=True, eq=False)
 class _Coded:
-    """What a model says (N, P), the same as cells of (N, n + 1), and how many pixels of each image it gives each of n classes, and none, (N, n + 1)."""
+    """What a model says (N, P), the same as cells of (N, n + 1), and how many pixels of each image it gives
+    each of n classes, and none, (N, n + 1).
+    """
 
     places: np.ndarray
     cells: np.ndarray
@@ -148,7 +191,9 @@ def _coded(maps: np.ndarray, n: int) -> _Coded:
     if places.shape[1] == 1:
         return _Coded(places, places, np.stack([places[:, 0] < n, places[:, 0] == n], 1).astype(np.int64))
     cells = places + np.arange(len(places))[:, None] * (n + 1)
-    return _Coded(places, cells, np.bincount(cells.ravel(), minlength=len(places) * (n + 1)).reshape(-1, n + 1))
+    return _Coded(
+        places, cells, np.bincount(cells.ravel(), minlength=len(places) * (n + 1)).reshape(-1, n + 1)
+    )
 
 
 def _all_coded(answers: np.ndarray) -> list[_Coded]:
@@ -158,7 +203,9 @@ def _all_coded(answers: np.ndarray) -> list[_Coded]:
 
 
 def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None) -> np.ndarray:
-    """Return (N,) the agreement of two models on each image, or with the image of the other that ``order`` (N,) says; NaN where one of them says nothing."""
+    """Return (N,) the agreement of two models on each image, or with the image of the other that ``order``
+    (N,) says; NaN where one of them says nothing.
+    """
     places, sizes, there = other.places, other.sizes, other.there
     if order is not None:
         places, sizes, there = places[order], sizes[order], there[order]
@@ -191,18 +238,26 @@ def _below_chance(answers: np.ndarray, m: int) -> bool:
 
 
 def _reach(facts: _Facts, m: int) -> tuple[float, float]:
-    """Return the agreement beyond chance that a model could have, and that of the others with each other as it is; where these agree as little, what is possible at all, and NaN."""
+    """Return the agreement beyond chance that a model could have, and that of the others with each other as
+    it is; where these agree as little, what is possible at all, and NaN.
+    """
     rest = np.delete(np.arange(len(facts.pairs)), m)
     first, second = np.triu_indices(len(rest), 1)
     cells = rest[first], rest[second]
     possible = 1 - _mean(facts.chance)
     beyond = facts.pairs[cells] - facts.chance[cells]
-    if len(beyond) and not np.isnan(beyond).all() and (middle := float(np.nanmedian(beyond))) > ALONE * possible:
+    if (
+        len(beyond)
+        and not np.isnan(beyond).all()
+        and (middle := float(np.nanmedian(beyond))) > ALONE * possible
+    ):
         return middle, _mean(facts.pairs[cells])
     return possible, np.nan
 
 
-def _finding(answers: np.ndarray, facts: _Facts, m: int, right: np.ndarray | None, about: dict[str, Any]) -> Finding:
+def _finding(
+    answers: np.ndarray, facts: _Facts, m: int, right: np.ndarray | None, about: dict[str, Any]
+) -> Finding:
     """Return a finding of a model, with the numbers that speak for it."""
     rest = [b for b in range(len(answers)) if b != m]
     would = np.nan
@@ -210,14 +265,21 @@ def _finding(answers: np.ndarray, facts: _Facts, m: int, right: np.ndarray | Non
         first, *others = _all_coded(np.stack([right, *answers[rest]]))
         would = _mean(np.array([_mean(_image_agreement(first, other)) for other in others]))
     return Finding(
-        m, agreement=_mean(facts.pairs[m]), would=would, chance=_mean(facts.chance[m]), others=_reach(facts, m)[1], **about
+        m,
+        agreement=_mean(facts.pairs[m]),
+        would=would,
+        chance=_mean(facts.chance[m]),
+        others=_reach(facts, m)[1],
+        **about,
     )
 
 
 def _orders(
     answers: np.ndarray, m: int, runs: list[slice], keys: Sequence[str], *, lost: bool
 ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
-    """Yield what a model would say in the order of images, or under the mix-up of classes, that fits the others clearly better than what it says; and what is to be said of it."""
+    """Yield what a model would say in the order of images, or under the mix-up of classes, that fits the
+    others clearly better than what it says; and what is to be said of it.
+    """
     mine, j, n = answers[m], *answers.shape[:2]
     rest = np.array([b for b in range(j) if b != m])
     small = _narrow(answers)
@@ -228,7 +290,10 @@ def _orders(
     if lost or any(near):  # where to look on; what is told is tested below
         farthest = min(max(run.stop - run.start for run in runs) // 2, _FARTHEST)
         shares = {k: _share(shifted(small[m], k, runs), others) for k in range(-farthest, farthest + 1) if k}
-        every = {k: _better(shares[k], now, chance, risk / len(shares), shifted(shares[-k], k, runs)) for k in shares}
+        every = {
+            k: _better(shares[k], now, chance, risk / len(shares), shifted(shares[-k], k, runs))
+            for k in shares
+        }
         k = max(every, key=lambda k: (every[k], -abs(k)))
         if every[k] > 0:
             yield shifted(mine, k, runs), {"kind": "shift", "shift": k}
@@ -242,7 +307,11 @@ def _orders(
             steps = set((meant - said).tolist())
             yield (
                 table[mine],
-                {"kind": "classes", "classes": mixed, "shift": steps.pop() if len(steps) == 1 and len(mixed) > 1 else 0},
+                {
+                    "kind": "classes",
+                    "classes": mixed,
+                    "shift": steps.pop() if len(steps) == 1 and len(mixed) > 1 else 0,
+                },
             )
     if not lost or len(runs) > 1:
         return
@@ -267,20 +336,31 @@ def _orders(
             yield mine[assigned(mine, answers[rest])], {"kind": "permutation"}
 
 
-def _better(right: np.ndarray, now: np.ndarray, chance: np.ndarray, risk: float, mirror: np.ndarray | None = None) -> float:
-    """Return how much better answers fit in another order than ``now``, 0 where it is not clear that they do; all are shares on images (N,).
+def _better(
+    right: np.ndarray, now: np.ndarray, chance: np.ndarray, risk: float, mirror: np.ndarray | None = None
+) -> float:
+    """Return how much better answers fit in another order than ``now``, 0 where it is not clear that they do;
+    all are shares on images (N,).
 
-    ``mirror``: how the image of the others that a shift gives for this one fits what the model says of this one: where ids are right, both ways fit alike.
+    ``mirror``: how the image of the others that a shift gives for this one fits what the model says of this
+    one: where ids are right, both ways fit alike.
     """
     above = [right - now, right - chance - (chance - now), *([] if mirror is None else [right - mirror])]
     clear = [_clear(gains, risk) for gains in above]
     return clear[0] if all(clear) else 0.0
 
 
-def _explained(put_right: np.ndarray, mine: np.ndarray, others: np.ndarray, risk: float, *, exchanged: bool) -> bool:
-    """Return whether a mix-up of classes, (N, P) without it, clearly explains what a model says (N, P); ``exchanged``: of two classes each is said for the other."""
+def _explained(
+    put_right: np.ndarray, mine: np.ndarray, others: np.ndarray, risk: float, *, exchanged: bool
+) -> bool:
+    """Return whether a mix-up of classes, (N, P) without it, clearly explains what a model says (N, P);
+    ``exchanged``: of two classes each is said for the other.
+    """
     right, now = _share(put_right, others), _share(mine, others)
-    above, below = right - _chance(put_right, others), _chance(mine, others) - now  # chance is another where classes are
+    above, below = (
+        right - _chance(put_right, others),
+        _chance(mine, others) - now,
+    )  # chance is another where classes are
     none = np.iinfo(mine.dtype).max
     alike = ((others == mine) | (others == none)).all(0) & (others != none).any(0) & (mine != none)
     if not alike.any() and (exchanged or not _clear(right - 0.5, risk)):
@@ -289,10 +369,14 @@ def _explained(put_right: np.ndarray, mine: np.ndarray, others: np.ndarray, risk
 
 
 def _narrow(answers: np.ndarray) -> np.ndarray:
-    """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte where classes allow it; the largest number says none."""
+    """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte where classes allow it; the
+    largest number says none.
+    """
     flat = _flat(answers)
     flat = flat[..., :: -(-flat.shape[2] // _SEARCHED)]
-    return np.ascontiguousarray(np.minimum(flat, 255).astype(np.uint8) if number_of_classes(answers) < 255 else flat)
+    return np.ascontiguousarray(
+        np.minimum(flat, 255).astype(np.uint8) if number_of_classes(answers) < 255 else flat
+    )
 
 
 def _flat(maps: np.ndarray) -> np.ndarray:
@@ -306,7 +390,9 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), of those of which both say something; NaN where there are none."""
+    """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), of those of which
+    both say something; NaN where there are none.
+    """
     same, both = np.zeros(len(one)), np.zeros(len(one))
     none, wide = np.iinfo(one.dtype).max, one.shape[1]
     silent = one == none
@@ -328,7 +414,9 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says of any of the images; NaN where there are none."""
+    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says of
+    any of the images; NaN where there are none.
+    """
     none = np.iinfo(one.dtype).max
     n = int(max(side[side != none].max(initial=0) for side in (one, others))) + 1
     cells = np.minimum(one, n).astype(np.int64) + np.arange(one.shape[1]) * (n + 1)
@@ -342,7 +430,9 @@ def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _clear(gains: np.ndarray, risk: float) -> float:
-    """Return the mean of gains on images where it lies above 0 by a t-test of consecutive batches of them, else 0."""
+    """Return the mean of gains on images where it lies above 0 by a t-test of consecutive batches of them,
+    else 0.
+    """
     gains = gains[~np.isnan(gains)]
     if len(gains) < FEWEST:
         return 0.0
@@ -350,4 +440,8 @@ def _clear(gains: np.ndarray, risk: float) -> float:
     error = batches.std(ddof=1) / np.sqrt(len(batches))
     from scipy.special import stdtrit
 
-    return float(gains.mean()) if batches.mean() > stdtrit(len(batches) - 1, 1 - risk) * error and gains.mean() > 0 else 0.0
+    return (
+        float(gains.mean())
+        if batches.mean() > stdtrit(len(batches) - 1, 1 - risk) * error and gains.mean() > 0
+        else 0.0
+    )

@@ -1,7 +1,9 @@
-"""How far apart two classes are: by name only, over a hierarchy, or as a table says; and the distances of models' predictions.
+"""How far apart two classes are: by name only, over a hierarchy, or as a table says; and the distances of
+models' predictions.
 
-Conventions: a class is its place 0..C-1; distances are (C, C), symmetric, 0 on the diagonal, large = the models contradict each other more. An edge from parent
-to child weighs 2^-depth of the parent, the root's edges 1. Sums of such weights are exact in float64 down to depth 52.
+Conventions: a class is its place 0..C-1; distances are (C, C), symmetric, 0 on the diagonal, large = the
+models contradict each other more. An edge from parent to child weighs 2^-depth of the parent, the root's
+edges 1. Sums of such weights are exact in float64 down to depth 52.
 Source: S2 eq. 2 and 3; docs/guides/class-distances.md says what eq. 3 leaves open.
 """
 
@@ -22,25 +24,35 @@ MAX_CLASSES = 30_000  # whose table has 7.2 GB
 _ROWS = 1024  # of the table at once
 
 
-def class_distances(kind: DistanceKind, hierarchy: Hierarchy | None, nodes: Sequence[int] | np.ndarray) -> np.ndarray:
+def class_distances(
+    kind: DistanceKind, hierarchy: Hierarchy | None, nodes: Sequence[int] | np.ndarray
+) -> np.ndarray:
     """Return the (C, C) float64 distances of classes that stand at these places of a hierarchy.
 
-    ``01``: 1 for any two classes (S2 eq. 2; no hierarchy needed). ``wordnet``: the weights along two chains below the last node
-    that they share, the least over all pairs of root chains (S2 eq. 3 as its authors compute it). ``hops``: the same with every
-    weight 1. ``path``: the shortest path of the whole hierarchy as an undirected graph (S2 eq. 3 as printed), depth being that of
-    the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
+    ``01``: 1 for any two classes (S2 eq. 2; no hierarchy needed). ``wordnet``: the weights along two chains
+    below the last node that they share, the least over all pairs of root chains (S2 eq. 3 as its authors
+    compute it). ``hops``: the same with every weight 1. ``path``: the shortest path of the whole hierarchy as
+    an undirected graph (S2 eq. 3 as printed), depth being that of the shortest chain. OptionError for another
+    kind, ClassesError for too many classes or no hierarchy.
 
     >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
     >>> fountain_church = places(imagenet(), ["n03388043", "n03028079"])
-    >>> [float(class_distances(kind, imagenet(), fountain_church)[0, 1]) for kind in ("wordnet", "hops", "01")]
+    >>> [
+    ...     float(class_distances(kind, imagenet(), fountain_church)[0, 1])
+    ...     for kind in ("wordnet", "hops", "01")
+    ... ]
     [0.0859375, 4.0, 1.0]
     """
     if kind not in KINDS:
-        raise OptionError(f"distance {kind!r} is not known; there are {', '.join(KINDS)}, or a file.{closest(kind, KINDS)}")
+        raise OptionError(
+            f"distance {kind!r} is not known; there are {', '.join(KINDS)}, or a file.{closest(kind, KINDS)}"
+        )
     places = np.asarray(nodes, dtype=np.int64)
     if len(places) > MAX_CLASSES:
-        raise ClassesError(f"{len(places):,} classes have too many distances; at most {MAX_CLASSES:,} are possible")
+        raise ClassesError(
+            f"{len(places):,} classes have too many distances; at most {MAX_CLASSES:,} are possible"
+        )
     if kind == "01":
         return 1.0 - np.eye(len(places))  # S2 eq. 2
     if hierarchy is None:
@@ -51,8 +63,9 @@ def class_distances(kind: DistanceKind, hierarchy: Hierarchy | None, nodes: Sequ
 def _over_chains(kind: str, hierarchy: Hierarchy, places: np.ndarray) -> np.ndarray:
     """Return the least over pairs of root chains without listing chains: over shared ancestors.
 
-    A pair of chains that share all down to some node costs what lies below it. That is least where the way down to that node is as long as can be (edges further
-    down weigh less), and the ways from there to both classes as short as can be. So the least over all pairs of chains is the least over shared nodes.
+    A pair of chains that share all down to some node costs what lies below it. That is least where the way
+    down to that node is as long as can be (edges further down weigh less), and the ways from there to both
+    classes as short as can be. So the least over all pairs of chains is the least over shared nodes.
     """
     under: dict[int, tuple[list[int], list[int]]] = {}
     for column, place in enumerate(places.tolist()):
@@ -72,7 +85,9 @@ def _over_chains(kind: str, hierarchy: Hierarchy, places: np.ndarray) -> np.ndar
 
 
 def _down(depth: int, edges: np.ndarray) -> np.ndarray:
-    """Return the weight of so many edges down from a depth: 2^-depth + 2^-(depth + 1) + ... (S2 eq. 3 with w = 2^-l)."""
+    """Return the weight of so many edges down from a depth: 2^-depth + 2^-(depth + 1) + ... (S2 eq. 3 with w
+    = 2^-l).
+    """
     return np.ldexp(1.0, 1 - depth) - np.exp2(1 - depth - edges)
 
 
@@ -85,16 +100,21 @@ def _shortest_paths(hierarchy: Hierarchy, places: np.ndarray) -> np.ndarray:
     if not edges:
         return np.zeros((len(places), len(places)))
     children, parents = np.array(edges).T
-    graph = csr_array((np.ldexp(1.0, -depth[parents]), (children, parents)), shape=(len(hierarchy), len(hierarchy)))
+    graph = csr_array(
+        (np.ldexp(1.0, -depth[parents]), (children, parents)), shape=(len(hierarchy), len(hierarchy))
+    )
     only, back = np.unique(places, return_inverse=True)
     out = np.empty((len(only), len(only)))
     for start in range(0, len(only), _ROWS):
-        out[start : start + _ROWS] = dijkstra(graph, directed=False, indices=only[start : start + _ROWS])[:, only]
+        out[start : start + _ROWS] = dijkstra(graph, directed=False, indices=only[start : start + _ROWS])[
+            :, only
+        ]
     return np.minimum(out, out.T)[np.ix_(back, back)]
 
 
 def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
-    """Return the words from one node up to the shared node that gave the ``wordnet`` distance and down to the other; of equals, the deepest.
+    """Return the words from one node up to the shared node that gave the ``wordnet`` distance and down to the
+    other; of equals, the deepest.
 
     >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
@@ -104,30 +124,44 @@ def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
     up, down = ancestors(hierarchy, first), ancestors(hierarchy, second)
     depth = depths(hierarchy, longest=True)
     shared = sorted(up.keys() & down.keys(), reverse=True)
-    top = min(shared, key=lambda node: float(_down(depth[node], np.array([up[node], down[node]], dtype=float)).sum()))
+    top = min(
+        shared,
+        key=lambda node: float(_down(depth[node], np.array([up[node], down[node]], dtype=float)).sum()),
+    )
     way = (*_climb(hierarchy, first, top, up), *reversed(_climb(hierarchy, second, top, down)[:-1]))
     return tuple(hierarchy.words[node] for node in way)
 
 
 def _climb(hierarchy: Hierarchy, node: int, top: int, edges: dict[int, int]) -> list[int]:
-    """Return a shortest way from a node up to ``top``, found from above: whichever child is one edge nearer."""
+    """Return a shortest way from a node up to ``top``, found from above: whichever child is one edge
+    nearer.
+    """
     way = [top]
     while way[-1] != node:
-        way.append(min(n for n in edges if edges[n] == edges[way[-1]] - 1 and way[-1] in hierarchy.parents[n]))
+        way.append(
+            min(n for n in edges if edges[n] == edges[way[-1]] - 1 and way[-1] in hierarchy.parents[n])
+        )
     return way[::-1]
 
 
-def abstract_classes(hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *, share: float = 0.1) -> np.ndarray:
-    """Return the places, among ``nodes``, of the few classes that every large ``wordnet`` distance involves; none where they are not few.
+def abstract_classes(
+    hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *, share: float = 0.1
+) -> np.ndarray:
+    """Return the places, among ``nodes``, of the few classes that every large ``wordnet`` distance involves;
+    none where they are not few.
 
-    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are not it) at least 2.
-    So any two classes under one node, the one below the root with most classes, are less than 2 apart, and whatever is 2 or more
-    apart involves a class outside of it. Where those are at most ``share`` of all, the largest distances tell of them alone, and
-    a selection of the most distant predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
+    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are
+    not it) at least 2. So any two classes under one node, the one below the root with most classes, are less
+    than 2 apart, and whatever is 2 or more apart involves a class outside of it. Where those are at most
+    ``share`` of all, the largest distances tell of them alone, and a selection of the most distant
+    predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
 
     >>> from faultscape.classes import imagenet, imagenet_classes
     >>> from faultscape.classes.hierarchy import places
-    >>> [imagenet_classes().names[c] for c in abstract_classes(imagenet(), places(imagenet(), imagenet_classes().wnids))]
+    >>> [
+    ...     imagenet_classes().names[c]
+    ...     for c in abstract_classes(imagenet(), places(imagenet(), imagenet_classes().wnids))
+    ... ]
     ['street sign', 'traffic light', 'bubble']
     """
     above = [ancestors(hierarchy, int(node)).keys() - {0} for node in nodes]
@@ -138,7 +172,8 @@ def abstract_classes(hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *,
 
 
 def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the distances of two models' labels, of any one shape; NaN where either is negative (no prediction).
+    """Return the distances of two models' labels, of any one shape; NaN where either is negative (no
+    prediction).
 
     ClassesError for a label that is no class.
 
@@ -147,7 +182,9 @@ def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray)
     """
     first, second = np.asarray(first), np.asarray(second)
     if (largest := max(first.max(initial=-1), second.max(initial=-1))) >= len(distances):
-        raise ClassesError(f"label {largest} is no class; there are {len(distances)}, 0 to {len(distances) - 1}")
+        raise ClassesError(
+            f"label {largest} is no class; there are {len(distances)}, 0 to {len(distances) - 1}"
+        )
     out = distances[first, second]  # negative ones wrap, and are undone
     gone = (first < 0) | (second < 0)
     return np.where(gone, np.nan, out) if gone.any() else out

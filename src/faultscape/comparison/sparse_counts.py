@@ -1,8 +1,9 @@
 """Packed sparse counts: one image of model NAME against its partners, in a few hundred bytes.
 
-Conventions: cells (Q, n, n), row = partner, column = NAME. NAME's histogram is kept once; of each partner only the cells off the diagonal that are not zero,
-each as the gap since the last and the count, since the diagonal is the histogram less the rest of its column. Numbers are base-128, low end first.
-``diagonal`` codes keep the diagonal alone. A damaged code raises StudyError.
+Conventions: cells (Q, n, n), row = partner, column = NAME. NAME's histogram is kept once; of each partner
+only the cells off the diagonal that are not zero, each as the gap since the last and the count, since the
+diagonal is the histogram less the rest of its column. Numbers are base-128, low end first. ``diagonal`` codes
+keep the diagonal alone. A damaged code raises StudyError.
 
     code  = mode (0 full, 1 diagonal), n numbers of the histogram, then for each partner
     full  = number of cells + 1 (0: the partner has no map), then gap and count a cell
@@ -65,18 +66,30 @@ def unpack_cells(code: bytes, partners: int, n: int) -> tuple[np.ndarray, np.nda
             cells[q].ravel()[off[np.cumsum(entries[:, 0] + 1) - 1]] = entries[:, 1]
             cells[q][np.arange(n), np.arange(n)] = totals - cells[q].sum(0)
     except (IndexError, ValueError):
-        raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again") from None
+        raise StudyError(
+            "packed counts are damaged; delete the study's pairs folder and run compare again"
+        ) from None
     return cells, present
 
 
-def unpack(column: pa.BinaryArray, partners: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return both (Q, I, n), rows (Q, I, n), columns (Q, I, n), totals (I, n), present (Q, I) of a whole Arrow column of codes.
+def unpack(
+    column: pa.BinaryArray, partners: int, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return both (Q, I, n), rows (Q, I, n), columns (Q, I, n), totals (I, n), present (Q, I) of a whole
+    Arrow column of codes.
 
-    Of diagonal codes rows are 0: they are the partner's own histogram. Void, the last of n, is as any other. StudyError when a code is damaged.
+    Of diagonal codes rows are 0: they are the partner's own histogram. Void, the last of n, is as any other.
+    StudyError when a code is damaged.
     """
     length = len(column)
-    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + length + 1].astype(np.int64)
-    data = np.frombuffer(column.buffers()[2], np.uint8) if column.buffers()[2] is not None else np.zeros(0, np.uint8)
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + length + 1].astype(
+        np.int64
+    )
+    data = (
+        np.frombuffer(column.buffers()[2], np.uint8)
+        if column.buffers()[2] is not None
+        else np.zeros(0, np.uint8)
+    )
     both, rows, columns = (np.zeros((partners, length, n), np.int64) for _ in range(3))
     totals, present = np.zeros((length, n), np.int64), np.zeros((partners, length), np.bool_)
     if length and not _kernels().unpack_block(data, offsets, both, rows, columns, totals, present):
@@ -85,10 +98,13 @@ def unpack(column: pa.BinaryArray, partners: int, n: int) -> tuple[np.ndarray, n
 
 
 def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
-    """Return a code of either kind without the partners at some places: what it would be had they never been there. StudyError when it is damaged.
+    """Return a code of either kind without the partners at some places: what it would be had they never been
+    there. StudyError when it is damaged.
 
     >>> cells, there = np.array([[[5, 1], [0, 2]], [[3, 3], [2, 0]]]), np.array([True, True])
-    >>> without(pack(cells, there, np.array([5, 3])), {0}, 2, 2) == pack(cells[1:], there[1:], np.array([5, 3]))
+    >>> without(pack(cells, there, np.array([5, 3])), {0}, 2, 2) == pack(
+    ...     cells[1:], there[1:], np.array([5, 3])
+    ... )
     True
     """
     data, numbers = np.frombuffer(code, np.uint8), _numbers(code)
@@ -109,7 +125,9 @@ def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
 
 
 def base128(numbers: np.ndarray) -> np.ndarray:
-    """Return non-negative numbers as bytes of seven bits, low end first, the high bit saying that more follow."""
+    """Return non-negative numbers as bytes of seven bits, low end first, the high bit saying that more
+    follow.
+    """
     numbers = numbers.astype(np.uint64)
     places = np.arange(10, dtype=np.uint64) * np.uint64(7)
     parts = (numbers[:, None] >> places) & np.uint64(127)

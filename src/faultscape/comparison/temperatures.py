@@ -1,7 +1,7 @@
 """The temperature that calibrates what a classifier says, from images whose label is known.
 
-Conventions: probabilities p become p^(1 / T), made to sum to 1; T above 1 where a model is surer than it is right. What the named
-classes leave of 1 is spread evenly over the others.
+Conventions: probabilities p become p^(1 / T), made to sum to 1; T above 1 where a model is surer than it is
+right. What the named classes leave of 1 is spread evenly over the others.
 Source: Guo et al. 2017, temperature scaling; the prior is ours.
 """
 
@@ -20,11 +20,13 @@ _MOST = 3.0  # |log T|
 def fit_temperature(
     labels: np.ndarray, probabilities: np.ndarray, truths: Sequence[Collection[int] | None], classes: int
 ) -> float | None:
-    """Return the temperature T under which a model's probabilities fit the truths best, to 6 decimals; None for fewer than 20 images.
+    """Return the temperature T under which a model's probabilities fit the truths best, to 6 decimals; None
+    for fewer than 20 images.
 
-    ``labels`` and ``probabilities`` (I, K) are the K likeliest classes of each image, -1 and NaN where one has fewer; ``truths``
-    the classes that are right on each, empty or None where nobody knows. T maximises the likelihood, with log T normal about 0
-    (standard deviation 1), so that few labels that are all right do not make a model sure of everything.
+    ``labels`` and ``probabilities`` (I, K) are the K likeliest classes of each image, -1 and NaN where one
+    has fewer; ``truths`` the classes that are right on each, empty or None where nobody knows. T maximises
+    the likelihood, with log T normal about 0 (standard deviation 1), so that few labels that are all right do
+    not make a model sure of everything.
 
     >>> said = np.tile([0.9, 0.1], (40, 1))  # nine in ten, and right in six of ten
     >>> fit_temperature(np.tile([0, 1], (40, 1)), said, [{0}] * 24 + [{1}] * 16, 2) > 3
@@ -44,7 +46,10 @@ def fit_temperature(
     rest = (1 - np.where(there, shares, 0).sum(1)) / np.maximum(others, 1)
     logs = np.log(np.maximum(np.where(there, shares, 1.0), _LEAST))
     logs, rest = np.where(there, logs, -np.inf), np.log(np.maximum(rest, _LEAST))
-    hit = np.array([[label in own for label in row] for row, own in zip(labels.tolist(), right, strict=True)]) & there
+    hit = (
+        np.array([[label in own for label in row] for row, own in zip(labels.tolist(), right, strict=True)])
+        & there
+    )
     unnamed = np.array([len(own) for own in right]) - hit.sum(1)  # right classes that the model does not name
 
     def loss(log_t: float) -> float:

@@ -1,8 +1,8 @@
 """Near-duplicates: pictures whose difference hashes differ in at most four bits.
 
-Conventions: a picture belongs to the first collected picture within four bits of it that began a group, or begins a group of its own; there is no
-chaining through others. Two 64-bit hashes within four bits share at least one of five bands, so only pictures with an equal band
-are compared.
+Conventions: a picture belongs to the first collected picture within four bits of it that began a group, or
+begins a group of its own; there is no chaining through others. Two 64-bit hashes within four bits share at
+least one of five bands, so only pictures with an equal band are compared.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from collections.abc import Iterable
 import numpy as np
 
 DISTANCE = 4
-_BANDS = ((0, 13), (13, 13), (26, 13), (39, 13), (52, 12))  # (shift, bits): more bands than bits that may differ
+_BANDS = (
+    (0, 13),
+    (13, 13),
+    (26, 13),
+    (39, 13),
+    (52, 12),
+)  # (shift, bits): more bands than bits that may differ
 
 
 class Groups:
@@ -42,7 +48,11 @@ class Groups:
 
     def nearest(self, value: int) -> int | None:
         """Return the number of the first group within DISTANCE bits, or None."""
-        near = {number for band, key in zip(self._bands, _keys(value), strict=True) for number in band.get(key, ())}
+        near = {
+            number
+            for band, key in zip(self._bands, _keys(value), strict=True)
+            for number in band.get(key, ())
+        }
         if not near:
             return None
         numbers = np.fromiter(near, np.int64, len(near))

@@ -1,7 +1,9 @@
-"""What the first line of a table of images is: names of columns, or an image. Lists of ids and tables of answers read it alike.
+"""What the first line of a table of images is: names of columns, or an image. Lists of ids and tables of
+answers read it alike.
 
-Conventions: a line that holds a known name of a column names columns. A line without one is an image where its first cell shows that:
-by the ending of a picture, as a digest, or as a neighbour of the lines below. What shows neither, or both, is told by nobody, and refused.
+Conventions: a line that holds a known name of a column names columns. A line without one is an image where
+its first cell shows that: by the ending of a picture, as a digest, or as a neighbour of the lines below. What
+shows neither, or both, is told by nobody, and refused.
 """
 
 from __future__ import annotations
@@ -17,22 +19,39 @@ _DIGEST = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f-]{12,}", re.IGNORECASE)
 
 
 def what_is(
-    line: Sequence[str], below: Iterable[str], *, columns: Collection[str] = HEADS, images: Collection[str] = ()
+    line: Sequence[str],
+    below: Iterable[str],
+    *,
+    columns: Collection[str] = HEADS,
+    images: Collection[str] = (),
 ) -> Literal["columns", "image", "unclear"]:
-    """Return what a first line is; ``below`` are the first cells of the lines below, ``columns`` names of columns (small letters), ``images`` known images.
+    """Return what a first line is; ``below`` are the first cells of the lines below, ``columns`` names of
+    columns (small letters), ``images`` known images.
 
-    >>> what_is(["photo", "ID"], ["b"]), what_is(["img_1", "cat"], ["img_2"]), what_is(["fn", "pred"], ["img_1"])
+    >>> (
+    ...     what_is(["photo", "ID"], ["b"]),
+    ...     what_is(["img_1", "cat"], ["img_2"]),
+    ...     what_is(["fn", "pred"], ["img_1"]),
+    ... )
     ('columns', 'image', 'unclear')
     """
     names = any(word.strip().lower() in columns for word in line)
-    image = bool(line) and (line[0].strip() in images or (not _are_places(line) and shows_image(line[0].strip(), below)))
+    image = bool(line) and (
+        line[0].strip() in images or (not _are_places(line) and shows_image(line[0].strip(), below))
+    )
     return "unclear" if names == image else "columns" if names else "image"
 
 
 def shows_image(name: str, others: Iterable[str]) -> bool:
-    """Whether a cell shows by itself, or by the ``others`` of its column, that it names an image: no name of a column looks so.
+    """Whether a cell shows by itself, or by the ``others`` of its column, that it names an image: no name of
+    a column looks so.
 
-    >>> shows_image("a.jpg", []), shows_image("img_1", ["img_2"]), shows_image("cats/one", ["cats/two"]), shows_image("top1", ["img_2"])
+    >>> (
+    ...     shows_image("a.jpg", []),
+    ...     shows_image("img_1", ["img_2"]),
+    ...     shows_image("cats/one", ["cats/two"]),
+    ...     shows_image("top1", ["img_2"]),
+    ... )
     (True, True, True, False)
     """
     folder, numbered = name.rpartition("/")[0], any(map(str.isdecimal, name))

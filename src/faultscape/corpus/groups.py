@@ -1,8 +1,10 @@
-"""Which images belong together (one drive, sequence, city or patient), from their ids or from a file, and how long groups are cut into blocks.
+"""Which images belong together (one drive, sequence, city or patient), from their ids or from a file, and how
+long groups are cut into blocks.
 
-Conventions: a group is a word; an image that no rule names is alone, a group of its own. A pattern is the whole id with ``{group}`` for the part that names the
-group and ``*`` for anything; of several readings the shortest group counts, so that ``{group}_*`` takes ``aachen`` from ``aachen_000001_000019``. Blocks follow
-the ids in the order in which people count, so that frame 9 stands before frame 10.
+Conventions: a group is a word; an image that no rule names is alone, a group of its own. A pattern is the
+whole id with ``{group}`` for the part that names the group and ``*`` for anything; of several readings the
+shortest group counts, so that ``{group}_*`` takes ``aachen`` from ``aachen_000001_000019``. Blocks follow the
+ids in the order in which people count, so that frame 9 stands before frame 10.
 Source: cluster bootstrap and block bootstrap: Davison and Hinkley 1997, 3.8 and 8.2.3; Kuensch 1989.
 """
 
@@ -25,7 +27,8 @@ _EXAMPLE = '"{group}_*"'
 def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:
     """Return {id: group} of the ``ids`` that a pattern, a CSV file (columns id and group) or a dict names.
 
-    Errors: OptionError for a pattern without ``{group}``, a file that cannot be read, and where no image is named.
+    Errors: OptionError for a pattern without ``{group}``, a file that cannot be read, and where no image is
+    named.
 
     >>> group_names("{group}_*", ["aachen_1_2", "aachen_1_3", "bonn_7_1", "x"])
     {'aachen_1_2': 'aachen', 'aachen_1_3': 'aachen', 'bonn_7_1': 'bonn'}
@@ -40,13 +43,15 @@ def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence
     if ids and not found:
         first = next(iter(rows), "no id")
         raise OptionError(
-            f"{what}: names none of the {counted(len(ids), 'image')}; it has {first!r} first, the images {ids[0]!r}"
+            f"{what}: names none of the {counted(len(ids), 'image')}; it has {first!r} first, the images"
+            f" {ids[0]!r}"
         )
     return found
 
 
 def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dict[str, str]:
-    """Return {id: block}: each group cut into runs of some ``block`` consecutive images, as equal in length as can be; without any group all images are one.
+    """Return {id: block}: each group cut into runs of some ``block`` consecutive images, as equal in length
+    as can be; without any group all images are one.
 
     Images that stand alone beside groups stay alone. Errors: OptionError for a block below 2.
 
@@ -55,7 +60,8 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     """
     if block < 2:
         raise OptionError(
-            f"--block {block}: a block is 2 images or more; without --block each image, or group, stands for itself"
+            f"--block {block}: a block is 2 images or more; without --block each image, or group, stands for"
+            " itself"
         )
     members: dict[str, list[str]] = {}
     for id_ in ids:
@@ -64,7 +70,9 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     out: dict[str, str] = {}
     for group, mine in members.items():
         mine.sort(key=lambda id_: (counting(id_), id_))
-        blocks = max(1, (2 * len(mine) + block - 1) // (2 * block))  # the nearest whole number; of two the smaller
+        blocks = max(
+            1, (2 * len(mine) + block - 1) // (2 * block)
+        )  # the nearest whole number; of two the smaller
         share, more = divmod(len(mine), blocks)
         ends = [0]
         for k in range(blocks):
@@ -74,7 +82,8 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
 
 
 def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
-    """Return {id: group} with the runs that ``cut_blocks`` made of a group joined again; nothing where these were runs of all images.
+    """Return {id: group} with the runs that ``cut_blocks`` made of a group joined again; nothing where these
+    were runs of all images.
 
     Words that end in :1, :2, ... are runs only where all images of each come before those of the next.
 
@@ -93,7 +102,10 @@ def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
         numbers = [number for *_, number in sorted(members)]
         if numbers == sorted(numbers) and sorted(set(numbers)) == list(range(1, numbers[-1] + 1)):
             joined.add(whole)
-    out = {id_: whole if (whole := group.rpartition(":")[0]) in joined else group for id_, group in groups.items()}
+    out = {
+        id_: whole if (whole := group.rpartition(":")[0]) in joined else group
+        for id_, group in groups.items()
+    }
     return {} if set(out.values()) == {"block"} and "block" in joined else out
 
 
@@ -110,7 +122,8 @@ def assign_groups(
 
 
 def describe_groups(groups: Iterable[str]) -> str:
-    """Return in words how many groups there are and how large, of the group of each image ('' for one that is alone).
+    """Return in words how many groups there are and how large, of the group of each image ('' for one that is
+    alone).
 
     >>> describe_groups(["a", "a", "b", "b", "b", ""]), describe_groups(["", ""])
     ('2 groups of 2 to 3 images, 1 image alone', '')
@@ -121,21 +134,25 @@ def describe_groups(groups: Iterable[str]) -> str:
         return ""
     least, most = min(sizes.values()), max(sizes.values())
     size = counted(most, "image") if least == most else f"{least} to {most} images"
-    return f"{counted(len(sizes), 'group')} of {size}" + (f", {counted(alone, 'image')} alone" if alone else "")
+    return f"{counted(len(sizes), 'group')} of {size}" + (
+        f", {counted(alone, 'image')} alone" if alone else ""
+    )
 
 
 def _by_pattern(pattern: str, ids: Sequence[str]) -> dict[str, str]:
     if pattern.count("{group}") != 1:
         raise OptionError(
-            f"--group {pattern!r}: a pattern holds {{group}} once, and * for anything, for example {_EXAMPLE}; a file ends in .csv"
+            f"--group {pattern!r}: a pattern holds {{group}} once, and * for anything, for example"
+            f" {_EXAMPLE}; a file ends in .csv"
         )
     before, after = (re.escape(side).replace(r"\*", ".*") for side in pattern.split("{group}"))
     matcher = re.compile(f"{before}(?P<group>.+?){after}", re.DOTALL)
     found = {id_: match["group"] for id_ in ids if (match := matcher.fullmatch(id_))}
     if ids and not found:
         raise OptionError(
-            f"--group {pattern!r} fits none of the {counted(len(ids), 'image')}, the first is {ids[0]!r}; "
-            f"{{group}} stands for the part of the id that names the group and * for anything, for example {_EXAMPLE}"
+            f"--group {pattern!r} fits none of the {counted(len(ids), 'image')}, the first is {ids[0]!r};"
+            " {group} stands for the part of the id that names the group and * for anything, for example"
+            f" {_EXAMPLE}"
         )
     return found
 
@@ -152,7 +169,8 @@ def _rows(path: Path) -> dict[str, str]:
     column = next((head.index(name) for name in _IDS if name in head), None)
     if column is None or "group" not in head:
         raise OptionError(
-            f"--group {path}: expected the columns id and group in its first line; got {', '.join(head) or 'nothing'}"
+            f"--group {path}: expected the columns id and group in its first line; got"
+            f" {', '.join(head) or 'nothing'}"
         )
     of = head.index("group")
     out: dict[str, str] = {}
@@ -161,9 +179,12 @@ def _rows(path: Path) -> dict[str, str]:
             continue
         id_ = row[column].strip() if len(row) > column else ""
         if not id_ or len(row) <= of:
-            raise OptionError(f"--group {path}, line {number}: expected an id and a group; got {','.join(row)!r}")
+            raise OptionError(
+                f"--group {path}, line {number}: expected an id and a group; got {','.join(row)!r}"
+            )
         if out.setdefault(id_, row[of].strip()) != row[of].strip():
             raise OptionError(
-                f"--group {path}, line {number}: {id_!r} is of the group {out[id_]!r} in an earlier line; give each image one"
+                f"--group {path}, line {number}: {id_!r} is of the group {out[id_]!r} in an earlier line;"
+                " give each image one"
             )
     return out

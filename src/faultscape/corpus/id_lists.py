@@ -1,9 +1,10 @@
 """Lists of names: the images of a corpus without pictures, and classes picked from a class list.
 
-Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and their kin, see
-`sources.HEADS`) names them; where the first line is an image (see `first_lines`) the first column does. A first line that is neither
-is refused, and never an image. An id with and without the ending of a picture is one image. A list of classes is a .txt or .csv file with a
-class a line, or a JSON list; a class is said by its name, its id or its WordNet id.
+Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and
+their kin, see `sources.HEADS`) names them; where the first line is an image (see `first_lines`) the first
+column does. A first line that is neither is refused, and never an image. An id with and without the ending of
+a picture is one image. A list of classes is a .txt or .csv file with a class a line, or a JSON list; a class
+is said by its name, its id or its WordNet id.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ def is_id_list(argument: str) -> bool:
     column = _column(rows[0]) if rows else None
     if not rows or (column is not None and rows[0][column].strip().lower() in HEADS[:2]):
         return True
-    first = rows[0][0] if column is None else rows[1][column] if len(rows) > 1 and len(rows[1]) > column else ""
+    first = (
+        rows[0][0] if column is None else rows[1][column] if len(rows) > 1 and len(rows[1]) > column else ""
+    )
     return not (first.strip() and (path.parent / first.strip()).is_file())
 
 
 def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
-    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, one twice, or whose first line may be anything.
+    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, one twice,
+    or whose first line may be anything.
 
     ``known`` are ids of images: a first line that begins with one is an image.
 
@@ -51,17 +55,24 @@ def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
     first = what_is(rows[0], (row[0] for row in rows[1:]), images=known) if rows else "columns"
     if first == "unclear":
         raise CorpusError(
-            f"{argument}: its first line ({', '.join(rows[0])[:80]}) may name columns or an image; call the column of images `image`, or, where it is an image, write a line `image` above it"
+            f"{argument}: its first line ({', '.join(rows[0])[:80]}) may name columns or an image; call the"
+            " column of images `image`, or, where it is an image, write a line `image` above it"
         )
     body = rows[1:] if first == "columns" else rows
     at = column or 0
     if short := next((row for row in body if len(row) <= at), None):
-        raise CorpusError(f"{argument}: the line {','.join(short)!r} has no column {at + 1}, where images are named")
+        raise CorpusError(
+            f"{argument}: the line {','.join(short)!r} has no column {at + 1}, where images are named"
+        )
     ids = [row[at].strip() for row in body]
     if not all(ids) or any(ord(c) < 32 for id_ in ids for c in id_):
-        raise CorpusError(f"{argument}: every line names an image; one is empty, or holds a control character")
+        raise CorpusError(
+            f"{argument}: every line names an image; one is empty, or holds a control character"
+        )
     if not ids:
-        raise CorpusError(f"{argument}: names no image; expected a first line with `image`, then an id a line")
+        raise CorpusError(
+            f"{argument}: names no image; expected a first line with `image`, then an id a line"
+        )
     again, times = Counter(ids).most_common(1)[0]
     if times > 1:
         raise CorpusError(f"{argument}: names {again!r} {times} times; give each image one line")
@@ -69,7 +80,8 @@ def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
     if both := [id_ for id_ in ids if stems[id_] > 1]:
         again = next(id_ for id_ in ids if without_ending(id_) == both[0] != id_)
         raise CorpusError(
-            f"{argument}: names {counted(len(both), 'image')} with and without an ending ({both[0]!r} and {again!r}); give each image one line"
+            f"{argument}: names {counted(len(both), 'image')} with and without an ending ({both[0]!r} and"
+            f" {again!r}); give each image one line"
         )
     return ids
 
@@ -85,7 +97,8 @@ def without_ending(id_: str) -> str:
 
 
 def held_names(ids: Iterable[str], held: Collection[str]) -> dict[str, str]:
-    """Return {id: the id that ``held`` has for the same image} of ids that differ from it by the ending of a picture.
+    """Return {id: the id that ``held`` has for the same image} of ids that differ from it by the ending of a
+    picture.
 
     >>> held_names(["a.jpg", "b", "c"], {"a", "b.png", "c"})
     {'a.jpg': 'a', 'b': 'b.png'}

@@ -1,7 +1,8 @@
 """How tables name images: the column that does, and which image of a study a name means.
 
-Conventions: columns are found by their names in small letters or not, the first of the known names first (`corpus.sources.HEADS`
-for images). A name with and without the ending of a file is one image; an image that is called so goes before it.
+Conventions: columns are found by their names in small letters or not, the first of the known names first
+(`corpus.sources.HEADS` for images). A name with and without the ending of a file is one image; an image that
+is called so goes before it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def called(known: Sequence[str], names: Sequence[str]) -> str:
 
 
 def ids_meant(names: Iterable[str], ids: Collection[str]) -> dict[str, str]:
-    """Return {name: the id among ``ids`` that it means}, with or without an ending; the name itself where there is none.
+    """Return {name: the id among ``ids`` that it means}, with or without an ending; the name itself where
+    there is none.
 
     >>> ids_meant(["a.jpg", "b", "c.v1", "z"], ["a", "b.png", "c.v1"])
     {'a.jpg': 'a', 'b': 'b.png', 'c.v1': 'c.v1', 'z': 'z'}

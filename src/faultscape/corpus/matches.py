@@ -1,8 +1,9 @@
 """Match files of label maps to the images of a corpus by their ids.
 
-Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, a suffix that all maps share is left out; where still none
-has, folders in front are left out on either side as long as that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``).
-What is left out is said.
+Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, a suffix
+that all maps share is left out; where still none has, folders in front are left out on either side as long as
+that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``). What is left out
+is said.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from collections.abc import Sequence
 from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, common_suffix, find
 from faultscape.errors import CorpusError
 
-_KINDS = ("_gtFine_labelTrainIds", "_gtFine_labelIds", "_gtCoarse_labelTrainIds", "_gtCoarse_labelIds", "_labelIds", "_train_id")
+_KINDS = (
+    "_gtFine_labelTrainIds",
+    "_gtFine_labelIds",
+    "_gtCoarse_labelTrainIds",
+    "_gtCoarse_labelIds",
+    "_labelIds",
+    "_train_id",
+)
 
 
 def match(
@@ -24,13 +32,21 @@ def match(
     say: Say = print,
     endings: frozenset[str] = MAP_ENDINGS,
 ) -> dict[str, str]:
-    """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none has."""
+    """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none
+    has.
+    """
     return fit(
-        os.fspath(source), find([source], endings=endings, pattern=pattern, strip=False, say=say), ids, pattern=pattern, say=say
+        os.fspath(source),
+        find([source], endings=endings, pattern=pattern, strip=False, say=say),
+        ids,
+        pattern=pattern,
+        say=say,
     )
 
 
-def fit(source: str, found: list[Found], ids: Sequence[str], *, pattern: str | None = None, say: Say = print) -> dict[str, str]:
+def fit(
+    source: str, found: list[Found], ids: Sequence[str], *, pattern: str | None = None, say: Say = print
+) -> dict[str, str]:
     """Return {image id: path} of files that were found below ``source``; as `match`."""
     found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
@@ -42,13 +58,19 @@ def fit(source: str, found: list[Found], ids: Sequence[str], *, pattern: str | N
                 say(f"{source}: every name ends in {suffix!r}, which is left out of the ids")
             if how is _by_tail:
                 image = next(iter(matched))
-                say(f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])} is {image})")
+                say(
+                    f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])}"
+                    f" is {image})"
+                )
             return matched
     if not ids:
-        raise CorpusError(f"{source}: the study has no images yet that its maps could belong to; collect some first")
+        raise CorpusError(
+            f"{source}: the study has no images yet that its maps could belong to; collect some first"
+        )
     raise CorpusError(
-        f"{source}: not one of its {len(found)} maps has the name of an image; the first map is {(stripped or found)[0].id!r}, the first image "
-        f"{ids[0]!r}; a map is found by the image's path without extension, or give --pattern"
+        f"{source}: not one of its {len(found)} maps has the name of an image; the first map is"
+        f" {(stripped or found)[0].id!r}, the first image {ids[0]!r}; a map is found by the image's path"
+        " without extension, or give --pattern"
     )
 
 
@@ -66,11 +88,13 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
         candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id)]
         if len(candidates) > 1:
             raise CorpusError(
-                f"{f.path}: fits several images ({candidates[0]}, {candidates[1]}); give maps the same folders as the images"
+                f"{f.path}: fits several images ({candidates[0]}, {candidates[1]}); give maps the same"
+                " folders as the images"
             )
         if candidates and candidates[0] in matched:
             raise CorpusError(
-                f"{f.path} and {matched[candidates[0]]} both fit image {candidates[0]!r}; give maps the same folders as the images"
+                f"{f.path} and {matched[candidates[0]]} both fit image {candidates[0]!r}; give maps the same"
+                " folders as the images"
             )
         if candidates:
             matched[candidates[0]] = f.path

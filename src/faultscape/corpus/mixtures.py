@@ -1,8 +1,11 @@
-"""Mixtures: one set of images out of several data sets, each with its own class mapping and sample size, written in a TOML file.
+"""Mixtures: one set of images out of several data sets, each with its own class mapping and sample size,
+written in a TOML file.
 
-Conventions: a file has ``name``, ``classes`` (a built-in class list), ``seed`` and tables ``[[set]]``: ``name``, ``layout`` (and ``split``, ``path``), ``sample`` (0, or left out:
-all images), ``seed`` (the file's where left out), ``void`` (classes that become void), ``labels`` ({label id of the layout: class or void}; left out, the
-layout's own mapping to Cityscapes where it has one, else its classes by name). What is drawn depends on the images' bytes and the seed (`ties`), never on names or on the order of files.
+Conventions: a file has ``name``, ``classes`` (a built-in class list), ``seed`` and tables ``[[set]]``:
+``name``, ``layout`` (and ``split``, ``path``), ``sample`` (0, or left out: all images), ``seed`` (the file's
+where left out), ``void`` (classes that become void), ``labels`` ({label id of the layout: class or void};
+left out, the layout's own mapping to Cityscapes where it has one, else its classes by name). What is drawn
+depends on the images' bytes and the seed (`ties`), never on names or on the order of files.
 Source: S4, appendix A (the preset).
 """
 
@@ -64,14 +67,17 @@ PRESETS: tuple[Mixture, ...] = (
             Part("wilddash", "wilddash1", "val"),
             Part("mapillary", "mapillary-1.2", "validation", sample=50),
         ),
-        "S4 appendix A names papers, not sets: Sakaridis et al. 2018 is read as Foggy Driving, Dai et al. 2020 as Foggy Zurich (40 labelled images), both our reading. The "
-        "50 images of Mapillary are drawn by our seed, since the paper's are not published, and mapped by our table, since its Table 2 is blank in our copy.",
+        "S4 appendix A names papers, not sets: Sakaridis et al. 2018 is read as Foggy Driving, Dai et al."
+        " 2020 as Foggy Zurich (40 labelled images), both our reading. The 50 images of Mapillary are drawn"
+        " by our seed, since the paper's are not published, and mapped by our table, since its Table 2 is"
+        " blank in our copy.",
     ),
 )
 
 
 def mixture(name: str) -> Mixture:
-    """Return a mixture: a preset by name, or the one of a TOML file; OptionError in one line for any other name and for a file that is wrong.
+    """Return a mixture: a preset by name, or the one of a TOML file; OptionError in one line for any other
+    name and for a file that is wrong.
 
     >>> [part.name for part in mixture("fishyscapes-misclassification").parts]
     ['foggy-driving', 'foggy-zurich', 'wilddash', 'mapillary']
@@ -81,7 +87,8 @@ def mixture(name: str) -> Mixture:
         return known[name]
     if not name.endswith(".toml"):
         raise OptionError(
-            f"mixture {name!r} is not known; known are {', '.join(known)}, or a TOML file.{closest(name, list(known))}"
+            f"mixture {name!r} is not known; known are {', '.join(known)}, or a TOML"
+            f" file.{closest(name, list(known))}"
         )
     return read_mixture(name)
 
@@ -116,31 +123,47 @@ def draw(
 ) -> dict[str, tuple[Frame, ...]]:
     """Return {set: the frames that the mixture takes of it, by id}, of the ``frames`` of each set.
 
-    A sample is the first frames in the order of BLAKE2b(seed, key); ``key`` is the SHA-256 of an image's bytes (`image_key`) where none is given. OptionError where a set is missing, or
-    has fewer images than its sample.
+    A sample is the first frames in the order of BLAKE2b(seed, key); ``key`` is the SHA-256 of an image's
+    bytes (`image_key`) where none is given. OptionError where a set is missing, or has fewer images than its
+    sample.
 
     >>> frames = [Frame(f"{k}", "") for k in range(5)]
-    >>> [frame.id for frame in draw(Mixture("m", "voc", (Part("a", "voc2012", "val", sample=2),)), {"a": frames}, key=lambda frame: frame.id)["a"]]
+    >>> [
+    ...     frame.id
+    ...     for frame in draw(
+    ...         Mixture("m", "voc", (Part("a", "voc2012", "val", sample=2),)),
+    ...         {"a": frames},
+    ...         key=lambda frame: frame.id,
+    ...     )["a"]
+    ... ]
     ['2', '4']
     """
     out: dict[str, tuple[Frame, ...]] = {}
     for part in of.parts:
         if part.name not in frames:
             raise OptionError(
-                f"mixture {of.name}: the images of the set {part.name!r} are not given; it is {part.layout}, {part.split}"
+                f"mixture {of.name}: the images of the set {part.name!r} are not given; it is {part.layout},"
+                f" {part.split}"
             )
         mine = sorted(frames[part.name], key=lambda frame: frame.id)
         if part.sample > len(mine):
-            raise OptionError(f"mixture {of.name}: {part.sample} images of {part.name!r} are asked for; there are {len(mine)}")
+            raise OptionError(
+                f"mixture {of.name}: {part.sample} images of {part.name!r} are asked for; there are"
+                f" {len(mine)}"
+            )
         if part.sample:
-            order = tie_order([(key or image_key)(frame) for frame in mine], part.seed, [frame.id for frame in mine])
+            order = tie_order(
+                [(key or image_key)(frame) for frame in mine], part.seed, [frame.id for frame in mine]
+            )
             mine = [mine[place] for place in sorted(order[: part.sample])]
         out[part.name] = tuple(mine)
     return out
 
 
 def image_key(frame: Frame) -> str:
-    """Return the SHA-256 of the bytes of a frame's image (and of its overlay, where it has one), which stands for it whatever it is called."""
+    """Return the SHA-256 of the bytes of a frame's image (and of its overlay, where it has one), which stands
+    for it whatever it is called.
+    """
     digest = hashlib.sha256(read_bytes(frame.image, ImageError))
     if frame.overlay:
         digest.update(read_bytes(frame.overlay, ImageError))
@@ -148,7 +171,8 @@ def image_key(frame: Frame) -> str:
 
 
 def label_mapping(part: Part, classes: str) -> dict[str, str]:
-    """Return {label id of the part's truth: class of the mixture, or void} of all ids that its layout gives; OptionError for a name that is neither's.
+    """Return {label id of the part's truth: class of the mixture, or void} of all ids that its layout gives;
+    OptionError for a name that is neither's.
 
     >>> part = Part("a", "foggy-zurich", "testv2", void=("sky",))
     >>> [label_mapping(part, "cityscapes")[label] for label in ("0", "10", "255")]
@@ -161,15 +185,24 @@ def label_mapping(part: Part, classes: str) -> dict[str, str]:
     elif layout.to_cityscapes and classes == "cityscapes":
         mapping = layout.to_cityscapes()
     else:
-        mapping = {str(id_): name if name in target.names else "void" for id_, name in zip(own.ids, own.names, strict=True)}
+        mapping = {
+            str(id_): name if name in target.names else "void"
+            for id_, name in zip(own.ids, own.names, strict=True)
+        }
     for name in {*mapping.values(), *part.void} - {"void", *target.names}:
-        raise OptionError(f"set {part.name!r}: {name!r} is no class of {classes}.{closest(name, list(target.names))}")
+        raise OptionError(
+            f"set {part.name!r}: {name!r} is no class of {classes}.{closest(name, list(target.names))}"
+        )
     known = {str(id_) for id_ in (*own.ids, *own.void)}
     for label in [label for label in mapping if label not in known]:
         raise OptionError(
-            f"set {part.name!r}: {label!r} is no label id of {layout.name}; its ids are {own.ids[0]} to {own.ids[-1]}"
+            f"set {part.name!r}: {label!r} is no label id of {layout.name}; its ids are {own.ids[0]} to"
+            f" {own.ids[-1]}"
         )
-    return {label: "void" if (name := mapping.get(label, "void")) in part.void else name for label in sorted(known, key=int)}
+    return {
+        label: "void" if (name := mapping.get(label, "void")) in part.void else name
+        for label in sorted(known, key=int)
+    }
 
 
 def _part(item: dict[str, Any], where: str, seed: int, classes: str) -> Part:
@@ -179,7 +212,8 @@ def _part(item: dict[str, Any], where: str, seed: int, classes: str) -> Part:
     split = _word(item, "split", where, layout.splits[0])
     if split not in layout.splits and not layout.lists:
         raise OptionError(
-            f"{where}: split {split!r}: {layout.title} has {', '.join(layout.splits)}.{closest(split, layout.splits)}"
+            f"{where}: split {split!r}: {layout.title} has"
+            f" {', '.join(layout.splits)}.{closest(split, layout.splits)}"
         )
     void, labels = item.get("void", []), item.get("labels", {})
     if not isinstance(void, list) or not all(isinstance(name, str) for name in void):
@@ -187,11 +221,19 @@ def _part(item: dict[str, Any], where: str, seed: int, classes: str) -> Part:
     if not isinstance(labels, dict) or not all(isinstance(name, str) for name in labels.values()):
         raise OptionError(f"{where}: labels are {{label id = class or void}}; got {labels!r}")
     if layout.truth_kind != "semantic":
-        raise OptionError(f"{where}: {layout.title} has anomaly labels alone; a mixture is of sets with classes")
+        raise OptionError(
+            f"{where}: {layout.title} has anomaly labels alone; a mixture is of sets with classes"
+        )
     part = Part(
-        _word(item, "name", where, layout.name), _word(item, "layout", where), split, _word(item, "path", where, ""),
-        _number(item, "sample", where, 0), _number(item, "seed", where, seed), tuple(void), dict(labels),
-    )  # fmt: skip
+        _word(item, "name", where, layout.name),
+        _word(item, "layout", where),
+        split,
+        _word(item, "path", where, ""),
+        _number(item, "sample", where, 0),
+        _number(item, "seed", where, seed),
+        tuple(void),
+        dict(labels),
+    )
     label_mapping(part, classes)
     return part
 
@@ -199,14 +241,17 @@ def _part(item: dict[str, Any], where: str, seed: int, classes: str) -> Part:
 def _keys(held: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     if unknown := [key for key in held if key not in known]:
         raise OptionError(
-            f"{where}: {unknown[0]!r} is not known; known are {', '.join(known)}.{closest(unknown[0], tuple(known))}"
+            f"{where}: {unknown[0]!r} is not known; known are"
+            f" {', '.join(known)}.{closest(unknown[0], tuple(known))}"
         )
 
 
 def _word(held: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
     word = held.get(key, default)
     if not isinstance(word, str) or (not word and default != ""):
-        raise OptionError(f"{where}: {key} is {'missing' if word is None else repr(word)}; a word is expected")
+        raise OptionError(
+            f"{where}: {key} is {'missing' if word is None else repr(word)}; a word is expected"
+        )
     return word
 
 

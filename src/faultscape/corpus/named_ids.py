@@ -1,6 +1,7 @@
 """Which images of a study a person names: by id, by a pattern, by file, or by a list.
 
-Conventions: a word that is an id is that image, whatever else it may be; patterns are those of a shell, and `*` goes over `/`.
+Conventions: a word that is an id is that image, whatever else it may be; patterns are those of a shell, and
+`*` goes over `/`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _LISTS = (".txt", ".csv")
 
 
 def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, str] | None = None) -> set[str]:
-    """Return the ids that words name: ids, patterns of ids, files of images ({path: id}), or lists of ids (.txt, .csv); CorpusError for a word that names none.
+    """Return the ids that words name: ids, patterns of ids, files of images ({path: id}), or lists of ids
+    (.txt, .csv); CorpusError for a word that names none.
 
     >>> sorted(named_ids(["night/*", "a"], ["a", "b", "night/1", "night/2"]))
     ['a', 'night/1', 'night/2']
@@ -43,7 +45,10 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
         elif found := fnmatch.filter(ids, word):
             out |= set(found)
         else:
-            what = "it is neither an id, nor a pattern of ids such as 'night/*', nor a list of ids (.txt or .csv)"
+            what = (
+                "it is neither an id, nor a pattern of ids such as 'night/*', nor a list of ids (.txt or"
+                " .csv)"
+            )
             raise CorpusError(f"{word!r} names no image of the study: {what}.{closest(word, [*ids])}")
     return out
 
@@ -55,5 +60,7 @@ def _listed(path: str, known: Collection[str]) -> list[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise CorpusError(f"{path}: cannot be read as a list of ids; expected UTF-8 text with an id a line") from None
+        raise CorpusError(
+            f"{path}: cannot be read as a list of ids; expected UTF-8 text with an id a line"
+        ) from None
     return [line.strip() for line in lines if line.strip()]

@@ -1,11 +1,12 @@
 """Corpora that are Parquet files: a column of pictures' bytes, or of where pictures lie.
 
-Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct {bytes, path}; places in
-``uri``, ``url``, ``path``, ``image_path`` or ``file_name``, relative to the file's folder; a file in a store names nothing of
-this machine. Ids stand in ``id``, ``key``, ``image_id`` or ``__key__``, else they are places without extension, else
-``FILE/ROW``: nine digits, whatever the number of rows, so that ids sort as rows do and a file that grows keeps them. The source
-of a row that holds bytes is ``FILE.parquet#ROW``. Rows are read in passing, a few at a time: a file whose ids sort as its rows do
-is read once in corpus order.
+Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct
+{bytes, path}; places in ``uri``, ``url``, ``path``, ``image_path`` or ``file_name``, relative to the file's
+folder; a file in a store names nothing of this machine. Ids stand in ``id``, ``key``, ``image_id`` or
+``__key__``, else they are places without extension, else ``FILE/ROW``: nine digits, whatever the number of
+rows, so that ids sort as rows do and a file that grows keeps them. The source of a row that holds bytes is
+``FILE.parquet#ROW``. Rows are read in passing, a few at a time: a file whose ids sort as its rows do is read
+once in corpus order.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def row_of(source: str) -> tuple[str, int] | None:
 
 
 def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
-    """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files that hold no pictures."""
+    """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files
+    that hold no pictures.
+    """
     if store.is_address(argument):
         above, paths, _ = find_objects(argument, PARQUET)
         names = relative([*paths, f"{above.split('?')[0].rstrip('/')}/x"])[:-1] if paths else []
@@ -64,7 +67,11 @@ def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]
             if glob.has_magic(argument) and not os.path.isfile(argument)
             else [argument]
         )
-        above = os.path.dirname(re.split(r"[*?\[]", argument)[0]) if len(paths) != 1 else os.path.dirname(argument)
+        above = (
+            os.path.dirname(re.split(r"[*?\[]", argument)[0])
+            if len(paths) != 1
+            else os.path.dirname(argument)
+        )
         names = [os.path.relpath(path, above or ".").replace(os.sep, "/") for path in paths]
     if not paths:
         raise CorpusError(f"{argument}: no Parquet file is there")
@@ -77,7 +84,9 @@ def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]
 
 
 def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[pq.ParquetFile, str]:
-    """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is one sentence."""
+    """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is
+    one sentence.
+    """
     try:
         if store.is_address(path):
             place = store.parse(path, error)
@@ -85,13 +94,18 @@ def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[pq
                 opened = store.open_object(place)
             return pq.ParquetFile(opened.file, buffer_size=1 << 23), opened.tag
         about = os.stat(path)
-        return pq.ParquetFile(path, memory_map=False, buffer_size=1 << 23), f"{about.st_size}-{about.st_mtime_ns}"
+        return (
+            pq.ParquetFile(path, memory_map=False, buffer_size=1 << 23),
+            f"{about.st_size}-{about.st_mtime_ns}",
+        )
     except (OSError, pa.ArrowException) as fault:
         raise error(f"{path}: {_reason(fault)}") from None
 
 
 def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
-    """Return the column that holds bytes and the one that holds places; CorpusError when there is neither, or of another type."""
+    """Return the column that holds bytes and the one that holds places; CorpusError when there is neither, or
+    of another type.
+    """
     text, binary = _kinds()
     inside, places = None, None
     for name in (name for name in _BYTES if name in schema.names):
@@ -103,14 +117,20 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
         elif text(kind):
             places = name
         else:
-            raise CorpusError(f"{path}: column {name!r} holds {kind}; expected pictures' bytes, or where they lie")
+            raise CorpusError(
+                f"{path}: column {name!r} holds {kind}; expected pictures' bytes, or where they lie"
+            )
         break
     if places is None:
-        places = next((name for name in _PLACES if name in schema.names and text(schema.field(name).type)), None)
+        places = next(
+            (name for name in _PLACES if name in schema.names and text(schema.field(name).type)), None
+        )
     if inside is None and places is None:
         known = ", ".join(schema.names[:12]) or "none"
         raise CorpusError(
-            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places in {', '.join(_PLACES)}; ids without pictures are for classifiers: collect them from a .csv file with a column image"
+            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places"
+            f" in {', '.join(_PLACES)}; ids without pictures are for classifiers: collect them from a .csv"
+            " file with a column image"
         )
     return inside, places
 
@@ -122,7 +142,12 @@ def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str
     text, _binary = _kinds()
     inside, places = image_column(schema, path)
     named = next(
-        (c for c in _IDS if c in schema.names and (text(schema.field(c).type) or pa.types.is_integer(schema.field(c).type))), None
+        (
+            c
+            for c in _IDS
+            if c in schema.names and (text(schema.field(c).type) or pa.types.is_integer(schema.field(c).type))
+        ),
+        None,
     )
     count = file.metadata.num_rows
     try:
@@ -132,30 +157,40 @@ def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str
     given = [None if value is None else str(value) for value in read[places]] if places else [None] * count
     sources = [f"{path}#{row}" if inside else _resolved(path, row, given[row]) for row in range(count)]
     said = read[named] if named else _without_extensions(given) if any(given) else [None] * count
-    ids = [str(id_) if id_ is not None and _safe(str(id_)) else f"{name}/{row:0{_DIGITS}}" for row, id_ in enumerate(said)]
+    ids = [
+        str(id_) if id_ is not None and _safe(str(id_)) else f"{name}/{row:0{_DIGITS}}"
+        for row, id_ in enumerate(said)
+    ]
     if unusable := sum(id_ is not None and not _safe(str(id_)) for id_ in said):
         say(f"{path}: {unusable} of its ids cannot name a file; these images are called FILE/ROW")
     if inside and any(one > other for one, other in itertools.pairwise(ids)):
         say(
-            f"{path}: its ids sort otherwise than its rows, so that parts of it are read again and again; a file that is sorted by id is read once"
+            f"{path}: its ids sort otherwise than its rows, so that parts of it are read again and again; a"
+            " file that is sorted by id is read once"
         )
     return list(zip(ids, sources, strict=True))
 
 
 def _resolved(path: str, row: int, value: str | None) -> str:
-    """Return where a row's picture lies; a row that says nothing is a source by itself, which cannot be read."""
+    """Return where a row's picture lies; a row that says nothing is a source by itself, which cannot be
+    read.
+    """
     if not value or "\0" in value:
         return f"{path}#{row}"
     if re.match(r"https?://", value):
         raise CorpusError(
-            f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
+            f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE`"
+            " downloads such pictures politely"
         )
     if store.is_address(value):
         place = store.parse(value, CorpusError)
         allowed = store.parse(path).options if store.is_address(path) else place.options
-        if any(name != "region" and (name, word) not in allowed for name, word in place.options):  # it would see credentials
+        if any(
+            name != "region" and (name, word) not in allowed for name, word in place.options
+        ):  # it would see credentials
             raise CorpusError(
-                f"{path}, row {row}: {value[:200]} names a server of its own; only an address that you give may name one"
+                f"{path}, row {row}: {value[:200]} names a server of its own; only an address that you give"
+                " may name one"
             )
         return str(place)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
@@ -166,15 +201,17 @@ def _resolved(path: str, row: int, value: str | None) -> str:
         key = os.path.normpath(os.path.join(os.path.dirname(place.key), value))
         if local or key.split("/")[0] in ("", ".."):
             raise CorpusError(
-                f"{path}, row {row}: {value[:200]} lies on this machine or outside of the bucket; a file in a store names pictures of stores, "
-                "by an address or by a path relative to itself"
+                f"{path}, row {row}: {value[:200]} lies on this machine or outside of the bucket; a file in a"
+                " store names pictures of stores, by an address or by a path relative to itself"
             )
         return str(replace(place, key=key))
     return os.path.join(os.path.dirname(path), value)
 
 
 def _without_extensions(places: list[str | None]) -> list[str | None]:
-    """Return places without extension, relative to what they have in common where they are not relative already."""
+    """Return places without extension, relative to what they have in common where they are not relative
+    already.
+    """
     found = [p for p in places if p]
     if all(store.is_address(p) for p in found):
         names = relative(found)
@@ -203,7 +240,11 @@ def _flat(table: pa.Table, column: str) -> list[Any]:
     """Return one column, which may be a field of a struct, as a list."""
     outer, _, inner = column.partition(".")
     values = table[outer].to_pylist()
-    return [None if value is None else value.get(inner) for value in values] if inner and outer in table.column_names else values
+    return (
+        [None if value is None else value.get(inner) for value in values]
+        if inner and outer in table.column_names
+        else values
+    )
 
 
 def _kinds() -> tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]]:
@@ -216,16 +257,17 @@ def _kinds() -> tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], boo
     return (
         lambda k: t.is_string(plain(k)) or t.is_large_string(plain(k)) or t.is_string_view(plain(k)),
         lambda k: (
-            t.is_binary(plain(k)) or t.is_large_binary(plain(k)) or t.is_binary_view(plain(k)) or t.is_fixed_size_binary(plain(k))
+            t.is_binary(plain(k))
+            or t.is_large_binary(plain(k))
+            or t.is_binary_view(plain(k))
+            or t.is_fixed_size_binary(plain(k))
         ),
     )
 
 
 def _reason(fault: BaseException) -> str:
-    return (
-        getattr(fault, "strerror", None)
-        or f"cannot be read as Parquet: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
-    )
+    words = str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__
+    return getattr(fault, "strerror", None) or f"cannot be read as Parquet: {words}"
 
 
 def passing(file: pq.ParquetFile, group: int, column: str, size: int) -> Iterator[list[bytes | None]]:

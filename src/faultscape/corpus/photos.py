@@ -1,8 +1,11 @@
-"""Open a picture wherever the corpus has it: a file, an object of a store, a row of a Parquet file, or a recipe by which it is made of another.
+"""Open a picture wherever the corpus has it: a file, an object of a store, a row of a Parquet file, or a
+recipe by which it is made of another.
 
-Conventions: RGB as in `pictures`. The digest of an image is the SHA-256 of its bytes, or for an object ``etag:...`` (where the store has none, ``changed:...``): then
-its bytes are not read when it is collected, only their beginning, and their SHA-256 is taken when a network reads it. A picture that is not the
-one that was collected is an ImageError, never read in silence. The bytes of a made image are a PNG of it; its digest is that of its recipe.
+Conventions: RGB as in `pictures`. The digest of an image is the SHA-256 of its bytes, or for an object
+``etag:...`` (where the store has none, ``changed:...``): then its bytes are not read when it is collected,
+only their beginning, and their SHA-256 is taken when a network reads it. A picture that is not the one that
+was collected is an ImageError, never read in silence. The bytes of a made image are a PNG of it; its digest
+is that of its recipe.
 """
 
 from __future__ import annotations
@@ -27,13 +30,17 @@ from faultscape.study.tables.corpus import Image
 
 HEAD = 1 << 16  # where a picture says its size, and most cameras' thumbnails
 CHANGED = "changed since it was collected; run collect again"
-PARENT_CHANGED = "changed since images were made of it; run collect again, then the line of `faultscape stress`"
+PARENT_CHANGED = (
+    "changed since images were made of it; run collect again, then the line of `faultscape stress`"
+)
 _ROWS = Rows()
 
 
 @dataclass(frozen=True)
 class Source:
-    """A picture that is there: ``state`` changes when it does, ``tag`` is its digest where that is not the bytes'; ``read`` gives the first bytes, or all."""
+    """A picture that is there: ``state`` changes when it does, ``tag`` is its digest where that is not the
+    bytes'; ``read`` gives the first bytes, or all.
+    """
 
     state: str
     tag: str
@@ -43,7 +50,9 @@ class Source:
 def opened(source: str) -> Source:
     """Return a picture for reading; ImageError when it is not there."""
     if recipe := recipe_of(source):
-        return Source(opened(recipe.of).state, recipe.made_digest, lambda _=None: png.encode_pixels(_made(recipe)))
+        return Source(
+            opened(recipe.of).state, recipe.made_digest, lambda _=None: png.encode_pixels(_made(recipe))
+        )
     if (row := row_of(source)) and not os.path.isfile(source):
         path, number = row
         return Source(_ROWS.state(path), "", lambda _=None: _ROWS.read(path, number))
@@ -67,7 +76,9 @@ def opened(source: str) -> Source:
 
 
 def look(source: str, found: Source, *, whole: bool) -> Picture:
-    """Return what collect keeps of a picture: ``whole`` has it decoded, for its difference hash; otherwise a beginning that says its size is enough."""
+    """Return what collect keeps of a picture: ``whole`` has it decoded, for its difference hash; otherwise a
+    beginning that says its size is enough.
+    """
     if found.tag and not whole:
         try:
             width, height = size_of(found.read(HEAD), source)
@@ -75,7 +86,11 @@ def look(source: str, found: Source, *, whole: bool) -> Picture:
             width, height = size_of(found.read(), source)
         return Picture(width, height, found.tag, None)
     data = found.read()
-    picture = examine(data, source) if whole else Picture(*size_of(data, source), hashlib.sha256(data).hexdigest(), None)
+    picture = (
+        examine(data, source)
+        if whole
+        else Picture(*size_of(data, source), hashlib.sha256(data).hexdigest(), None)
+    )
     return replace(picture, digest=found.tag or picture.digest)
 
 
@@ -88,7 +103,9 @@ def digest_of(source: str) -> str:
 
 
 def read_bytes_of(image: Image) -> tuple[bytes, str]:
-    """Return the bytes of an image of the corpus and its digest, which is their SHA-256 where the image was not made; ImageError when it cannot be read or is not what was collected."""
+    """Return the bytes of an image of the corpus and its digest, which is their SHA-256 where the image was
+    not made; ImageError when it cannot be read or is not what was collected.
+    """
     if recipe := recipe_of(image.source):
         return png.encode_pixels(_made(recipe)), image.digest
     found = opened(image.source)
@@ -101,7 +118,9 @@ def read_bytes_of(image: Image) -> tuple[bytes, str]:
 
 
 def read_photo(image: Image) -> tuple[np.ndarray, str]:
-    """Return an image of the corpus as (H, W, 3) uint8, and its digest as `read_bytes_of`; ImageError when it cannot be read or is not what was collected."""
+    """Return an image of the corpus as (H, W, 3) uint8, and its digest as `read_bytes_of`; ImageError when it
+    cannot be read or is not what was collected.
+    """
     if recipe := recipe_of(image.source):
         return _made(recipe), image.digest
     data, digest = read_bytes_of(image)
@@ -109,7 +128,9 @@ def read_photo(image: Image) -> tuple[np.ndarray, str]:
 
 
 def back(image: Image, why: str) -> bool:
-    """Whether an image that failed because its picture, or a file that it is made with, was another or gone, is again what was collected."""
+    """Whether an image that failed because its picture, or a file that it is made with, was another or gone,
+    is again what was collected.
+    """
     recipe = recipe_of(image.source)
     place = recipe.of if recipe else image.source
     if recipe and why.startswith(CANNOT):
@@ -117,7 +138,11 @@ def back(image: Image, why: str) -> bool:
             return bool(read_photo(image)[0].size)
         except ImageError:
             return False
-    if why not in (f"{place}: {CHANGED}", f"{place}: {PARENT_CHANGED}", f"{place}: {os.strerror(errno.ENOENT)}"):
+    if why not in (
+        f"{place}: {CHANGED}",
+        f"{place}: {PARENT_CHANGED}",
+        f"{place}: {os.strerror(errno.ENOENT)}",
+    ):
         return False
     try:
         return digest_of(image.source) == image.digest
@@ -133,7 +158,9 @@ def read_source(source: str | os.PathLike[str]) -> np.ndarray:
 
 
 def read_parent(image: Image) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 that an image was made of; ImageError where that cannot be read, or is not what it was, or where the image was not made."""
+    """Return the image (H, W, 3) uint8 that an image was made of; ImageError where that cannot be read, or is
+    not what it was, or where the image was not made.
+    """
     if (recipe := recipe_of(image.source)) is None:
         raise ImageError(f"{image.id}: was collected, not made of another image")
     return _parent(recipe)

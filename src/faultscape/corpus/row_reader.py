@@ -1,7 +1,8 @@
 """Read the pictures that stand in rows of Parquet files, in passing.
 
-Conventions: of each row group that is being read the last few rows are kept, so that rows asked for in the file's order, or nearly so, are read once and no row group
-is ever held whole. At most ``_GROUPS`` row groups are open; a row that was passed long ago has its row group read again from the start.
+Conventions: of each row group that is being read the last few rows are kept, so that rows asked for in the
+file's order, or nearly so, are read once and no row group is ever held whole. At most ``_GROUPS`` row groups
+are open; a row that was passed long ago has its row group read again from the start.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class Rows:
                 raise ImageError(f"{path}#{row}: the row says of no picture where it lies")
             if row >= ends[-1]:
                 raise ImageError(
-                    f"{path}#{row}: the file has {ends[-1]} rows; it changed since it was collected, or another was put there"
+                    f"{path}#{row}: the file has {ends[-1]} rows; it changed since it was collected, or"
+                    " another was put there"
                 )
             group = bisect_right(ends, row) - 1
             if (path, group) not in self._groups:
@@ -74,7 +76,8 @@ class Rows:
             except Exception as fault:  # noqa: BLE001 - a damaged file may raise nearly anything
                 del self._groups[path, group]
                 raise ImageError(
-                    f"{path}#{row}: cannot be read: {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
+                    f"{path}#{row}: cannot be read:"
+                    f" {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
                 ) from None
         if not data:
             raise ImageError(f"{path}#{row}: the row holds no bytes")

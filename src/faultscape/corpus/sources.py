@@ -1,8 +1,9 @@
 r"""Which files an argument means, and the id of each.
 
-Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of a list file: the folder the
-file lies in), with ``/`` between folders. Bytes of a file name that are no UTF-8 stand as ``\xNN``. A suffix that all files of a folder
-share (``_leftImg8bit``) is no part of the id, and that is said.
+Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of
+a list file: the folder the file lies in), with ``/`` between folders. Bytes of a file name that are no UTF-8
+stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is no part of the id, and that
+is said.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.study import store
 from faultscape.study.folder import TEMPORARY
 
-IMAGE_ENDINGS = frozenset([".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"])
+IMAGE_ENDINGS = frozenset(
+    [".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"]
+)
 MAP_ENDINGS = frozenset([".png", ".npy", ".bmp", ".tif", ".tiff", ".pgm", ".gif"])
 HEADS = (
     "image",
@@ -40,7 +43,9 @@ HEADS = (
 RECIPE = "stress:"  # what begins the source of an image that is made of others (corpus.stress.recipes)
 LISTS = frozenset((".txt", ".csv", ".lst"))
 # what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
-_KNOWN = re.compile(r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$")
+_KNOWN = re.compile(
+    r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$"
+)
 Say = Callable[[str], None]
 
 
@@ -62,17 +67,20 @@ def find(
     stores: bool = False,
     say: Say = print,
 ) -> list[Found]:
-    """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such as ``{id}_photo.png`` says what the id is.
+    """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such
+    as ``{id}_photo.png`` says what the id is.
 
-    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is no error; with ``stores`` arguments may be
-    addresses of stores and Parquet files too. Errors: CorpusError when an argument names nothing, or two files have one id.
+    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is no error; with
+    ``stores`` arguments may be addresses of stores and Parquet files too. Errors: CorpusError when an
+    argument names nothing, or two files have one id.
     """
     matcher = _pattern(pattern) if pattern else None
     found: list[Found] = []
     for argument in [os.fspath(word) for word in arguments]:
         if not stores and store.is_address(argument):
             raise CorpusError(
-                f"{argument}: only pictures that `collect` takes may lie in a store; copy these to a folder of this machine"
+                f"{argument}: only pictures that `collect` takes may lie in a store; copy these to a folder"
+                " of this machine"
             )
         if stores and parquet_rows.is_parquet(argument):
             if pattern:
@@ -83,7 +91,9 @@ def find(
         if not files and some_or_none:
             continue
         if not files:
-            raise CorpusError(f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}")
+            raise CorpusError(
+                f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}"
+            )
         relative = [_relative(path, folder) for path in files]
         if not stores and (remote := next(filter(store.is_address, files), None)):
             raise CorpusError(f"{argument}: {remote}: only pictures that `collect` takes may lie in a store")
@@ -96,36 +106,50 @@ def find(
             near = [path for path in files if not store.is_address(path)]
             folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in near])
             relative = [
-                name if store.is_address(path) else _relative(path, folder) for name, path in zip(relative, files, strict=True)
+                name if store.is_address(path) else _relative(path, folder)
+                for name, path in zip(relative, files, strict=True)
             ]
             say(f"{argument}: names files of other folders; ids are relative to {folder}")
         if matcher:
-            pairs = [(m["id"], path) for name, path in zip(relative, files, strict=True) if (m := matcher.fullmatch(name))]
+            pairs = [
+                (m["id"], path)
+                for name, path in zip(relative, files, strict=True)
+                if (m := matcher.fullmatch(name))
+            ]
             if not pairs and not some_or_none:
-                raise CorpusError(f"{argument}: no file fits the pattern {pattern!r}; the first file is {relative[0]!r}")
+                raise CorpusError(
+                    f"{argument}: no file fits the pattern {pattern!r}; the first file is {relative[0]!r}"
+                )
         else:
             stems = [os.path.splitext(name)[0] for name in relative]
             suffix = common_suffix(stems) if strip else ""
             if suffix:
                 say(f"{argument}: every name ends in {suffix!r}, which is left out of the ids")
-            pairs = [(stem.removesuffix(suffix) if suffix else stem, path) for stem, path in zip(stems, files, strict=True)]
+            pairs = [
+                (stem.removesuffix(suffix) if suffix else stem, path)
+                for stem, path in zip(stems, files, strict=True)
+            ]
         found += [Found(_readable(id_), path) for id_, path in pairs]
     found = sorted(set(found), key=lambda f: (f.id, f.path))
     for one, other in itertools.pairwise(found):
         if one.id == other.id and absolute(one.path) != absolute(other.path):
             raise CorpusError(
-                f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them as two sets"
+                f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them"
+                " as two sets"
             )
     return found
 
 
 def absolute(path: str) -> str:
-    """Return a path from the root of this machine; an address of a store is one already, and so is a recipe."""
+    """Return a path from the root of this machine; an address of a store is one already, and so is a
+    recipe.
+    """
     return path if store.is_address(path) or path.startswith(RECIPE) else os.path.abspath(path)
 
 
 def common_suffix(stems: Sequence[str]) -> str:
-    """Return what every stem has behind its name: from the last ``_`` or ``-`` on that all share, holding a letter; '' when there is none.
+    """Return what every stem has behind its name: from the last ``_`` or ``-`` on that all share, holding a
+    letter; '' when there is none.
 
     >>> common_suffix(["a/x_1_leftImg8bit", "b/x_2_leftImg8bit"])
     '_leftImg8bit'
@@ -154,7 +178,11 @@ def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[
         return folder, files
     if path.is_dir():
         folders: list[Path] = []
-        names = [p for p in _walk(argument, folders) if p.suffix.lower() in endings or _without_name(p.name, endings)]
+        names = [
+            p
+            for p in _walk(argument, folders)
+            if p.suffix.lower() in endings or _without_name(p.name, endings)
+        ]
         hidden = [
             str(Path(where, name))
             for folder in folders
@@ -164,8 +192,14 @@ def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[
         ]
         _say_hidden(argument, hidden, say)
         if nameless := [p for p in names if _without_name(p.name, endings)]:
-            first = f"{argument}: {counted(len(nameless), 'file has', 'files have')} no name before the ending and"
-            say(f"{first} {'is' if len(nameless) == 1 else 'are'} left out; rename them; the first: {nameless[0]}")
+            first = (
+                f"{argument}: {counted(len(nameless), 'file has', 'files have')} no name before the"
+                " ending and"
+            )
+            say(
+                f"{first} {'is' if len(nameless) == 1 else 'are'} left out; rename them; the first:"
+                f" {nameless[0]}"
+            )
         return argument, [str(p) for p in names if p not in nameless]
     if path.is_file():
         if path.suffix.lower() in LISTS:
@@ -175,13 +209,16 @@ def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[
         fixed = re.split(r"[*?\[]", argument)[0]
         hits = [p for p in glob.glob(argument, recursive=True) if Path(p).suffix.lower() in endings]
         return os.path.dirname(fixed) or ".", [p for p in hits if os.path.isfile(p)]
-    raise CorpusError(f"{argument}: no such folder or file; give a folder, a glob in quotes, or a list file ending in .txt")
+    raise CorpusError(
+        f"{argument}: no such folder or file; give a folder, a glob in quotes, or a list file ending in .txt"
+    )
 
 
 def _say_hidden(argument: str, hidden: Sequence[str], say: Say) -> None:
     if hidden:
         say(
-            f"{argument}: {counted(len(hidden), 'image lies', 'images lie')} in folders whose names begin with a dot, left out; name such a folder itself to take them; the first: {hidden[0]}"
+            f"{argument}: {counted(len(hidden), 'image lies', 'images lie')} in folders whose names begin"
+            f" with a dot, left out; name such a folder itself to take them; the first: {hidden[0]}"
         )
 
 
@@ -195,11 +232,19 @@ def _without_name(name: str, endings: frozenset[str]) -> bool:
 
 
 def _walk(folder: str, hidden: list[Path]) -> Iterable[Path]:
-    """Yield the files under a folder, but for those in folders whose names begin with a dot, which are added to ``hidden``."""
-    above = {folder: {os.path.realpath(folder)}}  # the real folders that lead to each: a link to one of them leads back
+    """Yield the files under a folder, but for those in folders whose names begin with a dot, which are added
+    to ``hidden``.
+    """
+    above = {
+        folder: {os.path.realpath(folder)}
+    }  # the real folders that lead to each: a link to one of them leads back
     for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
         hidden += [Path(where, name) for name in sorted(folders) if name.startswith(".")]
-        kept = {name: os.path.realpath(os.path.join(where, name)) for name in sorted(folders) if not name.startswith(".")}
+        kept = {
+            name: os.path.realpath(os.path.join(where, name))
+            for name in sorted(folders)
+            if not name.startswith(".")
+        }
         way = above.pop(where)
         folders[:] = [name for name, real in kept.items() if real not in way]
         above.update({os.path.join(where, name): way | {kept[name]} for name in folders})
@@ -223,25 +268,39 @@ def in_list(path: Path) -> list[str]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         candidates = (line.strip(), re.split(r"[\s,;]", line.strip())[0])
-        if not files and path.suffix == ".csv" and candidates[1].lower() in HEADS and not (path.parent / candidates[1]).is_file():
+        if (
+            not files
+            and path.suffix == ".csv"
+            and candidates[1].lower() in HEADS
+            and not (path.parent / candidates[1]).is_file()
+        ):
             continue  # the names of columns
         if store.is_address(line.strip()):
-            files.append(str(store.parse(line.strip() if path.suffix == ".txt" else candidates[1], CorpusError)))
+            files.append(
+                str(store.parse(line.strip() if path.suffix == ".txt" else candidates[1], CorpusError))
+            )
             continue
         if re.match(r"https?://", line.strip()):
             raise CorpusError(
-                f"{path}, line {number}: lies on the web; `faultscape collect STUDY --urls FILE` downloads such pictures politely"
+                f"{path}, line {number}: lies on the web; `faultscape collect STUDY --urls FILE` downloads"
+                " such pictures politely"
             )
         hit = next((path.parent / c for c in candidates if (path.parent / c).is_file()), None)
         if hit is None:
-            raise CorpusError(f"{path}, line {number}: {candidates[1]!r} is no file relative to {path.parent}")
+            raise CorpusError(
+                f"{path}, line {number}: {candidates[1]!r} is no file relative to {path.parent}"
+            )
         files.append(str(hit))
     return files
 
 
 def _relative(path: str, folder: str) -> str:
     if store.is_address(path):
-        return store.parse(path).path.removeprefix(store.parse(folder).path if store.is_address(folder) else "").lstrip("/")
+        return (
+            store.parse(path)
+            .path.removeprefix(store.parse(folder).path if store.is_address(folder) else "")
+            .lstrip("/")
+        )
     return os.path.relpath(path, folder).replace(os.sep, "/")
 
 

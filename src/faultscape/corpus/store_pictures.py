@@ -1,7 +1,8 @@
 """Which pictures lie under an address of an object store.
 
-Conventions: ``s3://BUCKET/PREFIX`` means what lies under PREFIX/, all the way down, or the one object of that name; ``*``, ``?`` and ``[`` make it a pattern, in which
-``*`` stays in one folder and ``**`` does not. Only the prefix before the pattern is listed, 1000 names a request, and no picture is opened.
+Conventions: ``s3://BUCKET/PREFIX`` means what lies under PREFIX/, all the way down, or the one object of that
+name; ``*``, ``?`` and ``[`` make it a pattern, in which ``*`` stays in one folder and ``**`` does not. Only
+the prefix before the pattern is listed, 1000 names a request, and no picture is opened.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from faultscape.study import store
 
 
 def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str], list[str]]:
-    """Return the address that ids are relative to, the addresses of the objects, and of those in folders whose names begin with a dot; CorpusError when the store cannot be listed."""
+    """Return the address that ids are relative to, the addresses of the objects, and of those in folders
+    whose names begin with a dot; CorpusError when the store cannot be listed.
+    """
     place = store.parse(argument, CorpusError)
     key = place.key.rstrip("/")
     if re.search(r"[*?\[]", key):
@@ -38,12 +41,20 @@ def relative(addresses: list[str]) -> list[str]:
     return [path[len(common) :].lstrip("/") for path in paths]
 
 
-def _under(folder: store.Address, endings: frozenset[str], wanted: re.Pattern[str] | None) -> tuple[str, list[str], list[str]]:
+def _under(
+    folder: store.Address, endings: frozenset[str], wanted: re.Pattern[str] | None
+) -> tuple[str, list[str], list[str]]:
     with store.told(folder, CorpusError):
         names = store.listed(folder, deep=True)
     dotted = re.compile(r"(^|/)\.[^/]*/")  # as in a folder of this machine
-    names = [n for n in names if os.path.splitext(n)[1].lower() in endings and (wanted is None or wanted.fullmatch(n))]
-    kept, hidden = ([str(folder / n) for n in names if bool(dotted.search(n)) is left_out] for left_out in (False, True))
+    names = [
+        n
+        for n in names
+        if os.path.splitext(n)[1].lower() in endings and (wanted is None or wanted.fullmatch(n))
+    ]
+    kept, hidden = (
+        [str(folder / n) for n in names if bool(dotted.search(n)) is left_out] for left_out in (False, True)
+    )
     return str(folder), kept, hidden
 
 
@@ -52,5 +63,7 @@ def _pattern(text: str) -> str:
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", text)
     return "".join(
-        words.get(part) or (part.replace("[!", "[^") if re.fullmatch(r"\[[^\]]+\]", part) else re.escape(part)) for part in parts
+        words.get(part)
+        or (part.replace("[!", "[^") if re.fullmatch(r"\[[^\]]+\]", part) else re.escape(part))
+        for part in parts
     )

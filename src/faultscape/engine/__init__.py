@@ -1,10 +1,11 @@
 """Run one function over many shards: in this process, in local worker processes, or on a Ray cluster.
 
-Conventions: a task is the dotted name ``module:function`` and a list of JSON objects, one call each. The function takes the object's
-keys as keyword arguments and ``tick``, which it calls with the number of items done, and returns something JSON can hold; one that also takes ``attempt``
-is told how often its worker died since this call last came further. It must be safe to run again and give the same files wherever it runs (DESIGN, the engines law):
-workers share nothing but the study folder. Workers are told in JSON over their standard input, so nothing is pickled and a script needs no
-``__main__`` guard; they end with their parent.
+Conventions: a task is the dotted name ``module:function`` and a list of JSON objects, one call each. The
+function takes the object's keys as keyword arguments and ``tick``, which it calls with the number of items
+done, and returns something JSON can hold; one that also takes ``attempt`` is told how often its worker died
+since this call last came further. It must be safe to run again and give the same files wherever it runs
+(DESIGN, the engines law): workers share nothing but the study folder. Workers are told in JSON over their
+standard input, so nothing is pickled and a script needs no ``__main__`` guard; they end with their parent.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ def run(
 ) -> Iterator[tuple[int, Json]]:
     """Yield (number of the call, its result) as calls finish.
 
-    ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its own, whose death is
-    survived; ``begin_here`` begins in this process and starts workers only where enough is left for them to pay:
-    for calls that read nothing but what the study wrote, since their crash is this process's. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that dies (killed, out of
-    memory, its node lost) has its call given to a new one; StudyError after five such deaths in a row without progress.
+    ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its
+    own, whose death is survived; ``begin_here`` begins in this process and starts workers only where enough
+    is left for them to pay: for calls that read nothing but what the study wrote, since their crash is this
+    process's. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that
+    dies (killed, out of memory, its node lost) has its call given to a new one; StudyError after five such
+    deaths in a row without progress.
     """
     check(engine, workers)
     tick = tick or (lambda _: None)
@@ -51,13 +54,17 @@ def run(
     else:
         from faultscape.engine.processes import run_in_processes
 
-        yield from run_in_processes(task, calls, min(workers or cores(), len(calls)), tick, begin_here=begin_here)
+        yield from run_in_processes(
+            task, calls, min(workers or cores(), len(calls)), tick, begin_here=begin_here
+        )
 
 
 def check(engine: str, workers: int | None) -> None:
     """Raise OptionError for an engine that is not known, or fewer than one worker."""
     if engine not in ENGINES[:3] and not engine.removeprefix("ray://").partition(":")[2].isdecimal():
-        raise errors.OptionError(f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}")
+        raise errors.OptionError(
+            f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+        )
     if workers is not None and workers < 1:
         raise errors.OptionError(f"workers must be 1 or more; got {workers}")
 

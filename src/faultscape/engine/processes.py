@@ -1,8 +1,8 @@
 """Worker processes of this machine, as many as there are cores.
 
-Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the generator. A run
-that begins here does calls in that thread. Workers start beside it once what is left would take it more than `PAYS` seconds, by
-what it has done so far, and take calls when they are there.
+Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the
+generator. A run that begins here does calls in that thread. Workers start beside it once what is left would
+take it more than `PAYS` seconds, by what it has done so far, and take calls when they are there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,22 @@ from faultscape.engine.tasks import Ledger, perform
 from faultscape.engine.worker import Worker
 from faultscape.nouns import JsonObject
 
-PAYS = 1.5  # seconds of work left for which workers start: below it they gain less than they cost (benchmarks/small_studies.py)
+# seconds of work left for which workers start: below it they gain less than they cost
+# (benchmarks/small_studies.py)
+PAYS = 1.5
 
 
 def run_in_processes(
-    task: str, calls: Sequence[JsonObject], workers: int, tick: Callable[[int], None], *, begin_here: bool = False
+    task: str,
+    calls: Sequence[JsonObject],
+    workers: int,
+    tick: Callable[[int], None],
+    *,
+    begin_here: bool = False,
 ) -> Iterator[tuple[int, Any]]:
-    """Feed calls to worker processes, one thread each, and hand back results in the order in which they come."""
+    """Feed calls to worker processes, one thread each, and hand back results in the order in which they
+    come.
+    """
     ledger = Ledger(calls, tick)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     heard: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
@@ -39,11 +48,15 @@ def run_in_processes(
         try:
             if begin_here:  # a call is taken by who can begin it now
                 running[place] = _worker(place)
-                for _ in running[place].ask({"task": "faultscape.engine.tasks:load", "call": {"wanted": task}, "attempt": 0}):
+                for _ in running[place].ask(
+                    {"task": "faultscape.engine.tasks:load", "call": {"wanted": task}, "attempt": 0}
+                ):
                     pass
             while (number := todo.get()) >= 0 and not closing.is_set():
                 worker = running.get(place) or running.setdefault(place, _worker(place))
-                for said in worker.ask({"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt}):
+                for said in worker.ask(
+                    {"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt}
+                ):
                     if "died" in said:
                         running.pop(place).close()
                     heard.put((number, said))
@@ -65,7 +78,9 @@ def run_in_processes(
 
     left = len(calls)
     try:
-        while begin_here and heard.empty():  # workers take time to start: this process works until one has something to say
+        while (
+            begin_here and heard.empty()
+        ):  # workers take time to start: this process works until one has something to say
             try:
                 number = todo.get_nowait()
             except queue.Empty:

@@ -1,9 +1,11 @@
 """The workers of a Ray cluster: an actor for each, which holds one worker process on its node.
 
-Conventions: an actor does one call at a time and is asked for what it heard, so never more is in flight than actors; only JSON text travels, never pixels.
-Actors are not detached: they, and their worker processes, end with their driver. An actor is given calls once it runs, so those that wait for a node harm
-nobody; when nodes go, their calls go to others, and when nodes come, the pool grows again. An actor that is lost takes the idle ones of its node along, and
-is a death over its call only if it had said that the call has begun. ``gpus`` and one CPU are what an actor asks of its node.
+Conventions: an actor does one call at a time and is asked for what it heard, so never more is in flight than
+actors; only JSON text travels, never pixels. Actors are not detached: they, and their worker processes, end
+with their driver. An actor is given calls once it runs, so those that wait for a node harm nobody; when nodes
+go, their calls go to others, and when nodes come, the pool grows again. An actor that is lost takes the idle
+ones of its node along, and is a death over its call only if it had said that the call has begun. ``gpus`` and
+one CPU are what an actor asks of its node.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from faultscape.nouns import JsonObject
 BREATH = 1.0  # seconds after which an actor says what it has heard so far
 PATIENCE = 30.0  # seconds without one actor, after which that is said
 ATTEMPTS = 3  # to begin a session with a client server that answers
-MISFIRES = 8  # actors lost in a row before they began a call, besides two rounds of the pool, after which nobody waits for more
+# actors lost in a row before they began a call, besides two rounds of the pool, after which nobody waits for
+# more
+MISFIRES = 8
 _STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds words only
 logger = logging.getLogger(__name__)
 
@@ -64,7 +68,9 @@ class Hand:
         return json.dumps({"tick": 0})
 
     def listen(self) -> str:
-        """Return what was heard of the call: items done since, and how it ended if it did; after a breath at most."""
+        """Return what was heard of the call: items done since, and how it ended if it did; after a breath at
+        most.
+        """
         items, end = 0, time.monotonic() + BREATH
         while (left := end - time.monotonic()) > 0:
             try:
@@ -82,7 +88,12 @@ class Hand:
 
 
 def run_on_ray(
-    task: str, calls: Sequence[JsonObject], address: str, workers: int | None, tick: Callable[[int], None], gpus: float
+    task: str,
+    calls: Sequence[JsonObject],
+    address: str,
+    workers: int | None,
+    tick: Callable[[int], None],
+    gpus: float,
 ) -> Iterator[tuple[int, Any]]:
     """Feed calls to actors and hand back results in the order in which they come."""
     with _joined(address, workers) as ray:
@@ -95,7 +106,10 @@ def run_on_ray(
                 pool.grow(min(left, workers or pool.room()))
                 while todo and pool.idle:
                     number = todo.popleft()
-                    pool.give(number, {"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt})
+                    pool.give(
+                        number,
+                        {"task": task, "call": calls[number], "attempt": ledger.accounts[number].attempt},
+                    )
                 for number, said in pool.hear():
                     outcome = ledger.hear(number, said)
                     if outcome == "again":
@@ -111,20 +125,28 @@ def run_on_ray(
                 if pool.busy or pool.given or pool.idle:
                     alone = time.monotonic() + PATIENCE
                 elif time.monotonic() > alone:
-                    print("ray: no worker runs; waiting for the cluster to have room for one", file=sys.stderr, flush=True)
+                    print(
+                        "ray: no worker runs; waiting for the cluster to have room for one",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                     alone = float("inf")
         finally:
             pool.end()
 
 
 class _Pool:
-    """The actors of a run: those that start, those that wait for work, and the answers that those owe which were given a call or are busy with it."""
+    """The actors of a run: those that start, those that wait for work, and the answers that those owe which
+    were given a call or are busy with it.
+    """
 
     def __init__(self, ray: Any, gpus: float) -> None:
         self.ray, self.gpus = ray, gpus
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self.hand = ray.remote(**options, **({"num_gpus": gpus} if gpus else {}))(Hand)
-        self.environment = {k: v for k, v in os.environ.items() if k == "PYTHONPATH" or k.startswith("FAULTSCAPE_")}
+        self.environment = {
+            k: v for k, v in os.environ.items() if k == "PYTHONPATH" or k.startswith("FAULTSCAPE_")
+        }
         self.starting: dict[Any, Any] = {}
         self.misfires = 0
         self.idle: list[tuple[Any, str]] = []
@@ -149,7 +171,9 @@ class _Pool:
         self.given[actor.begin.remote(json.dumps(request))] = (actor, node), number
 
     def hear(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield (number of the call, what is said of it) of the actors that have something to say, after some waiting."""
+        """Yield (number of the call, what is said of it) of the actors that have something to say, after some
+        waiting.
+        """
         refs = [*self.starting, *self.given, *self.busy]
         done, _ = self.ray.wait(refs, num_returns=1, timeout=BREATH) if refs else ([], refs)
         if done:  # and whoever else has spoken meanwhile
@@ -175,7 +199,9 @@ class _Pool:
             yield number, said
 
     def _lost(self, ref: Any, error: Exception, misfires: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Let go of an actor and the idle ones of its node, and yield what that is for its call; StudyError after so many that began none."""
+        """Let go of an actor and the idle ones of its node, and yield what that is for its call; StudyError
+        after so many that began none.
+        """
         if ref in self.busy:
             (actor, node), number = self.busy.pop(ref)
             logger.info("call %d: lost with node %s: %s", number, node, type(error).__name__)
@@ -184,7 +210,9 @@ class _Pool:
             self.misfires += 1
             if ref in self.given:
                 (actor, node), number = self.given.pop(ref)
-                logger.info("call %d: lost before it began, with node %s: %s", number, node, type(error).__name__)
+                logger.info(
+                    "call %d: lost before it began, with node %s: %s", number, node, type(error).__name__
+                )
                 yield number, {"lost": True}
             else:
                 actor, node = self.starting.pop(ref), ""
@@ -213,7 +241,8 @@ def _refused(error: Exception) -> None:
     """Raise StudyError for an actor that could not begin because its node lacks the folder."""
     if "FileNotFoundError" in str(error):
         raise StudyError(
-            f"a node of the cluster has no folder {os.getcwd()}: work in a folder that all nodes share under one path"
+            f"a node of the cluster has no folder {os.getcwd()}: work in a folder that all nodes share under"
+            " one path"
         ) from None
 
 
@@ -224,7 +253,9 @@ def _cause(error: Exception) -> Exception:
 
 @contextmanager
 def _joined(address: str, workers: int | None) -> Iterator[Any]:
-    """Join the cluster of an address, RAY_ADDRESS or `ray start`, or start one here for the block; what was joined already stays joined."""
+    """Join the cluster of an address, RAY_ADDRESS or `ray start`, or start one here for the block; what was
+    joined already stays joined.
+    """
     try:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
@@ -248,14 +279,20 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
     try:
         have = ray.cluster_resources()
         nodes = sum(node["Alive"] for node in ray.nodes())
-        print(f"ray: {have.get('CPU', 0):g} CPUs, {have.get('GPU', 0):g} GPUs on {nodes} node{'s' * (nodes != 1)}", flush=True)
+        print(
+            f"ray: {have.get('CPU', 0):g} CPUs, {have.get('GPU', 0):g} GPUs on {nodes}"
+            f" node{'s' * (nodes != 1)}",
+            flush=True,
+        )
         yield ray
     finally:
         ray.shutdown()
 
 
 def _join(ray: Any, where: str, quiet: dict[str, Any]) -> None:
-    """Join the cluster of an address; a client server that answers and cannot begin a session, as while its node starts, is asked again."""
+    """Join the cluster of an address; a client server that answers and cannot begin a session, as while its
+    node starts, is asked again.
+    """
     for left in range(ATTEMPTS - 1, -1, -1):
         try:
             with without_warnings():  # of a cluster that does not answer; that is said in the end
@@ -278,7 +315,8 @@ def _reason(error: Exception) -> str:
 def _started_here() -> str:
     """Return the address of the cluster that `ray start` left on this machine, or nothing.
 
-    Ray's own search ("auto") finds any cluster of the machine: also one that another line started for itself and takes along when it ends.
+    Ray's own search ("auto") finds any cluster of the machine: also one that another line started for itself
+    and takes along when it ends.
     """
     place = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where Ray keeps it
     try:

@@ -1,10 +1,11 @@
-"""A task and its calls: how a function is found and called, what a worker says of a call, and the one rule of trying again.
+"""A task and its calls: how a function is found and called, what a worker says of a call, and the one rule of
+trying again.
 
-Conventions: what is said of a call is a JSON object: ``tick`` (items done since it last spoke) and, at its end, one of
-``result``, ``error`` (the name of the exception, with ``text``), ``died``, or ``lost`` when its worker was gone before it began.
-Deaths are counted by call: the ledger gives up after five in a row in none of which the call came further than before. That is
-room for what finds the item over which workers die: two deaths over a batch, and two over each item that it begins
-(study/watch.py, stages/predict/work.py).
+Conventions: what is said of a call is a JSON object: ``tick`` (items done since it last spoke) and, at its
+end, one of ``result``, ``error`` (the name of the exception, with ``text``), ``died``, or ``lost`` when its
+worker was gone before it began. Deaths are counted by call: the ledger gives up after five in a row in none
+of which the call came further than before. That is room for what finds the item over which workers die: two
+deaths over a batch, and two over each item that it begins (study/watch.py, stages/predict/work.py).
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def perform(task: str, call: JsonObject, attempt: int, tick: Callable[[int], Non
 
 @dataclass
 class Account:
-    """What is known of one call: how often its worker died, how far this attempt and the best one came, deaths since there was progress."""
+    """What is known of one call: how often its worker died, how far this attempt and the best one came,
+    deaths since there was progress.
+    """
 
     deaths: int = 0
     here: int = 0
@@ -50,7 +53,9 @@ class Account:
 
     @property
     def attempt(self) -> int:
-        """How often the worker died since the call last came further; 1 after a death with progress, 0 before there was any death."""
+        """How often the worker died since the call last came further; 1 after a death with progress, 0 before
+        there was any death.
+        """
         return min(self.deaths, self.fruitless + 1)
 
 
@@ -62,9 +67,11 @@ class Ledger:
         self.accounts = [Account() for _ in calls]
 
     def hear(self, number: int, said: dict[str, Any]) -> str:
-        """Take in what was said of a call, and return "" while it goes on, "done", or "again" when it must be given to another worker.
+        """Take in what was said of a call, and return "" while it goes on, "done", or "again" when it must be
+        given to another worker.
 
-        Errors: a FaultscapeError of the worker, as it was raised there; RuntimeError with a worker's traceback; StudyError when there is no hope.
+        Errors: a FaultscapeError of the worker, as it was raised there; RuntimeError with a worker's
+        traceback; StudyError when there is no hope.
         """
         account = self.accounts[number]
         if items := said.get("tick", 0):
@@ -83,8 +90,9 @@ class Ledger:
         account.furthest, account.here = max(account.furthest, account.here), 0
         if account.fruitless == DEATHS:
             raise errors.StudyError(
-                f"workers died {account.deaths} times over {called(self.calls[number])}, after {account.furthest} items at most: out of memory, "
-                "or a crash in native code; try fewer --workers, or --engine local to see the crash"
+                f"workers died {account.deaths} times over {called(self.calls[number])}, after"
+                f" {account.furthest} items at most: out of memory, or a crash in native code; try fewer"
+                " --workers, or --engine local to see the crash"
             )
         return "again"
 
@@ -92,9 +100,16 @@ class Ledger:
 def called(call: JsonObject) -> str:
     """Return the name of a call for people: its shard, and of what.
 
-    >>> called({"number": 3, "name": "unet", "study": "study"}), called({"job": {"against": "val", "name": "fcn"}}), called({})
+    >>> (
+    ...     called({"number": 3, "name": "unet", "study": "study"}),
+    ...     called({"job": {"against": "val", "name": "fcn"}}),
+    ...     called({}),
+    ... )
     ('shard 3 of unet', 'fcn', 'a call')
     """
     about = {**call, **job} if isinstance(job := call.get("job"), dict) else call
     name = about.get("name") or about.get("against")
-    return " of ".join(str(w) for w in (f"shard {about['number']}" if "number" in about else None, name) if w) or "a call"
+    return (
+        " of ".join(str(w) for w in (f"shard {about['number']}" if "number" in about else None, name) if w)
+        or "a call"
+    )

@@ -1,8 +1,9 @@
 """A worker process: both ends of its pipe.
 
-Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON object a line, from
-its standard input, and answers with what is said of a call (see tasks), a line each. It ends with its parent, whatever ends that
-and whatever it does itself at that moment. What a library prints goes to standard error.
+Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON
+object a line, from its standard input, and answers with what is said of a call (see tasks), a line each. It
+ends with its parent, whatever ends that and whatever it does itself at that moment. What a library prints
+goes to standard error.
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ class Worker:
     def __init__(self, folder: str | None = None, environment: dict[str, str] | None = None) -> None:
         words = [sys.executable, "-m", "faultscape.engine.worker", str(os.getpid())]
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", cwd=folder, env=environment
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            cwd=folder,
+            env=environment,
         )
 
     def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -60,7 +67,9 @@ class Worker:
 
 
 def work(parent: int) -> None:
-    """Be a worker of a process: a request a line on standard input, ticks and answers a line each on standard output."""
+    """Be a worker of a process: a request a line on standard input, ticks and answers a line each on standard
+    output.
+    """
     _end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; workers end with it
     from faultscape.engine.tasks import perform
@@ -96,7 +105,8 @@ def work(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Have Linux end this process with its parent: the thread that listens cannot, while a library holds the interpreter's lock.
+    """Have Linux end this process with its parent: the thread that listens cannot, while a library holds the
+    interpreter's lock.
 
     What counts there as the parent is the thread that started this process, so that one has to live as long.
     """

@@ -1,4 +1,6 @@
-"""Files that nobody vouches for, one format a file: decoded within bounds, encoded so that other tools read them."""
+"""Files that nobody vouches for, one format a file: decoded within bounds, encoded so that other tools read
+them.
+"""
 
 import lazy_loader
 

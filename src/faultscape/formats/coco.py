@@ -1,9 +1,14 @@
-"""COCO's instances: one JSON file of images, annotations and categories, with an outline or run lengths an object; read, and run lengths written as well.
+"""COCO's instances: one JSON file of images, annotations and categories, with an outline or run lengths an
+object; read, and run lengths written as well.
 
-Conventions: everything is looked at before anything is allocated; a mask is (height, width) bool. A polygon is x1, y1, x2, y2, ... with x = 0 at the left side of the first pixel, so that a pixel is inside
-where its centre is (even-odd rule); several polygons of an object add up. Run lengths go down the columns, from the left one to the right one, and begin with pixels outside; as text each is written in
-digits of 5 bits, lowest first, from character 48 on, 32 saying that more follow, and from the fourth on as the difference to the last but one.
-Source: the data format of Lin et al. 2014, Microsoft COCO, as its API documents it; nothing of its code is used.
+Conventions: everything is looked at before anything is allocated; a mask is (height, width) bool. A polygon
+is x1, y1, x2, y2, ... with x = 0 at the left side of the first pixel, so that a pixel is inside where its
+centre is (even-odd rule); several polygons of an object add up. Run lengths go down the columns, from the
+left one to the right one, and begin with pixels outside; as text each is written in digits of 5 bits, lowest
+first, from character 48 on, 32 saying that more follow, and from the fourth on as the difference to the last
+but one.
+Source: the data format of Lin et al. 2014, Microsoft COCO, as its API documents it; nothing of its code is
+used.
 """
 
 from __future__ import annotations
@@ -32,7 +37,9 @@ Id = int | str
 
 @dataclass(frozen=True)
 class CocoObject:
-    """One annotation: its number in the file, its class, whether it is a crowd, and its outline as the file has it, not looked at yet; ``lacks`` says what of it the file does not define."""
+    """One annotation: its number in the file, its class, whether it is a crowd, and its outline as the file
+    has it, not looked at yet; ``lacks`` says what of it the file does not define.
+    """
 
     number: int
     class_: str
@@ -60,20 +67,24 @@ def is_coco(data: bytes) -> bool:
 
 
 def read_coco(path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
-    """Return the images of a file, in its order; CorpusError where it is none, or larger than is read. Outlines are looked at by `mask_of`."""
+    """Return the images of a file, in its order; CorpusError where it is none, or larger than is read.
+    Outlines are looked at by `mask_of`.
+    """
     return coco_of(read_bytes(path, CorpusError, limit=MOST_BYTES), path)
 
 
 def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
     """Return the images that a file's bytes name, as `read_coco` does.
 
-    >>> coco_of(b'{"images": [{"id": 1, "file_name": "a.jpg", "width": 4, "height": 3}], "annotations": [], "categories": []}', "a.json")
+    >>> image = b'{"id": 1, "file_name": "a.jpg", "width": 4, "height": 3}'
+    >>> coco_of(b'{"images": [' + image + b'], "annotations": [], "categories": []}', "a.json")
     (CocoImage(file='a.jpg', size=(3, 4), objects=()),)
     """
     values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
     if values > MOST_VALUES or containers > MOST_CONTAINERS:
         raise CorpusError(
-            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most"
+            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
         )
     try:
         document = json.loads(data)
@@ -85,11 +96,20 @@ def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
 
 
 def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False) -> tuple[CocoImage, ...]:
-    """Return the images of a file whose JSON was read already, as `coco_of` does; with ``each`` an annotation of an undefined category is one without a class, so that it costs its own image alone."""
-    images, annotations, categories = (_table(document, name, path) for name in ("images", "annotations", "categories"))
+    """Return the images of a file whose JSON was read already, as `coco_of` does; with ``each`` an annotation
+    of an undefined category is one without a class, so that it costs its own image alone.
+    """
+    images, annotations, categories = (
+        _table(document, name, path) for name in ("images", "annotations", "categories")
+    )
     names: dict[Id, str] = {}
     for k, category in enumerate(categories):
-        if not isinstance(name := category.get("name"), str) or not name.strip() or not name.isprintable() or len(name) > 200:
+        if (
+            not isinstance(name := category.get("name"), str)
+            or not name.strip()
+            or not name.isprintable()
+            or len(name) > 200
+        ):
             raise CorpusError(f"{path}: categories[{k}] has no name of printable characters")
         names[_id(category, "id", f"categories[{k}]", path)] = name.strip()
     objects: dict[Id, list[CocoObject]] = {}
@@ -97,13 +117,25 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
     for k, image in enumerate(images):
         id_ = _id(image, "id", f"images[{k}]", path)
         file, size = image.get("file_name"), (image.get("height"), image.get("width"))
-        if not isinstance(file, str) or not all(type(side) is int and 0 < side <= MAX_PIXELS for side in size):
-            raise CorpusError(f"{path}: images[{k}] needs a file_name, and width and height in whole numbers above 0")
+        if not isinstance(file, str) or not all(
+            type(side) is int and 0 < side <= MAX_PIXELS for side in size
+        ):
+            raise CorpusError(
+                f"{path}: images[{k}] needs a file_name, and width and height in whole numbers above 0"
+            )
         if id_ in heads:
             raise CorpusError(f"{path}: images[{k}] has the id {id_!r} of an earlier one")
-        heads[id_], objects[id_] = (file, (int(size[0]), int(size[1]))), []  # pyright: ignore[reportArgumentType] - they are whole numbers
+        heads[id_], objects[id_] = (
+            (
+                file,
+                (int(size[0]), int(size[1])),
+            ),
+            [],
+        )  # pyright: ignore[reportArgumentType] - they are whole numbers
     for k, annotation in enumerate(annotations):
-        image, category = (_id(annotation, name, f"annotations[{k}]", path) for name in ("image_id", "category_id"))
+        image, category = (
+            _id(annotation, name, f"annotations[{k}]", path) for name in ("image_id", "category_id")
+        )
         lacks = ""
         if image not in objects or category not in names:
             lacks = (f"image_id {image!r}" if image not in objects else f"category_id {category!r}")[:80]
@@ -115,7 +147,8 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
 
 
 def mask_of(outline: object, size: tuple[int, int]) -> np.ndarray:
-    """Return the pixels of an annotation's ``segmentation`` on an image of (height, width), bool; LabelMapError says what is wrong with it.
+    """Return the pixels of an annotation's ``segmentation`` on an image of (height, width), bool;
+    LabelMapError says what is wrong with it.
 
     >>> mask_of([[1, 0, 3, 0, 3, 2, 1, 2]], (2, 4)).astype(int).tolist()
     [[0, 1, 1, 0], [0, 1, 1, 0]]
@@ -130,7 +163,8 @@ def mask_of(outline: object, size: tuple[int, int]) -> np.ndarray:
 
 
 def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
-    """Return the run lengths of an annotation's ``segmentation`` that is no outline, int64; LabelMapError where they are not those of an image of (height, width).
+    """Return the run lengths of an annotation's ``segmentation`` that is no outline, int64; LabelMapError
+    where they are not those of an image of (height, width).
 
     >>> runs_of({"size": [2, 2], "counts": "121"}, (2, 2)).tolist()
     [1, 2, 1]
@@ -139,7 +173,8 @@ def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
         raise LabelMapError("its segmentation is neither polygons nor run lengths")
     if outline.get("size") != [*size]:
         raise LabelMapError(
-            f"its run lengths are of the size {str(outline.get('size'))[:40]}, its image of [{size[0]}, {size[1]}]"
+            f"its run lengths are of the size {str(outline.get('size'))[:40]}, its image of [{size[0]},"
+            f" {size[1]}]"
         )
     counts = outline["counts"]
     if isinstance(counts, str):
@@ -161,7 +196,9 @@ def runs_of_mask(mask: np.ndarray) -> np.ndarray:
     """
     down = np.asarray(mask, bool).T.reshape(-1)
     turns = np.flatnonzero(down[1:] != down[:-1]) + 1
-    return np.diff(np.concatenate(([0] if down[:1].any() else [], [0], turns)).astype(np.int64), append=down.size)
+    return np.diff(
+        np.concatenate(([0] if down[:1].any() else [], [0], turns)).astype(np.int64), append=down.size
+    )
 
 
 def text_of_runs(runs: np.ndarray) -> str:
@@ -182,13 +219,16 @@ def text_of_runs(runs: np.ndarray) -> str:
 
 
 def runs_of_text(text: str, pixels: int) -> np.ndarray:
-    """Return the run lengths that COCO's text stands for, int64; LabelMapError for text that is none, or a run of more than ``pixels``.
+    """Return the run lengths that COCO's text stands for, int64; LabelMapError for text that is none, or a
+    run of more than ``pixels``.
 
     >>> runs_of_text("52203", 100).tolist()
     [5, 2, 2, 2, 5]
     """
     wrong = LabelMapError("its run lengths are damaged: the text is none that COCO writes")
-    if len(text) > 4 * pixels + 4 or not text.isascii():  # a run has one digit and a pixel, or some digits and many
+    if (
+        len(text) > 4 * pixels + 4 or not text.isascii()
+    ):  # a run has one digit and a pixel, or some digits and many
         raise wrong
     codes = np.frombuffer(text.encode(), np.uint8).astype(np.int64) - 48
     if not len(codes):
@@ -211,9 +251,13 @@ def runs_of_text(text: str, pixels: int) -> np.ndarray:
 
 
 def measure(outline: object, size: tuple[int, int]) -> tuple[tuple[int, int, int, int], float]:
-    """Return the box (top, left, bottom, right; the last two not within) in which an annotation's ``segmentation`` lies, and about how many nanoseconds `crop_of` will take; LabelMapError as `mask_of`.
+    """Return the box (top, left, bottom, right; the last two not within) in which an annotation's
+    ``segmentation`` lies, and about how many nanoseconds `crop_of` will take; LabelMapError as `mask_of`.
 
-    >>> measure([[1, 0, 3, 0, 3, 2, 1, 2]], (2, 4))[0], measure({"size": [2, 4], "counts": [2, 3, 3]}, (2, 4))[0]
+    >>> (
+    ...     measure([[1, 0, 3, 0, 3, 2, 1, 2]], (2, 4))[0],
+    ...     measure({"size": [2, 4], "counts": [2, 3, 3]}, (2, 4))[0],
+    ... )
     ((0, 1, 2, 3), (0, 1, 2, 3))
     """
     height, width = size
@@ -222,7 +266,9 @@ def measure(outline: object, size: tuple[int, int]) -> tuple[tuple[int, int, int
         xy = np.concatenate(corners)
         left, top = np.clip(np.floor(xy.min(0)), 0, (width, height)).astype(int).tolist()
         right, bottom = np.clip(np.ceil(xy.max(0)), 0, (width, height)).astype(int).tolist()
-        return (top, left, bottom, right), 20_000 + 150 * crossings + 3 * max(bottom - top, 0) * max(right - left, 0)
+        return (top, left, bottom, right), 20_000 + 150 * crossings + 3 * max(bottom - top, 0) * max(
+            right - left, 0
+        )
     runs = runs_of(outline, size)
     ends = np.cumsum(runs)
     inside = np.flatnonzero(runs[1::2]) * 2 + 1
@@ -266,21 +312,28 @@ def _corners(outline: Sequence[Any], size: tuple[int, int]) -> tuple[list[np.nda
     for polygon in outline:
         good = isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
         if not good or not all(type(v) in (int, float) and abs(v) < _FAR for v in polygon):
-            raise LabelMapError("a polygon of its segmentation needs three or more pairs of finite numbers x, y")
+            raise LabelMapError(
+                "a polygon of its segmentation needs three or more pairs of finite numbers x, y"
+            )
         corners.append(np.array(polygon, np.float64).reshape(-1, 2))
         box = np.clip(corners[-1], 0, (size[1], size[0]))
         crossings += (
-            float(np.abs(np.diff(box[:, 1], append=box[:1, 1])).sum()) + len(box) + float(np.prod(np.ptp(box, axis=0))) / 100
+            float(np.abs(np.diff(box[:, 1], append=box[:1, 1])).sum())
+            + len(box)
+            + float(np.prod(np.ptp(box, axis=0))) / 100
         )
     if crossings > MOST_CROSSINGS:
         raise LabelMapError(
-            f"drawing its polygons would take too long: they cross some {crossings:,.0f} rows of pixels, of at most {MOST_CROSSINGS:,}"
+            f"drawing its polygons would take too long: they cross some {crossings:,.0f} rows of pixels, of"
+            f" at most {MOST_CROSSINGS:,}"
         )
     return corners, crossings
 
 
 def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) -> None:
-    """Add a polygon to a mask, whose first pixel is that of (column, row) ``corner``: each edge toggles what lies to the right of it in the rows whose centres it crosses."""
+    """Add a polygon to a mask, whose first pixel is that of (column, row) ``corner``: each edge toggles what
+    lies to the right of it in the rows whose centres it crosses.
+    """
     x_first, y_first = corner
     height, width = inside.shape
     low, high = xy[:, 1].min(), xy[:, 1].max()
@@ -293,7 +346,9 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
     x1, y1 = np.roll(x0, -1), np.roll(y0, -1)
     up = y0 > y1
     x0, y0, x1, y1 = np.where(up, x1, x0), np.where(up, y1, y0), np.where(up, x0, x1), np.where(up, y0, y1)
-    first = np.clip(np.ceil(y0 - 0.5), top, bottom).astype(np.int64)  # row r is crossed where y0 <= r + 1/2 < y1
+    first = np.clip(np.ceil(y0 - 0.5), top, bottom).astype(
+        np.int64
+    )  # row r is crossed where y0 <= r + 1/2 < y1
     count = np.clip(np.ceil(y1 - 0.5), top, bottom).astype(np.int64) - first
     edge = np.repeat(np.arange(len(xy)), count)
     row = np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count) + first[edge]

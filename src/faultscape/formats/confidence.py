@@ -1,7 +1,7 @@
 """Files of confidence that a folder of maps or a program gives beside label maps.
 
-Conventions: what `score_files` reads: numbers of 0 to 1, or grey pictures of 8 or 16 bits, whose values are divided by 255 or 65,535. It is stored in steps of 1/255,
-at the size of its map.
+Conventions: what `score_files` reads: numbers of 0 to 1, or grey pictures of 8 or 16 bits, whose values are
+divided by 255 or 65,535. It is stored in steps of 1/255, at the size of its map.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def beside(source: str, path: str) -> str | None:
 
 
 def read_confidence(path: str, shape: tuple[int, int]) -> np.ndarray:
-    """Return (H, W) uint8, 255 = 1; ModelError where it has another size than its map, or other numbers than 0 to 1."""
+    """Return (H, W) uint8, 255 = 1; ModelError where it has another size than its map, or other numbers than
+    0 to 1.
+    """
     values = read_scores(path)
     if values.shape != shape or values.min() < 0 or values.max() > 1:
         found = f"{values.shape[1]} x {values.shape[0]} pixels of {values.min():g} to {values.max():g}"

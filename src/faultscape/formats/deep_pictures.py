@@ -1,10 +1,11 @@
 """Images of more than 8 bits a channel as those of 8: by a rule that never guesses what is black.
 
-Conventions: a format's own range is taken where it says one: 16 bits give their high byte, packed 12 bits theirs, and PGM and
-JPEG 2000 are scaled by what they say themselves. Floating point from 0 to 1 is multiplied by 255, and up to 255 it is taken as it
-is; so are 32-bit whole numbers from 0 to 255. Everything else may mean any brightness and is refused, as is whatever would come
-out darker than `DARK` of 255: those are values of fewer bits in a wider file. Each image is judged alone, and none is stretched
-to its own range, which would make the images of one camera incomparable.
+Conventions: a format's own range is taken where it says one: 16 bits give their high byte, packed 12 bits
+theirs, and PGM and JPEG 2000 are scaled by what they say themselves. Floating point from 0 to 1 is multiplied
+by 255, and up to 255 it is taken as it is; so are 32-bit whole numbers from 0 to 255. Everything else may
+mean any brightness and is refused, as is whatever would come out darker than `DARK` of 255: those are values
+of fewer bits in a wider file. Each image is judged alone, and none is stretched to its own range, which would
+make the images of one camera incomparable.
 """
 
 from __future__ import annotations
@@ -19,18 +20,25 @@ from faultscape.errors import ImageError
 DARK = 16  # 12 bits in a file of 16 come out as at most 15
 _ROUNDING = 1e-3  # of the range: what interpolation leaves beyond it
 _DO = "save it as an 8-bit PNG"
-_BITS, _WHITE_IS, _SAMPLES = 258, 262, 339  # tags of TIFF: bits a channel, what white is, how numbers are written
+_BITS, _WHITE_IS, _SAMPLES = (
+    258,
+    262,
+    339,
+)  # tags of TIFF: bits a channel, what white is, how numbers are written
 
 
 def coded_as(picture: Image.Image) -> str:
-    """Return how the file codes the pixels of an image that is not loaded yet, as Pillow calls it: ``RGB;16B``, ``I;12``, ``F;32F``."""
+    """Return how the file codes the pixels of an image that is not loaded yet, as Pillow calls it:
+    ``RGB;16B``, ``I;12``, ``F;32F``.
+    """
     tile = getattr(picture, "tile", None)
     kind = tile[0][3] if tile else ""
     return str(kind[0] if isinstance(kind, tuple) and kind else kind)
 
 
 def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) -> Image.Image:
-    """Return a loaded image with 8 bits a channel, itself where it has them; ImageError where its values may mean any brightness, or would come out black.
+    """Return a loaded image with 8 bits a channel, itself where it has them; ImageError where its values may
+    mean any brightness, or would come out black.
 
     ``coded`` is what `coded_as` said before it was loaded.
     """
@@ -71,7 +79,9 @@ def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
     top = 1 if high <= 1 + _ROUNDING and not whole else 255
     if not (low >= -_ROUNDING * top and high <= (1 + _ROUNDING) * top):  # NaN among them
         could = (
-            "not finite" if not np.isfinite([low, high]).all() else f"from {low:.6g} to {high:.6g}, which may mean any brightness"
+            "not finite"
+            if not np.isfinite([low, high]).all()
+            else f"from {low:.6g} to {high:.6g}, which may mean any brightness"
         )
         known = "0 to 255" if whole else "0 to 1, or 0 to 255"
         raise ImageError(f"{path}: its pixels are {kind} {could}; read are {known}; {_DO}")
@@ -82,6 +92,7 @@ def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
 def _refuse_black(brightest: int, kind: str, path: str | os.PathLike[str]) -> None:
     if brightest < DARK:
         raise ImageError(
-            f"{path}: its {kind} values would make an image that is all but black (its brightest pixel {brightest} of 255), as those of fewer bits do in a wider "
-            f"file; bring them to the whole range, or {_DO}"
+            f"{path}: its {kind} values would make an image that is all but black (its brightest pixel"
+            f" {brightest} of 255), as those of fewer bits do in a wider file; bring them to the whole range,"
+            f" or {_DO}"
         )

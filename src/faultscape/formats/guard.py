@@ -1,7 +1,8 @@
-"""Open files that nobody vouches for: bounded, never an object, and whatever is wrong with one is a sentence of the reader's own error.
+"""Open files that nobody vouches for: bounded, never an object, and whatever is wrong with one is a sentence
+of the reader's own error.
 
-Conventions: ``error`` is the class of FaultscapeError to raise. A picture above ``MAX_PIXELS`` is refused before it is decoded. Only regular files are read: a
-pipe would be waited for.
+Conventions: ``error`` is the class of FaultscapeError to raise. A picture above ``MAX_PIXELS`` is refused
+before it is decoded. Only regular files are read: a pipe would be waited for.
 """
 
 from __future__ import annotations
@@ -22,9 +23,20 @@ from faultscape.library_warnings import without_warnings
 
 MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
 UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, or were made to do harm
-    OSError, ValueError, EOFError, MemoryError, ArithmeticError, RuntimeError, SyntaxError, TypeError, LookupError, tokenize.TokenError,
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
-)  # fmt: skip
+    OSError,
+    ValueError,
+    EOFError,
+    MemoryError,
+    ArithmeticError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    LookupError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 _DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow has Ghostscript, or Windows, run them
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 Path = str | os.PathLike[str]
@@ -58,20 +70,27 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
 
 
 def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
-    """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is refused. Use it within `decoding`."""
+    """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is
+    refused. Use it within `decoding`.
+    """
     try:
         picture = Image.open(io.BytesIO(data))
     except Image.UnidentifiedImageError:
         if data[:4] not in _TIFF:
             raise
         raise error(
-            f"{path}: this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert an image to 8-bit PNG, scores to .npy"
+            f"{path}: this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert an"
+            " image to 8-bit PNG, scores to .npy"
         ) from None
     if picture.format in _DRAWINGS:
-        raise error(f"{path}: {picture.format} is a drawing, which another program would have to run; save it as PNG")
+        raise error(
+            f"{path}: {picture.format} is a drawing, which another program would have to run; save it as PNG"
+        )
     width, height = picture.size
     if width * height > MAX_PIXELS:
-        raise error(f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it")
+        raise error(
+            f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it"
+        )
     if lossless and picture.format in ("JPEG", "WEBP"):
         raise error(f"{path}: {picture.format} {lossless}")
     return picture

@@ -1,7 +1,8 @@
 """Read one label map from a file: 8/16-bit grey, palette, RGB by class colours, npy.
 
-Conventions: the result is (H, W), uint8 or uint16, in the file's own values (RGB: the class list's ids). Lossy formats are refused. A colour of no class
-is refused; black and VOC's cream stand for void where they are no class's colour.
+Conventions: the result is (H, W), uint8 or uint16, in the file's own values (RGB: the class list's ids).
+Lossy formats are refused. A colour of no class is refused; black and VOC's cream stand for void where they
+are no class's colour.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # where they are no class's
 
 
 def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
-    """Return a label map; ``colours`` is the table of `colour_table`. LabelMapError names the file and what is wrong."""
+    """Return a label map; ``colours`` is the table of `colour_table`. LabelMapError names the file and what
+    is wrong.
+    """
     data = read_bytes(path, LabelMapError)
     values = _npy(data, path) if data[:6] == b"\x93NUMPY" else _picture(data, path, colours)
     if values.dtype not in (np.uint8, np.uint16):
@@ -37,7 +40,9 @@ def colour_table(classes: Classes) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)  # 32 MB
-def _colour_table(ids: tuple[int, ...], colours: tuple[tuple[int, int, int], ...], void: tuple[int, ...]) -> np.ndarray:
+def _colour_table(
+    ids: tuple[int, ...], colours: tuple[tuple[int, int, int], ...], void: tuple[int, ...]
+) -> np.ndarray:
     table = np.full(1 << 24, UNKNOWN, np.uint16)
     if void:
         table[[_packed(colour) for colour in VOID_COLOURS]] = void[0]
@@ -55,21 +60,29 @@ def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     if values.ndim == 3 and values.shape[0] == 1:
         values = values[0]
     if values.ndim != 2 or values.dtype.kind not in "iub" or values.size == 0:
-        raise LabelMapError(f"{path}: expected whole numbers, H x W; got {values.dtype} of shape {values.shape}")
+        raise LabelMapError(
+            f"{path}: expected whole numbers, H x W; got {values.dtype} of shape {values.shape}"
+        )
     return values
 
 
 def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | None) -> np.ndarray:
     with decoding(path, LabelMapError):
-        picture = open_picture(data, path, LabelMapError, lossless="changes label values; save label maps as PNG")
+        picture = open_picture(
+            data, path, LabelMapError, lossless="changes label values; save label maps as PNG"
+        )
         values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
     if values.ndim == 2 and values.dtype.kind in "iub":
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:
-        raise LabelMapError(f"{path}: pixels of mode {picture.mode} are no labels; expected grey, palette or the class colours")
+        raise LabelMapError(
+            f"{path}: pixels of mode {picture.mode} are no labels; expected grey, palette or the class"
+            " colours"
+        )
     if colours is None:
         raise LabelMapError(
-            f"{path}: has three channels; give label maps as grey or palette values, or a class list with colours"
+            f"{path}: has three channels; give label maps as grey or palette values, or a class list with"
+            " colours"
         )
     wide = values.astype(np.uint32)
     ids = colours[wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]]
@@ -77,6 +90,7 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
         y, x = np.argwhere(unknown)[0]
         r, g, b = values[y, x].tolist()
         raise LabelMapError(
-            f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is no class's colour"
+            f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is no class's"
+            " colour"
         )
     return ids

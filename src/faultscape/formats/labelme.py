@@ -1,8 +1,9 @@
 """LabelMe's JSON, one file an image: written with mask shapes, read with every shape that has an area.
 
-Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape a class; ids come from class names. On request polygons are written in their place, one a patch.
-Shapes are drawn in the order of the list, later over earlier. Pixels under no shape are the background, or void where the classes have none. The file format is described in the project's notes
-on labelling tools; nothing of LabelMe's own code is used.
+Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape a class; ids come from class
+names. On request polygons are written in their place, one a patch. Shapes are drawn in the order of the list,
+later over earlier. Pixels under no shape are the background, or void where the classes have none. The file
+format is described in the project's notes on labelling tools; nothing of LabelMe's own code is used.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from PIL import Image
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import shapes as drawing
 from faultscape.formats.guard import MAX_PIXELS, read_bytes
-from faultscape.formats.label_tools.named_ids import covered, ground_of, id_of, known_ids, name_of_ids, nothing_of
+from faultscape.formats.label_tools.named_ids import (
+    covered,
+    ground_of,
+    id_of,
+    known_ids,
+    name_of_ids,
+    nothing_of,
+)
 from faultscape.formats.label_tools.outlines import outlines as polygons_of
 from faultscape.nouns import Classes
 
@@ -27,11 +35,18 @@ MOST_BYTES = 256 << 20  # of a file: it may hold its photo
 
 
 def encode(
-    image_path: str, size: tuple[int, int], label_map_ids: np.ndarray | None, classes: Classes, *, outlines: bool = False
+    image_path: str,
+    size: tuple[int, int],
+    label_map_ids: np.ndarray | None,
+    classes: Classes,
+    *,
+    outlines: bool = False,
 ) -> bytes:
-    """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a person to draw.
+    """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a
+    person to draw.
 
-    With ``outlines`` the shapes are polygons, which people can pull at, in place of masks. LabellingError for ids of no class.
+    With ``outlines`` the shapes are polygons, which people can pull at, in place of masks. LabellingError for
+    ids of no class.
     """
     width, height = size
     shapes = []
@@ -39,17 +54,25 @@ def encode(
         ids = known_ids(label_map_ids, classes, np.shape(label_map_ids)[::-1], image_path)
         shapes = _polygons(ids, classes) if outlines else _masks(ids, classes)
     document = {
-        "version": "5.5.0", "flags": {}, "shapes": shapes, "imagePath": image_path, "imageData": None, "imageHeight": height, "imageWidth": width,
-    }  # fmt: skip
+        "version": "5.5.0",
+        "flags": {},
+        "shapes": shapes,
+        "imagePath": image_path,
+        "imageData": None,
+        "imageHeight": height,
+        "imageWidth": width,
+    }
     return (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape")
 
 
 def read(
     path: str | os.PathLike[str], classes: Classes, photo: tuple[int, int] | None = None
 ) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return the (H, W) ids of a file and its (width, height); everything is looked at before anything is drawn.
+    """Return the (H, W) ids of a file and its (width, height); everything is looked at before anything is
+    drawn.
 
-    LabellingError names the file, the shape and what is wrong; LabelMapError where the file's size is not that of its ``photo``, (width, height).
+    LabellingError names the file, the shape and what is wrong; LabelMapError where the file's size is not
+    that of its ``photo``, (width, height).
     """
     document = _loaded(path)
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
@@ -58,12 +81,16 @@ def read(
     width, height = (v if type(v) is int else 0 for v in said)
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         got = " and ".join(repr(v)[:40] for v in said)
-        raise LabellingError(f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {got}")
+        raise LabellingError(
+            f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {got}"
+        )
     size = (width, height)
     if photo is not None and size != photo:
         raise LabelMapError(f"{path}: {wrong_size(size, photo)}")
     if len(document["shapes"]) > drawing.MOST:
-        raise LabellingError(f"{path}: has {len(document['shapes']):,} shapes; at most {drawing.MOST:,} are read")
+        raise LabellingError(
+            f"{path}: has {len(document['shapes']):,} shapes; at most {drawing.MOST:,} are read"
+        )
     drawn = []
     for number, shape in enumerate(document["shapes"]):
         where = f"{path}, shape {number}"
@@ -72,19 +99,25 @@ def read(
         drawn.append(drawing.checked(shape, id_of(shape["label"], classes, where), size, where))
     if (seconds := sum(shape.nanoseconds for shape in drawn) / 1e9) > drawing.MOST_NANOSECONDS / 1e9:
         raise LabellingError(
-            f"{path}: drawing its {len(drawn):,} shapes would take some {seconds:,.0f} s, and at most {drawing.MOST_NANOSECONDS / 1e9:.0f} s are taken; "
-            "save it with fewer points or shapes, or as a mask"
+            f"{path}: drawing its {len(drawn):,} shapes would take some {seconds:,.0f} s, and at most"
+            f" {drawing.MOST_NANOSECONDS / 1e9:.0f} s are taken; save it with fewer points or shapes, or as a"
+            " mask"
         )
     return covered(drawing.painted(drawn, size, ground_of(classes)), classes, f"{path}"), size
 
 
 def wrong_size(size: tuple[int, int], photo: tuple[int, int]) -> str:
     """Return in words that a label has not its photo's (width, height)."""
-    return f"is {size[0]} x {size[1]} pixels, its photo {photo[0]} x {photo[1]}; labels must have the photo's size"
+    return (
+        f"is {size[0]} x {size[1]} pixels, its photo {photo[0]} x {photo[1]}; labels must have the photo's"
+        " size"
+    )
 
 
 def state(path: str | os.PathLike[str]) -> str:
-    """Return what a JSON file is: ``drawn``, ``empty`` where nobody has drawn a shape yet, or ``other`` (a class list, notes). One too damaged to tell is drawn."""
+    """Return what a JSON file is: ``drawn``, ``empty`` where nobody has drawn a shape yet, or ``other`` (a
+    class list, notes). One too damaged to tell is drawn.
+    """
     try:
         document = _loaded(path)
     except LabellingError:
@@ -95,12 +128,16 @@ def state(path: str | os.PathLike[str]) -> str:
 
 
 def _loaded(path: str | os.PathLike[str]) -> Any:
-    """Return what a JSON file holds, in whatever encoding of Unicode, with or without a byte order mark; LabellingError where it is none."""
+    """Return what a JSON file holds, in whatever encoding of Unicode, with or without a byte order mark;
+    LabellingError where it is none.
+    """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     try:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
-        raise LabellingError(f"{path}: is no LabelMe file: {str(error)[:200] or 'it does not fit into memory'}") from None
+        raise LabellingError(
+            f"{path}: is no LabelMe file: {str(error)[:200] or 'it does not fit into memory'}"
+        ) from None
 
 
 def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
@@ -114,15 +151,20 @@ def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
         ys, xs = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
         box = (int(xs[0]), int(ys[0]), int(xs[-1]), int(ys[-1]))
         out = io.BytesIO()
-        Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert("1").save(
-            out, format="PNG"
-        )
+        Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert(
+            "1"
+        ).save(out, format="PNG")
         shapes.append(
             {
-                "label": names[value], "points": [[box[0], box[1]], [box[2], box[3]]], "group_id": None, "description": "", "shape_type": "mask",
-                "flags": {}, "mask": base64.b64encode(out.getvalue()).decode(),
+                "label": names[value],
+                "points": [[box[0], box[1]], [box[2], box[3]]],
+                "group_id": None,
+                "description": "",
+                "shape_type": "mask",
+                "flags": {},
+                "mask": base64.b64encode(out.getvalue()).decode(),
             }
-        )  # fmt: skip
+        )
     return shapes
 
 
@@ -130,6 +172,13 @@ def _polygons(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
     """Return the polygons that give the map when they are drawn one over the other."""
     names = name_of_ids(classes)
     return [
-        {"label": names[value], "points": [[*corner] for corner in corners], "group_id": None, "description": "", "shape_type": "polygon", "flags": {}}
+        {
+            "label": names[value],
+            "points": [[*corner] for corner in corners],
+            "group_id": None,
+            "description": "",
+            "shape_type": "polygon",
+            "flags": {},
+        }
         for value, corners in polygons_of(ids, nothing_of(classes))
-    ]  # fmt: skip
+    ]

@@ -1,7 +1,9 @@
-"""Read a .npy file of which shape and kind of numbers are known before: its header is checked first, and nothing larger than that is ever made.
+"""Read a .npy file of which shape and kind of numbers are known before: its header is checked first, and
+nothing larger than that is ever made.
 
-Conventions: ``error`` is the class of FaultscapeError to raise, whose message begins with what is wrong and names no file, for whoever knows what to call it. Links are not followed, and only
-regular files are read. Never an object.
+Conventions: ``error`` is the class of FaultscapeError to raise, whose message begins with what is wrong and
+names no file, for whoever knows what to call it. Links are not followed, and only regular files are read.
+Never an object.
 """
 
 from __future__ import annotations
@@ -30,19 +32,30 @@ _HEADER = 1 << 12  # bytes that a header of an array of numbers has room in
 _WIDEST = 8  # bytes of a number
 
 
-def read_npy(path: str | os.PathLike[str], error: type[FaultscapeError], *, shape: Sequence[int], kinds: str) -> np.ndarray:
-    """Return the array of a file, of one of the ``kinds`` of NumPy ("f", "iu") and of this shape, in this machine's byte order."""
+def read_npy(
+    path: str | os.PathLike[str], error: type[FaultscapeError], *, shape: Sequence[int], kinds: str
+) -> np.ndarray:
+    """Return the array of a file, of one of the ``kinds`` of NumPy ("f", "iu") and of this shape, in this
+    machine's byte order.
+    """
     most = math.prod(shape) * _WIDEST + _HEADER
     data = io.BytesIO(_bytes_of(path, error, most))
     try:
         with without_warnings():
             version = np.lib.format.read_magic(data)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
             found, fortran, kind = read(data)
     except UNREADABLE:
         raise error("is no .npy file of NumPy") from None
     if kind.kind not in kinds or kind.itemsize > _WIDEST:
-        raise error(f"holds {kind if kind.kind in kinds else _WORDS.get(kind.kind, str(kind))}; expected {_WORDS[kinds[0]]}")
+        raise error(
+            f"holds {kind if kind.kind in kinds else _WORDS.get(kind.kind, str(kind))}; expected"
+            f" {_WORDS[kinds[0]]}"
+        )
     if tuple(found) != tuple(shape):
         raise error(f"has the shape {_shape(found)}; expected {_shape(shape)}")
     held = data.getbuffer()[data.tell() :]
@@ -56,7 +69,9 @@ def _bytes_of(path: str | os.PathLike[str], error: type[FaultscapeError], most: 
     try:
         if os.path.islink(path):
             raise error("is a link, which is not followed")
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        with open(
+            os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb"
+        ) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
                 raise error("is no regular file")

@@ -1,6 +1,9 @@
-"""Photos that lie beside a tool's file, in images/ as `label export` writes them: whether each that the file names is there, and as large as the file says.
+"""Photos that lie beside a tool's file, in images/ as `label export` writes them: whether each that the file
+names is there, and as large as the file says.
 
-Conventions: names are POSIX; images/ before them may be left out, and so may folders that lead to one photo alone. Endings do not count: tools find photos without them. Where no folder images/ lies beside the file, nothing is known of its photos.
+Conventions: names are POSIX; images/ before them may be left out, and so may folders that lead to one photo
+alone. Endings do not count: tools find photos without them. Where no folder images/ lies beside the file,
+nothing is known of its photos.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ class PhotosBeside:
                 self._ends.setdefault(stem.rpartition("/")[2], []).append(stem)
 
     def faults(self, name: str, *sizes: tuple[int, int]) -> list[str]:
-        """Return a sentence where there is no photo of a name, or for each (width, height) that is not its own; nothing where no photos lie there."""
+        """Return a sentence where there is no photo of a name, or for each (width, height) that is not its
+        own; nothing where no photos lie there.
+        """
         if not self._there:
             return []
         photo = self._photo(name)
@@ -55,7 +60,11 @@ def size_fault(photo: Path, file: Path, size: tuple[int, int]) -> str:
             found = size_of(stream.read(_HEAD), photo)
     except (OSError, ImageError):
         return f"{photo}: is no image that can be read"
-    return "" if found == size else f"{photo}: is {found[0]} x {found[1]} pixels, in {file.name} {size[0]} x {size[1]}"
+    return (
+        ""
+        if found == size
+        else f"{photo}: is {found[0]} x {found[1]} pixels, in {file.name} {size[0]} x {size[1]}"
+    )
 
 
 def _stem(name: str) -> str:

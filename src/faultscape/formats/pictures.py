@@ -1,7 +1,9 @@
-"""Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of each.
+"""Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of
+each.
 
-Conventions: RGB, uint8, (H, W, 3), upright as a person sees it; `deep_pictures` says what becomes of more than 8 bits. The difference hash is our own: the upright
-picture in grey, averaged to 9 x 8, one bit for each of the 64 steps to the right: brighter or not.
+Conventions: RGB, uint8, (H, W, 3), upright as a person sees it; `deep_pictures` says what becomes of more
+than 8 bits. The difference hash is our own: the upright picture in grey, averaged to 9 x 8, one bit for each
+of the 64 steps to the right: brighter or not.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from faultscape.formats.guard import decoding, open_picture, read_bytes
 
 @dataclass(frozen=True)
 class Picture:
-    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a signed number; None where it was not looked at)."""
+    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a
+    signed number; None where it was not looked at).
+    """
 
     width: int
     height: int
@@ -29,7 +33,9 @@ class Picture:
 
 
 def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no picture."""
+    """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no
+    picture.
+    """
     return rgb_of(read_bytes(path, ImageError), path)
 
 
@@ -41,7 +47,9 @@ def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return the upright (width, height) that the beginning of a file says, decoding nothing; ImageError where it does not."""
+    """Return the upright (width, height) that the beginning of a file says, decoding nothing; ImageError
+    where it does not.
+    """
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
         width, height = picture.size
@@ -80,7 +88,9 @@ def difference_hash(grey: np.ndarray) -> int:
 
 
 def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
-    """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is then in info."""
+    """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is
+    then in info.
+    """
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
         coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG

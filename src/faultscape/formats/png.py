@@ -1,6 +1,8 @@
-"""PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people see something, as plain numbers, or in the class colours; and pixels as they are.
+"""PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people
+see something, as plain numbers, or in the class colours; and pixels as they are.
 
-Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. In class colours void is black, or the cream of PASCAL VOC where a class is black; both stand for the first void id when they are read.
+Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. In class colours void is
+black, or the cream of PASCAL VOC where a class is black; both stand for the first void id when they are read.
 Reading takes whatever `label_maps.read_map` reads (grey, palette, npy, class colours).
 """
 
@@ -17,8 +19,12 @@ from faultscape.formats.label_maps import VOID_COLOURS, colour_table, read_map
 from faultscape.nouns import Classes
 
 
-def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map") -> bytes:
-    """Return an (H, W) map of ids as PNG; LabelMapError, which names the ``path`` it was to go to, for values out of range."""
+def encode(
+    label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map"
+) -> bytes:
+    """Return an (H, W) map of ids as PNG; LabelMapError, which names the ``path`` it was to go to, for values
+    out of range.
+    """
     ids = _checked(label_map_ids, path)
     if ids.max(initial=0) > 255:
         picture = Image.fromarray(ids.astype(np.uint16))
@@ -35,7 +41,8 @@ def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[
 
 
 def encode_index(label_map_ids: np.ndarray, path: str | os.PathLike[str] = "a label map") -> bytes:
-    """Return an (H, W) map of ids as PNG of plain numbers, 8-bit grey where all fit, else 16-bit grey; LabelMapError for values out of range.
+    """Return an (H, W) map of ids as PNG of plain numbers, 8-bit grey where all fit, else 16-bit grey;
+    LabelMapError for values out of range.
 
     >>> import io
     >>> [Image.open(io.BytesIO(encode_index(np.array([[k]])))).mode for k in (255, 256)]
@@ -47,17 +54,21 @@ def encode_index(label_map_ids: np.ndarray, path: str | os.PathLike[str] = "a la
     return out.getvalue()
 
 
-def encode_colours(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map") -> bytes:
+def encode_colours(
+    label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map"
+) -> bytes:
     """Return an (H, W) map of ids as PNG in the class colours, RGB; all void ids become one colour.
 
-    LabelMapError where a value is neither a class nor void, where two classes have one colour, or where void is held and both of its colours are those of classes.
+    LabelMapError where a value is neither a class nor void, where two classes have one colour, or where void
+    is held and both of its colours are those of classes.
     """
     ids = _checked(label_map_ids, path)
     owners: dict[tuple[int, int, int], str] = {}
     for name, colour in zip(classes.names, classes.colours, strict=True):
         if owners.setdefault(colour, name) != name:
             raise LabelMapError(
-                f"{path}: {owners[colour]!r} and {name!r} have one colour, {colour}; give each class its own, or write plain numbers"
+                f"{path}: {owners[colour]!r} and {name!r} have one colour, {colour}; give each class its own,"
+                " or write plain numbers"
             )
     table = np.zeros((65536, 3), np.uint8)
     known = np.zeros(65536, bool)
@@ -70,7 +81,9 @@ def encode_colours(label_map_ids: np.ndarray, classes: Classes, path: str | os.P
         value = int(ids[y, x])
         if value in classes.void:
             taken = " and ".join(repr(owners[colour]) for colour in VOID_COLOURS)
-            raise LabelMapError(f"{path}: void has no colour, since {taken} have its two; write plain numbers")
+            raise LabelMapError(
+                f"{path}: void has no colour, since {taken} have its two; write plain numbers"
+            )
         raise LabelMapError(f"{path}: the value {value} in column {x}, row {y} is neither a class nor void")
     return encode_pixels(table[ids])
 
@@ -83,7 +96,9 @@ def encode_pixels(pixels: np.ndarray) -> bytes:
 
 
 def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.ndarray:
-    """Return the (H, W) ids of a label map file; RGB pictures are read by the colours of ``classes``. Errors: LabelMapError."""
+    """Return the (H, W) ids of a label map file; RGB pictures are read by the colours of ``classes``. Errors:
+    LabelMapError.
+    """
     try:
         return read_map(path)
     except LabelMapError as error:
@@ -95,5 +110,7 @@ def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.nda
 def _checked(label_map_ids: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
     ids = np.asarray(label_map_ids)
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.min(initial=0) < 0 or ids.max(initial=0) > 65535:
-        raise LabelMapError(f"{path}: expected whole numbers 0-65535, H x W; got {ids.dtype} of shape {ids.shape}")
+        raise LabelMapError(
+            f"{path}: expected whole numbers 0-65535, H x W; got {ids.dtype} of shape {ids.shape}"
+        )
     return ids

@@ -1,7 +1,9 @@
-"""Read images with transparency: upright, 8 bits a channel, colours as the file has them also where nothing is seen of them.
+"""Read images with transparency: upright, 8 bits a channel, colours as the file has them also where nothing
+is seen of them.
 
-Conventions: (H, W, 4) uint8, red, green, blue, alpha; 255 is opaque. Palettes and single colours that stand for transparency become alpha; colours that a file keeps multiplied by alpha are divided
-by it. Of an animation the first frame is read. More than 8 bits become 8 as `deep_pictures` says.
+Conventions: (H, W, 4) uint8, red, green, blue, alpha; 255 is opaque. Palettes and single colours that stand
+for transparency become alpha; colours that a file keeps multiplied by alpha are divided by it. Of an
+animation the first frame is read. More than 8 bits become 8 as `deep_pictures` says.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from faultscape.formats.guard import decoding, open_picture
 
 
 def rgba_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the image with transparency that a file's bytes are, (H, W, 4) uint8; ImageError where it is no image, has no alpha channel, is damaged or too large.
+    """Return the image with transparency that a file's bytes are, (H, W, 4) uint8; ImageError where it is no
+    image, has no alpha channel, is damaged or too large.
 
     >>> import io
     >>> from PIL import Image
@@ -29,7 +32,10 @@ def rgba_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
         if not picture.has_transparency_data:
-            raise ImageError(f"{path}: has no alpha channel; save it with transparency, as PNG, WebP or TIFF, or give a mask")
+            raise ImageError(
+                f"{path}: has no alpha channel; save it with transparency, as PNG, WebP or TIFF, or give a"
+                " mask"
+            )
         coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG
         picture.getexif()
         picture.load()

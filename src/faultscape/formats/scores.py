@@ -1,8 +1,10 @@
-"""Read scores from files: one number a pixel (anomaly, doubt, confidence), or one a class and pixel (probabilities).
+"""Read scores from files: one number a pixel (anomaly, doubt, confidence), or one a class and pixel
+(probabilities).
 
-Conventions: scores are (H, W) floats of the type they come in, since rounding makes ties; whole numbers of 8 or 16 bits become float32, of 32 and 64 bits
-float64; probabilities (C, H, W). Files are .npy, .npz with one array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or
-65,535, or by what ``scale`` says. Every number must be finite: a score that is not cannot be ranked.
+Conventions: scores are (H, W) floats of the type they come in, since rounding makes ties; whole numbers of 8
+or 16 bits become float32, of 32 and 64 bits float64; probabilities (C, H, W). Files are .npy, .npz with one
+array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or 65,535, or by what
+``scale`` says. Every number must be finite: a score that is not cannot be ranked.
 """
 
 from __future__ import annotations
@@ -22,39 +24,56 @@ _MAX_BYTES = 1 << 33
 _MOST = 1 << 52  # whole numbers up to here stay apart in float64, also divided by a scale
 
 
-def read_scores(path: str | os.PathLike[str], *, scale: float | None = None, check: bool = True) -> np.ndarray:
-    """Return (H, W) scores; MetricError names the file and what is wrong; without ``check`` they may be NaN, as in pixels that are not judged."""
+def read_scores(
+    path: str | os.PathLike[str], *, scale: float | None = None, check: bool = True
+) -> np.ndarray:
+    """Return (H, W) scores; MetricError names the file and what is wrong; without ``check`` they may be NaN,
+    as in pixels that are not judged.
+    """
     values = _values(path)
     if values.ndim == 3 and 1 in (values.shape[0], values.shape[2]):
         values = values[0] if values.shape[0] == 1 else values[..., 0]
     if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
         raise MetricError(
-            f"{path}: expected one number a pixel, H x W, of at most 8 bytes; got {values.dtype} of shape {values.shape}"
+            f"{path}: expected one number a pixel, H x W, of at most 8 bytes; got {values.dtype} of shape"
+            f" {values.shape}"
         )
     if values.dtype.kind in "iub":
         whole = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}.get(values.dtype, 1)
         kind = np.float32 if values.dtype.itemsize <= 2 else np.float64
-        if values.dtype.itemsize == 8 and (beyond := int(np.count_nonzero(np.abs(values.astype(np.float64)) > _MOST))):
+        if values.dtype.itemsize == 8 and (
+            beyond := int(np.count_nonzero(np.abs(values.astype(np.float64)) > _MOST))
+        ):
             raise MetricError(
-                f"{path}: {beyond} of its {values.size} scores are whole numbers beyond 2^52, which float64 does not keep apart; give smaller ones, for example ranks"
+                f"{path}: {beyond} of its {values.size} scores are whole numbers beyond 2^52, which float64"
+                " does not keep apart; give smaller ones, for example ranks"
             )
         values = (values / (scale or whole)).astype(kind)
     return np.ascontiguousarray(finite(values, path) if check else values)
 
 
 def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray:
-    """Return (C, H, W) probabilities, classes in the order of the class list; MetricError where they are not that many, or are no probabilities."""
+    """Return (C, H, W) probabilities, classes in the order of the class list; MetricError where they are not
+    that many, or are no probabilities.
+    """
     values = _values(path)
     if values.ndim == 4 and values.shape[0] == 1:
         values = values[0]
-    if values.ndim != 3 or values.shape[0] != classes or values.dtype.kind != "f" or values.dtype.itemsize > 8:
+    if (
+        values.ndim != 3
+        or values.shape[0] != classes
+        or values.dtype.kind != "f"
+        or values.dtype.itemsize > 8
+    ):
         raise MetricError(
-            f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype} of shape {values.shape}"
+            f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype}"
+            f" of shape {values.shape}"
         )
     finite(values, path)
     if values.min() < 0 or values.max() > 1 + 1e-3:
         raise MetricError(
-            f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax of logits first"
+            f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax"
+            " of logits first"
         )
     return values
 
@@ -74,8 +93,16 @@ def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
     """Return the scores if every one is a finite number; MetricError with their number otherwise."""
     if values.dtype.kind == "f" and not (good := np.isfinite(values)).all():
         bad = int(values.size - good.sum())
-        kind = "NaN" if np.isnan(values).sum() == bad else "infinite" if not np.isnan(values).any() else "NaN or infinite"
-        raise MetricError(f"{path}: {bad} of its {values.size} scores are {kind}; a score must be a finite number")
+        kind = (
+            "NaN"
+            if np.isnan(values).sum() == bad
+            else "infinite"
+            if not np.isnan(values).any()
+            else "NaN or infinite"
+        )
+        raise MetricError(
+            f"{path}: {bad} of its {values.size} scores are {kind}; a score must be a finite number"
+        )
     return values
 
 
@@ -92,7 +119,9 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
             with np.load(io.BytesIO(data), allow_pickle=False) as held:
                 names = list(held.files)
                 if len(names) != 1:
-                    raise MetricError(f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one")
+                    raise MetricError(
+                        f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one"
+                    )
                 if not isinstance(values := held[names[0]], np.ndarray):
                     raise MetricError(f"{path}: holds {names[0]}, which is no array of NumPy")
                 return _native(values)
@@ -105,10 +134,15 @@ def _native(values: np.ndarray) -> np.ndarray:
 
 
 def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    picture = open_picture(data, path, MetricError, lossless="changes values; save scores as .npy, float TIFF or 16-bit PNG")
+    picture = open_picture(
+        data, path, MetricError, lossless="changes values; save scores as .npy, float TIFF or 16-bit PNG"
+    )
     picture.load()
     if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
-        raise MetricError(f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32 bits")
+        raise MetricError(
+            f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32"
+            " bits"
+        )
     values = np.asarray(picture)
     whole = picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535
     return values.astype(np.uint16) if whole else values

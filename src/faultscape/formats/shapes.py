@@ -1,7 +1,9 @@
-"""Shapes that people drew: looked through and measured before anything is made of them, then painted over one map, each in its own box.
+"""Shapes that people drew: looked through and measured before anything is made of them, then painted over one
+map, each in its own box.
 
-Conventions: x to the right, y down; corners are cut to whole pixels as Pillow cuts them. What is to be drawn of a file is summed up first, in nanoseconds of an ordinary
-machine (measured: a row and corner of a polygon 3, a row and edge that cross 140, a pixel of a box .3 to 20), so that no file takes longer than people wait.
+Conventions: x to the right, y down; corners are cut to whole pixels as Pillow cuts them. What is to be drawn
+of a file is summed up first, in nanoseconds of an ordinary machine (measured: a row and corner of a polygon
+3, a row and edge that cross 140, a pixel of a box .3 to 20), so that no file takes longer than people wait.
 """
 
 from __future__ import annotations
@@ -23,13 +25,21 @@ MOST = 100_000  # shapes of a file
 MOST_NANOSECONDS = 20e9  # of drawing them
 _FAR = 1e7  # coordinates: farther ones are no pixels
 _RADIUS = 27_000  # beyond it Pillow's whole numbers of 64 bits overflow, and it draws no circle
-_POINTS = {"polygon": (2, None), "rectangle": (2, 2), "circle": (2, 2), "mask": (2, 2), "oriented_rectangle": (4, 4)}
+_POINTS = {
+    "polygon": (2, None),
+    "rectangle": (2, 2),
+    "circle": (2, 2),
+    "mask": (2, 2),
+    "oriented_rectangle": (4, 4),
+}
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One shape that can be drawn: its kind, its corners, the id that it paints, what it costs, the text of a mask, and how errors call it."""
+    """One shape that can be drawn: its kind, its corners, the id that it paints, what it costs, the text of a
+    mask, and how errors call it.
+    """
 
     kind: str
     corners: tuple[Point, ...]
@@ -40,28 +50,35 @@ class Shape:
 
 
 def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) -> Shape:
-    """Return a shape of a file if it can be drawn on a map of (width, height); LabellingError says why it cannot."""
+    """Return a shape of a file if it can be drawn on a map of (width, height); LabellingError says why it
+    cannot.
+    """
     kind, points = shape.get("shape_type") or "polygon", shape.get("points") or []
     if not isinstance(kind, str) or kind not in _POINTS:
         raise LabellingError(f"{where}: a {repr(kind)[:80]} has no area; use {', '.join(_POINTS)}")
     good = isinstance(points, list) and all(
-        isinstance(p, list) and len(p) == 2 and all(isinstance(v, int | float) and abs(v) < _FAR for v in p) for p in points
+        isinstance(p, list) and len(p) == 2 and all(isinstance(v, int | float) and abs(v) < _FAR for v in p)
+        for p in points
     )
     least, most = _POINTS[kind]
     if not good or len(points) < least or (most is not None and len(points) > most):
         raise LabellingError(
-            f"{where}: a {kind} needs {least if most == least else f'{least} or more'} points [x, y] of finite numbers"
+            f"{where}: a {kind} needs {least if most == least else f'{least} or more'} points [x, y] of"
+            " finite numbers"
         )
     corners = tuple((float(x), float(y)) for x, y in points)
     if kind == "circle" and (radius := math.dist(*corners)) > _RADIUS:
         raise LabellingError(
-            f"{where}: a circle of radius {radius:,.0f} is larger than any picture; at most {_RADIUS:,} is drawn"
+            f"{where}: a circle of radius {radius:,.0f} is larger than any picture; at most {_RADIUS:,} is"
+            " drawn"
         )
     return Shape(kind, corners, id_, _nanoseconds(kind, corners, size), shape.get("mask"), where)
 
 
 def painted(shapes: list[Shape], size: tuple[int, int], nothing: int) -> np.ndarray:
-    """Return the (H, W) ids of shapes drawn one over the other on a map of ``nothing``; uint8 where no id is larger, else uint16. LabellingError names a shape."""
+    """Return the (H, W) ids of shapes drawn one over the other on a map of ``nothing``; uint8 where no id is
+    larger, else uint16. LabellingError names a shape.
+    """
     wide = max((nothing, *(shape.id for shape in shapes))) > 255
     canvas = Image.new("I" if wide else "L", size, nothing)
     pen = ImageDraw.Draw(canvas)
@@ -98,7 +115,8 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
         picture = Image.open(io.BytesIO(base64.b64decode(shape.mask or "", validate=True)), formats=("PNG",))
         if picture.size[0] > wide + 1 or picture.size[1] > tall + 1 or math.prod(picture.size) > MAX_PIXELS:
             raise LabellingError(
-                f"{shape.where}: its mask is {picture.size[0]} x {picture.size[1]} pixels, its box {wide} x {tall}"
+                f"{shape.where}: its mask is {picture.size[0]} x {picture.size[1]} pixels, its box {wide} x"
+                f" {tall}"
             )
         crop = np.asarray(picture.convert("L")) > 0
     except (binascii.Error, OSError, ValueError, TypeError, SyntaxError, Image.DecompressionBombError):
@@ -106,7 +124,9 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
     x1, y1 = max(left, 0), max(top, 0)
     x2, y2 = min(left + crop.shape[1], canvas.width), min(top + crop.shape[0], canvas.height)
     if x1 < x2 and y1 < y2:
-        canvas.paste(shape.id, (x1, y1, x2, y2), Image.fromarray(crop[y1 - top : y2 - top, x1 - left : x2 - left]))
+        canvas.paste(
+            shape.id, (x1, y1, x2, y2), Image.fromarray(crop[y1 - top : y2 - top, x1 - left : x2 - left])
+        )
 
 
 def _nanoseconds(kind: str, corners: tuple[Point, ...], size: tuple[int, int]) -> float:

@@ -1,8 +1,9 @@
 """Columns of a CSV, TSV or Parquet file that nobody vouches for: read piece by piece, and only within bounds.
 
-Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file is, it may unpack to
-anything; so rows, bytes and the length of a cell are counted while it is read, and whatever is more ends the reading with a
-ModelError that names the place. Cells are not kept apart where they repeat.
+Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file
+is, it may unpack to anything; so rows, bytes and the length of a cell are counted while it is read, and
+whatever is more ends the reading with a ModelError that names the place. Cells are not kept apart where they
+repeat.
 """
 
 from __future__ import annotations
@@ -39,14 +40,20 @@ def names_of(path: str) -> list[str]:
     if not Path(path).stat().st_size:
         raise ModelError(f"{path}: is empty")
     with _reading(path):
-        names = _parquet(path).schema_arrow.names if path.lower().endswith(_PARQUET) else _text(path, None).schema.names
+        names = (
+            _parquet(path).schema_arrow.names
+            if path.lower().endswith(_PARQUET)
+            else _text(path, None).schema.names
+        )
     if len(names) > MOST_COLUMNS:
         raise ModelError(f"{path}: has {len(names):,} columns; at most {MOST_COLUMNS:,} are read")
     return names
 
 
 def read(path: str, wanted: Sequence[str]) -> pa.Table:
-    """Return some columns of a file as texts, each different one once (a dictionary); ModelError where it is no table, or a larger one than is read."""
+    """Return some columns of a file as texts, each different one once (a dictionary); ModelError where it is
+    no table, or a larger one than is read.
+    """
     pieces, rows, size = [], 0, 0
     with _reading(path):
         for batch in _batches(path, wanted):
@@ -62,7 +69,9 @@ def read(path: str, wanted: Sequence[str]) -> pa.Table:
                 raise ModelError(f"{path}: {_too_much()}")
             pieces.append(pa.table(columns, names=[*wanted]))
         if not pieces:
-            return pa.table([pa.array([], pa.dictionary(pa.int32(), pa.string())) for _ in wanted], names=[*wanted])
+            return pa.table(
+                [pa.array([], pa.dictionary(pa.int32(), pa.string())) for _ in wanted], names=[*wanted]
+            )
         return pa.concat_tables(pieces)
 
 
@@ -79,19 +88,26 @@ def _reading(path: str) -> Iterator[None]:
             words = f"a line of it is longer than {_BLOCK:,} bytes; is a quotation mark open?"
         if "columns, got" in words and (odd := _odd_line(path)):
             tabs = _parted(path) == TAB
-            other = parted_otherwise(_first_line(path), tabs=tabs) or f"quote what holds a {'tab' if tabs else 'comma'}"
+            other = (
+                parted_otherwise(_first_line(path), tabs=tabs)
+                or f"quote what holds a {'tab' if tabs else 'comma'}"
+            )
             raise ModelError(f"{path}, {odd}; {other}") from None
         raise ModelError(f"{path}: cannot be read as a table: {words}") from None
 
 
 def parted_otherwise(names: Sequence[str], *, tabs: bool = False) -> str:
-    """Return that a first line, read as one column, looks parted by something else than commas (or ``tabs``), and what to do; '' where it does not.
+    """Return that a first line, read as one column, looks parted by something else than commas (or ``tabs``),
+    and what to do; '' where it does not.
 
     >>> parted_otherwise(["image;label"])
     'its columns look parted by semicolons; save it with commas between them, and points in numbers'
     """
     marks = {"semicolons": ";", "commas": ",", "tabs": TAB} if len(names) == 1 else {}
-    found = next((word for word, mark in marks.items() if mark in names[0] and word != ("tabs" if tabs else "commas")), "")
+    found = next(
+        (word for word, mark in marks.items() if mark in names[0] and word != ("tabs" if tabs else "commas")),
+        "",
+    )
     between = "tabs between them, or name it .csv" if tabs else "commas between them, and points in numbers"
     return f"its columns look parted by {found}; save it with {between}" if found else ""
 
@@ -117,7 +133,9 @@ def _no_text(path: str) -> str:
 
 
 def _odd_line(path: str) -> str:
-    """Return the first line of a text file that has not as many columns as the first, in words; nothing where none is found."""
+    """Return the first line of a text file that has not as many columns as the first, in words; nothing where
+    none is found.
+    """
     stream = io.TextIOWrapper(io.BufferedReader(_Counted(path)), encoding="utf-8-sig", newline="")
     rows = csv.reader(iter(lambda: stream.readline(_BLOCK), ""), delimiter=_parted(path))
     wanted = 0
@@ -170,7 +188,9 @@ def _too_much() -> str:
 def _text(path: str, wanted: Sequence[str] | None) -> Any:
     """Return a reader of a text file, that hands out some of its columns as texts."""
     options = pc.ConvertOptions(
-        column_types=dict.fromkeys(wanted or (), pa.string()), include_columns=[*(wanted or ())], strings_can_be_null=False
+        column_types=dict.fromkeys(wanted or (), pa.string()),
+        include_columns=[*(wanted or ())],
+        strings_can_be_null=False,
     )
     return pc.open_csv(
         pa.PythonFile(_Counted(path), mode="r"),
@@ -185,7 +205,9 @@ def _parquet(path: str, as_words: Sequence[str] = ()) -> Any:
 
 
 def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Return pieces of a file with some of its columns; ModelError for columns that hold neither words nor numbers."""
+    """Return pieces of a file with some of its columns; ModelError for columns that hold neither words nor
+    numbers.
+    """
     if not path.lower().endswith(_PARQUET):
         yield from _text(path, wanted)
         return
@@ -193,9 +215,14 @@ def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for name in wanted:
         kind = schema.field(name).type
         plain = kind.value_type if kinds.is_dictionary(kind) else kind
-        if any(is_(plain) for is_ in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)):
+        if any(
+            is_(plain)
+            for is_ in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)
+        ):
             words.append(name)
-        elif not any(is_(plain) for is_ in (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)):
+        elif not any(
+            is_(plain) for is_ in (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)
+        ):
             raise ModelError(f"{path}: column {name!r} holds {kind}; expected a word or a number a line")
     yield from _parquet(path, words).iter_batches(_BATCH, columns=[*wanted])
 
@@ -208,11 +235,15 @@ def _words(path: str, name: str, column: Any) -> Any:
             return plain.cast(pa.string()).dictionary_encode()
         return pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()), plain.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ModelError(f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected a word a line") from None
+        raise ModelError(
+            f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected a word a line"
+        ) from None
 
 
 def _bounded(path: str, name: str, column: Any, before: int) -> int:
-    """Return how many bytes the words of a column take; ModelError that names the first cell that is too long."""
+    """Return how many bytes the words of a column take; ModelError that names the first cell that is too
+    long.
+    """
     lengths = np.asarray(compute.call_function("binary_length", [column.dictionary]).fill_null(0))
     if not len(lengths):
         return 0
@@ -220,6 +251,7 @@ def _bounded(path: str, name: str, column: Any, before: int) -> int:
     if lengths.max() > MOST_CHARACTERS and (long := np.flatnonzero(lengths[place] > MOST_CHARACTERS)).size:
         row = int(long[0])
         raise ModelError(
-            f"{path}, line {before + row + 2}: the cell of column {name!r} has {int(lengths[place[row]]):,} bytes; at most {MOST_CHARACTERS:,} are read"
+            f"{path}, line {before + row + 2}: the cell of column {name!r} has {int(lengths[place[row]]):,}"
+            f" bytes; at most {MOST_CHARACTERS:,} are read"
         )
     return int(lengths[place].sum())

@@ -1,9 +1,10 @@
-"""Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of questions, and what people answered (S2 2.1, 3.1).
+"""Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of
+questions, and what people answered (S2 2.1, 3.1).
 
-Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator and answer to fill in;
-of answers image, class, annotator and answer count (yes, no or unsure), a line without an answer is a question still open. A cell
-that a spreadsheet would run is marked (`guarded`), and read without its mark. Of one person's answers to a question the latest
-counts.
+Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator
+and answer to fill in; of answers image, class, annotator and answer count (yes, no or unsure), a line without
+an answer is a question still open. A cell that a spreadsheet would run is marked (`guarded`), and read
+without its mark. Of one person's answers to a question the latest counts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
 ANSWERS = ("image", "class", "annotator", "answer")
 TAB = "\t"
 WORDS = ("yes", "no", "unsure")
-DIFFICULT = 3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
+DIFFICULT = (
+    3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
+)
 
 _NO_TEXT = "cannot be read as text in UTF-8; save the table as CSV in UTF-8"
 
@@ -31,7 +34,9 @@ def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the first line of a CSV or TSV file in small letters; LabellingError where it cannot be read."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return tuple(word.strip().lower() for word in next(csv.reader(file, delimiter=_delimiter(path)), []))
+            return tuple(
+                word.strip().lower() for word in next(csv.reader(file, delimiter=_delimiter(path)), [])
+            )
     except UnicodeDecodeError:
         raise LabellingError(f"{path}: {_NO_TEXT}") from None
     except (OSError, csv.Error) as error:
@@ -42,8 +47,12 @@ def _delimiter(path: str | os.PathLike[str]) -> str:
     return TAB if os.fspath(path).lower().endswith(".tsv") else ","
 
 
-def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tuple[int, tuple[str, ...]]], list[Unusable]]:
-    """Return (line, the wanted columns) of a CSV file, and its lines with more or fewer columns than the first; LabellingError where it lacks a column."""
+def rows(
+    path: str | os.PathLike[str], wanted: Sequence[str]
+) -> tuple[list[tuple[int, tuple[str, ...]]], list[Unusable]]:
+    """Return (line, the wanted columns) of a CSV file, and its lines with more or fewer columns than the
+    first; LabellingError where it lacks a column.
+    """
     head = columns(path)
     if missing := [name for name in wanted if name not in head]:
         raise LabellingError(f"{path}: expected the columns {', '.join(wanted)}; {missing[0]!r} is missing")
@@ -55,7 +64,10 @@ def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tupl
             next(lines)
             for row in lines:
                 if row and len(row) != len(head):
-                    why = f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a {'tab' if _delimiter(path) == TAB else 'comma'}"
+                    why = (
+                        f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a"
+                        f" {'tab' if _delimiter(path) == TAB else 'comma'}"
+                    )
                     wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
                 elif row:
                     out.append((lines.line_num, tuple(bare(row[k].strip()) for k in at)))
@@ -67,7 +79,9 @@ def rows(path: str | os.PathLike[str], wanted: Sequence[str]) -> tuple[list[tupl
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[tuple[int, Answer]], list[Unusable]]:
-    """Return (line, answer) of every line with one, and the lines whose answer is not yes, no or unsure, or is nobody's; a line without an answer is neither."""
+    """Return (line, answer) of every line with one, and the lines whose answer is not yes, no or unsure, or
+    is nobody's; a line without an answer is neither.
+    """
     found, wrong = rows(path, ANSWERS)
     out = []
     for line, (image, class_, annotator, answer) in found:
@@ -90,14 +104,20 @@ def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, s
     >>> question_table([("=1+1/x", "@drake")], {}).splitlines()[1]
     "'=1+1/x,'@drake,,,"
     """
-    rows = ((guarded(image), guarded(class_), guarded(glosses.get(class_, "")), "", "") for image, class_ in questions)
+    rows = (
+        (guarded(image), guarded(class_), guarded(glosses.get(class_, "")), "", "")
+        for image, class_ in questions
+    )
     return csv_text([QUESTIONS, *rows])
 
 
 def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:
     """Return {(image, class): whether more said yes than no}, None for a tie or where all were unsure.
 
-    >>> said = [("x", "drake", who, answer) for who, answer in (("a", "yes"), ("b", "yes"), ("c", "no"), ("d", "unsure"))]
+    >>> said = [
+    ...     ("x", "drake", who, answer)
+    ...     for who, answer in (("a", "yes"), ("b", "yes"), ("c", "no"), ("d", "unsure"))
+    ... ]
     >>> majority([*said, ("x", "coot", "a", "yes"), ("x", "coot", "b", "no")])
     {('x', 'drake'): True, ('x', 'coot'): None}
     """
@@ -110,7 +130,8 @@ def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:
 
 
 def difficult(answers: Iterable[Answer]) -> dict[str, str]:
-    """Return {image: reason} of images that more than three annotators, and more than three of five, were unsure about.
+    """Return {image: reason} of images that more than three annotators, and more than three of five, were
+    unsure about.
 
     >>> said = [("x", "drake", who, "unsure") for who in "abcd"] + [("x", "drake", "e", "yes")]
     >>> difficult(said), difficult(said[1:])
@@ -139,5 +160,7 @@ def most(votes: int, people: int) -> bool:
 
 
 def latest(answers: Iterable[Answer]) -> list[Answer]:
-    """Return one answer a person and question, the latest, in the order in which the questions were first answered."""
+    """Return one answer a person and question, the latest, in the order in which the questions were first
+    answered.
+    """
     return list({answer[:3]: answer for answer in answers}.values())

@@ -1,9 +1,10 @@
 """FORMATS: how images go out to people who label, and how labels come back.
 
-Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of label maps and
-questions of classifiers are two classes of entries. Ids are those of the class list that people see; sizes are (width, height). A
-person's own entry comes from ``file.py:NAME`` (`find_format`).
-Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: S2 2.1, 3.1.
+Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of
+label maps and questions of classifiers are two classes of entries. Ids are those of the class list that
+people see; sizes are (width, height). A person's own entry comes from ``file.py:NAME`` (`find_format`).
+Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: S2 2.1,
+3.1.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ from faultscape.nouns import Classes
 class MaskFormat:
     """Label maps for a tool that draws.
 
-    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie.
-    ``write(label, photo, size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is what a model filled in,
-    or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder: bytes} of what the tool must know
-    of the classes. ``recognise(path)`` says whether a file with one of the ``endings`` is a label that somebody drew, one still
-    empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError.
-    ``says`` is what to do with what was written, {folder} being its folder ``labels``, which is made where ``listed``: there
-    masks may also come from a data set, with ids of another class list, which names and values tell. With ``outlines`` ``write`` takes that word too, and then writes polygons. ``check(path)`` says of a file, or of
-    a folder of them, what the tool would not take, in sentences. What it writes is read as the format ``same_as`` is.
+    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie. ``write(label, photo,
+    size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is what a model filled in,
+    or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder: bytes} of
+    what the tool must know of the classes. ``recognise(path)`` says whether a file with one of the
+    ``endings`` is a label that somebody drew, one still empty, or something else; ``read(path, classes,
+    size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError. ``says`` is what to do with
+    what was written, {folder} being its folder ``labels``, which is made where ``listed``: there masks may
+    also come from a data set, with ids of another class list, which names and values tell. With ``outlines``
+    ``write`` takes that word too, and then writes polygons. ``check(path)`` says of a file, or of a folder of
+    them, what the tool would not take, in sentences. What it writes is read as the format ``same_as`` is.
     """
 
     name: str
@@ -71,8 +74,10 @@ class MaskFormat:
 class BundleFormat:
     """Label maps for a tool that keeps those of many images in one file, or in files that belong together.
 
-    ``photo(folder, id)`` says where the photo of an image lies. ``write(folder, images, classes)`` yields (path in the folder, bytes) of all files, of `DrawnImage`; with ``outlines`` it takes that word too, and then writes
-    polygons. ``recognise(path)`` says whether a file is such a one; ``read(path)`` gives what it says of each image, a `ToolLabel`, and ``check(path)`` what the tool would not take, in sentences.
+    ``photo(folder, id)`` says where the photo of an image lies. ``write(folder, images, classes)`` yields
+    (path in the folder, bytes) of all files, of `DrawnImage`; with ``outlines`` it takes that word too, and
+    then writes polygons. ``recognise(path)`` says whether a file is such a one; ``read(path)`` gives what it
+    says of each image, a `ToolLabel`, and ``check(path)`` what the tool would not take, in sentences.
     """
 
     name: str
@@ -91,9 +96,10 @@ class BundleFormat:
 class QuestionFormat:
     """Questions about classes, and what people say in answer.
 
-    ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how many lines of such
-    a file somebody filled in, and LabellingError where it is another; ``read(path, column)`` what a file says, with labels from
-    the ``column`` where one is named. ``says`` is what to do with what was written.
+    ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how
+    many lines of such a file somebody filled in, and LabellingError where it is another; ``read(path,
+    column)`` what a file says, with labels from the ``column`` where one is named. ``says`` is what to do
+    with what was written.
     """
 
     name: str
@@ -106,13 +112,16 @@ class QuestionFormat:
     task: Literal["classification"] = "classification"
 
 
-def _write_png(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> bytes | None:
+def _write_png(
+    label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes
+) -> bytes | None:
     return None if ids is None else png.encode(ids, classes, label)
 
 
 def _prepare_png(classes: Classes) -> dict[str, bytes]:
     entries = [
-        {"index": i, "name": n, "color": list(c)} for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
+        {"index": i, "name": n, "color": list(c)}
+        for n, i, c in zip(classes.names, classes.ids, classes.colours, strict=True)
     ]
     listed = {"classes": entries, "void": list(classes.void), "background": classes.background}
     return {"classes.json": (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode()}
@@ -127,7 +136,9 @@ def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
 class PairFormat:
     """Which of two models' maps is better, asked by a tool of others.
 
-    ``write(folder, pairs)`` yields (path in the folder, bytes) of all files but the pictures, of `PairTask`; ``read(path)`` gives what people chose (`PairAnswer`) and sentences on what cannot be read; the rest as of `BundleFormat`.
+    ``write(folder, pairs)`` yields (path in the folder, bytes) of all files but the pictures, of `PairTask`;
+    ``read(path)`` gives what people chose (`PairAnswer`) and sentences on what cannot be read; the rest as of
+    `BundleFormat`.
     """
 
     name: str
@@ -144,8 +155,9 @@ class PairFormat:
 class TaskFormat:
     """Questions about classes with the photos that they are about, asked by a tool of others.
 
-    ``photo(folder, id)`` says where the photo of an image lies; ``write(folder, questions, glosses)`` yields (path in the folder, bytes) of all other files, of `Question`; ``read(path)`` gives what people answered (`ClassAnswer`) and
-    sentences on what cannot be read; the rest as of `BundleFormat`.
+    ``photo(folder, id)`` says where the photo of an image lies; ``write(folder, questions, glosses)`` yields
+    (path in the folder, bytes) of all other files, of `Question`; ``read(path)`` gives what people answered
+    (`ClassAnswer`) and sentences on what cannot be read; the rest as of `BundleFormat`.
     """
 
     name: str
@@ -159,11 +171,15 @@ class TaskFormat:
     task: Literal["classification"] = "classification"
 
 
-def _write_plain(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, _classes: Classes) -> bytes | None:
+def _write_plain(
+    label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, _classes: Classes
+) -> bytes | None:
     return None if ids is None else png.encode_index(ids, label)
 
 
-def _write_colours(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> bytes | None:
+def _write_colours(
+    label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes
+) -> bytes | None:
     return None if ids is None else png.encode_colours(ids, classes, label)
 
 
@@ -190,13 +206,24 @@ def _masks(name: str, title: str, write: Callable[..., bytes | None], same_as: s
 
 
 def _bundle(
-    name: str, title: str, says: str, module: Any, *, write: Callable[..., Iterable[tuple[Path, bytes]]], outlines: bool = False
+    name: str,
+    title: str,
+    says: str,
+    module: Any,
+    *,
+    write: Callable[..., Iterable[tuple[Path, bytes]]],
+    outlines: bool = False,
 ) -> BundleFormat:
     """Return a format of a tool whose module reads, recognises and checks its files."""
-    return BundleFormat(name, title, says, _photo, write, module.recognise, module.read, module.check, outlines)
+    return BundleFormat(
+        name, title, says, _photo, write, module.recognise, module.read, module.check, outlines
+    )
 
 
-_STUDIO = "make a project in Label Studio with the labelling interface of label_config.xml, serve OUT as local files, and import {file}; export it as JSON"
+_STUDIO = (
+    "make a project in Label Studio with the labelling interface of label_config.xml, serve OUT as local"
+    " files, and import {file}; export it as JSON"
+)
 Format: TypeAlias = MaskFormat | BundleFormat | PairFormat | QuestionFormat | TaskFormat
 FORMATS: tuple[Format, ...] = (
     _masks("png", "mask", _write_png),
@@ -221,7 +248,8 @@ FORMATS: tuple[Format, ...] = (
     _bundle(
         "cvat",
         "CVAT for images 1.1",
-        "make a task of images/ in CVAT, with the labels of labels.json, and upload annotations.xml; export it as CVAT for images 1.1",
+        "make a task of images/ in CVAT, with the labels of labels.json, and upload annotations.xml; export"
+        " it as CVAT for images 1.1",
         cvat_images,
         write=cvat_images.write,
         outlines=True,
@@ -255,7 +283,13 @@ FORMATS: tuple[Format, ...] = (
         coco_panoptic,
         write=coco_panoptic.write,
     ),
-    _bundle("coco", "COCO", "draw the masks in a tool that knows COCO's format", coco_masks, write=coco_masks.write),
+    _bundle(
+        "coco",
+        "COCO",
+        "draw the masks in a tool that knows COCO's format",
+        coco_masks,
+        write=coco_masks.write,
+    ),
     PairFormat(
         name="label-studio-pairs",
         title="Label Studio's pairs",
@@ -293,7 +327,8 @@ _TASKS = {
 
 
 def find_format(name: str | None, task: str) -> Format:
-    """Return the format of that name, or that ``file.py:NAME`` holds, for a task; None is the first of the task.
+    """Return the format of that name, or that ``file.py:NAME`` holds, for a task; None is the first of the
+    task.
 
     OptionError for an unknown one, and for one of another task.
 
@@ -307,17 +342,20 @@ def find_format(name: str | None, task: str) -> Format:
         form = plug.load("format", name)
         if not isinstance(form, Format):
             raise OptionError(
-                f"format {name}: is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"
+                f"format {name}: is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or"
+                " TaskFormat"
             )
     elif name in _NAMED:
         form = _NAMED[name]
     else:
         raise OptionError(
-            f"format {name!r} is not known; use {', '.join(_NAMED)}, or file.py:NAME, a format of your own.{closest(name, list(_NAMED))}"
+            f"format {name!r} is not known; use {', '.join(_NAMED)}, or file.py:NAME, a format of your"
+            f" own.{closest(name, list(_NAMED))}"
         )
     if form.task != task:
         what, people = _TASKS[task]
         raise OptionError(
-            f"--format {name} does not fit a study of {what}; use {', '.join(entry.name for entry in fitting[:-1])} or {fitting[-1].name}: {people}"
+            f"--format {name} does not fit a study of {what}; use"
+            f" {', '.join(entry.name for entry in fitting[:-1])} or {fitting[-1].name}: {people}"
         )
     return form

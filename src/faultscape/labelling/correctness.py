@@ -15,14 +15,20 @@ from faultscape.nouns import Predictions
 Verdicts = Mapping[tuple[str, str], bool | None]  # see answers.majority
 
 
-def right_or_wrong(predictions: Predictions, sets: Sequence[Collection[int] | None], verdicts: Verdicts) -> np.ndarray:
-    """Return (J, I) which models are right: by an image's set of labels (places of classes), where it has one, else by the verdicts on its questions.
+def right_or_wrong(
+    predictions: Predictions, sets: Sequence[Collection[int] | None], verdicts: Verdicts
+) -> np.ndarray:
+    """Return (J, I) which models are right: by an image's set of labels (places of classes), where it has
+    one, else by the verdicts on its questions.
 
-    A set of labels decides for every model. "Yes" decides for the models that said this class, "no" against them; a tie decides nothing.
+    A set of labels decides for every model. "Yes" decides for the models that said this class, "no" against
+    them; a tie decides nothing.
 
     >>> from faultscape.nouns import Classes
     >>> classes = Classes(("cat", "dog"), (0, 1), ())
-    >>> said = Predictions(classes, ("a", "b"), ("x", "y"), np.array([[0, 0], [1, 1]]), np.full((2, 2), np.nan))
+    >>> said = Predictions(
+    ...     classes, ("a", "b"), ("x", "y"), np.array([[0, 0], [1, 1]]), np.full((2, 2), np.nan)
+    ... )
     >>> right_or_wrong(said, [{1}, None], {("y", "cat"): True})
     array([[ 0.,  1.],
            [ 1., nan]])
@@ -46,5 +52,8 @@ def ties_text(verdicts: Verdicts, names: Collection[str]) -> list[str]:
     if not ties:
         return []
     return [
-        f"{counted(ties, 'question stands', 'questions stand')} at a tie, or everybody was unsure: nothing is decided by that"
+        (
+            f"{counted(ties, 'question stands', 'questions stand')} at a tie, or everybody was unsure: "
+            "nothing is decided by that"
+        )
     ]

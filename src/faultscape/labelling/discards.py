@@ -1,6 +1,7 @@
 """discard.csv: images that a person would not label, and why; and what becomes of a selection without them.
 
-Conventions: UTF-8 with a header line; columns ``image`` (its id) and ``reason``; ids may hold any character, quoted as CSV quotes, or stand as in failures.csv.
+Conventions: UTF-8 with a header line; columns ``image`` (its id) and ``reason``; ids may hold any character,
+quoted as CSV quotes, or stand as in failures.csv.
 """
 
 from __future__ import annotations
@@ -15,18 +16,23 @@ from faultscape.study.tables.logs import bare
 
 
 def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Return (image, reason) rows in file order; LabellingError names the file, the line and what is wrong."""
+    """Return (image, reason) rows in file order; LabellingError names the file, the line and what is
+    wrong.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, strict=True)
             if rows.fieldnames is None or not {"image", "reason"} <= set(rows.fieldnames):
                 raise LabellingError(
-                    f"{path}: expected the columns image, reason; got {', '.join(rows.fieldnames or []) or 'nothing'}"
+                    f"{path}: expected the columns image, reason; got"
+                    f" {', '.join(rows.fieldnames or []) or 'nothing'}"
                 )
             out = []
             for row in rows:
                 if not row["image"] or row["reason"] is None or None in row:
-                    raise LabellingError(f"{path}, line {rows.line_num}: expected image,reason; quote what holds a comma")
+                    raise LabellingError(
+                        f"{path}, line {rows.line_num}: expected image,reason; quote what holds a comma"
+                    )
                 out.append((bare(row["image"]), row["reason"]))
             return out
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -34,22 +40,29 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
 
 
 def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
-    """Return how many images that a selection chose are discarded, and how many spare images are to be labelled in their place; nothing where none is.
+    """Return how many images that a selection chose are discarded, and how many spare images are to be
+    labelled in their place; nothing where none is.
 
-    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the place.
+    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the
+    place.
     """
     gone = set(slots.images) & set(discarded)
     if not gone:
         return ""
     if slots.draws:
-        return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the place"
+        return (
+            f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the"
+            " place"
+        )
     spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
     taken = sum(row.image in gone for row in slots.chosen) - short  # places that another image has now
     if spares:
         moved = f"{counted(spares, 'spare image moves', 'spare images move')} up"
     elif taken:
         places = "its place goes to an image" if taken == 1 else f"{taken} places go to images"
-        moved = f"{places} that {'is' if taken == 1 else 'are'} chosen already: no new image is to be labelled"
+        moved = (
+            f"{places} that {'is' if taken == 1 else 'are'} chosen already: no new image is to be labelled"
+        )
     else:
         moved = "no spare image moves up"
     left = f"; {counted(short, 'slot has', 'slots have')} no spare left" if short else ""

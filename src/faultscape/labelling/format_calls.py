@@ -1,4 +1,5 @@
-"""Formats called with a look at what they give, since nobody vouches for one of a person's own: it may raise anything, and name places anywhere.
+"""Formats called with a look at what they give, since nobody vouches for one of a person's own: it may raise
+anything, and name places anywhere.
 
 Conventions: whatever goes wrong is LabellingError, in one line, that names the file and the format.
 """
@@ -17,14 +18,23 @@ from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, sa
 from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling import answers
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, Format, MaskFormat, QuestionFormat, TaskFormat
+from faultscape.labelling.catalogue import (
+    FORMATS,
+    BundleFormat,
+    Format,
+    MaskFormat,
+    QuestionFormat,
+    TaskFormat,
+)
 from faultscape.labelling.label_tables import Lines
 from faultscape.nouns import Classes
 
 
 @contextmanager
 def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
-    """Say in one line, as LabellingError, how a format fails that does not raise our errors: a person's own may raise any."""
+    """Say in one line, as LabellingError, how a format fails that does not raise our errors: a person's own
+    may raise any.
+    """
     try:
         yield
     except (FaultscapeError, MemoryError):
@@ -34,19 +44,28 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
 
 
 def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image: str) -> tuple[Path, ...]:
-    """Return where a format keeps the photo of an image, and its label where it has a file of its own; LabellingError where a person's own fails, or names a place outside the ``folder``.
+    """Return where a format keeps the photo of an image, and its label where it has a file of its own;
+    LabellingError where a person's own fails, or names a place outside the ``folder``.
 
     >>> (form,) = (form for form in FORMATS if form.name == "labelme")
     >>> [path.name for path in places_of(form, Path("out"), "a")]
     ['a.png', 'a.json']
     """
     with plain_errors(form, folder):
-        found = (form.photo(folder, image), *([form.label(folder, image)] if isinstance(form, MaskFormat) else []))
+        found = (
+            form.photo(folder, image),
+            *([form.label(folder, image)] if isinstance(form, MaskFormat) else []),
+        )
     for path in found:
         if not isinstance(path, Path):
-            raise LabellingError(f"{folder}: format {form.name}: photo and label must return paths; got {type(path).__name__}")
+            raise LabellingError(
+                f"{folder}: format {form.name}: photo and label must return paths; got {type(path).__name__}"
+            )
         if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
-            raise LabellingError(f"{folder}: format {form.name}: photo and label must lie in the folder; got {path} for {image}")
+            raise LabellingError(
+                f"{folder}: format {form.name}: photo and label must lie in the folder; got {path} for"
+                f" {image}"
+            )
     return found
 
 
@@ -60,30 +79,45 @@ def write_label(
     *,
     outlines: bool = False,
 ) -> bytes | None:
-    """Return the bytes of one label of an image of (width, height), or None where the format writes no file without ``ids`` (H, W); LabellingError where a person's own format fails."""
+    """Return the bytes of one label of an image of (width, height), or None where the format writes no file
+    without ``ids`` (H, W); LabellingError where a person's own format fails.
+    """
     with plain_errors(form, label):
         data = form.write(label, photo, size, ids, classes, **({"outlines": True} if outlines else {}))
     if data is not None and not isinstance(data, bytes):
-        raise LabellingError(f"{label}: format {form.name}: write must return bytes or None; got {type(data).__name__}")
+        raise LabellingError(
+            f"{label}: format {form.name}: write must return bytes or None; got {type(data).__name__}"
+        )
     return data
 
 
 def write_bundle(
     form: BundleFormat, folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield (path, bytes) of the files of a bundle; LabellingError where a person's own format fails, or names a place outside the ``folder``."""
+    """Yield (path, bytes) of the files of a bundle; LabellingError where a person's own format fails, or
+    names a place outside the ``folder``.
+    """
     yield from checked_files(
         form, folder, lambda: form.write(folder, images, classes, **({"outlines": True} if outlines else {}))
     )
 
 
-def checked_files(form: Format, folder: Path, write: Callable[[], Iterable[tuple[Path, bytes]]]) -> Iterator[tuple[Path, bytes]]:
-    """Yield (path, bytes) of the files that a format writes; LabellingError where a person's own fails, or names a place outside the ``folder``."""
+def checked_files(
+    form: Format, folder: Path, write: Callable[[], Iterable[tuple[Path, bytes]]]
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield (path, bytes) of the files that a format writes; LabellingError where a person's own fails, or
+    names a place outside the ``folder``.
+    """
     with plain_errors(form, folder):
         for path, data in write():
-            inside = isinstance(path, Path) and Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
+            inside = isinstance(path, Path) and Path(os.path.normpath(path)).is_relative_to(
+                os.path.normpath(folder)
+            )
             if not inside or not isinstance(data, bytes):
-                raise LabellingError(f"{folder}: format {form.name}: write must yield paths in the folder with bytes; got {path}")
+                raise LabellingError(
+                    f"{folder}: format {form.name}: write must yield paths in the folder with bytes; got"
+                    f" {path}"
+                )
             yield path, data
 
 
@@ -98,14 +132,18 @@ def recognises(form: Format, path: Path) -> bool:
 
 
 def check_file(form: Format, path: Path) -> list[str]:
-    """Return what a tool would not take of a file or folder, in sentences; LabellingError where it cannot be read, or a person's own format fails."""
+    """Return what a tool would not take of a file or folder, in sentences; LabellingError where it cannot be
+    read, or a person's own format fails.
+    """
     with plain_errors(form, path):
         look = None if isinstance(form, QuestionFormat) else form.check
         return [str(problem) for problem in look(path)] if look else []
 
 
 def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
-    """Return the ids (H, W) of a label of a photo of (width, height); LabelMapError for another size, LabellingError where a person's own format fails or returns no ids."""
+    """Return the ids (H, W) of a label of a photo of (width, height); LabelMapError for another size,
+    LabellingError where a person's own format fails or returns no ids.
+    """
     with plain_errors(form, path):
         ids = form.read(path, classes, size)
     if not isinstance(ids, np.ndarray) or ids.ndim != 2 or ids.dtype.kind not in "iu":
@@ -114,23 +152,30 @@ def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, i
     if (found := ids.shape[::-1]) != size:
         raise LabelMapError(f"{path}: {labelme.wrong_size(found, size)}")
     if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= 65535:
-        raise LabellingError(f"{path}: format {form.name}: ids are 0-65535; got {int(ids.min())} to {int(ids.max())}")
+        raise LabellingError(
+            f"{path}: format {form.name}: ids are 0-65535; got {int(ids.min())} to {int(ids.max())}"
+        )
     return ids
 
 
 def prepared_files(form: MaskFormat, folder: Path, classes: Classes) -> dict[Path, bytes]:
-    """Return {path: bytes} of what a tool must know of the classes; LabellingError where a person's own format fails, or names a place outside the ``folder``."""
+    """Return {path: bytes} of what a tool must know of the classes; LabellingError where a person's own
+    format fails, or names a place outside the ``folder``.
+    """
     with plain_errors(form, folder):
         found = {Path(os.path.normpath(folder / name)): data for name, data in form.prepare(classes).items()}
     for path, data in found.items():
         if not isinstance(data, bytes) or not path.is_relative_to(os.path.normpath(folder)):
             raise LabellingError(
-                f"{folder}: format {form.name}: prepare must return bytes by the names of files in the folder; got {type(data).__name__} for {path}"
+                f"{folder}: format {form.name}: prepare must return bytes by the names of files in the"
+                f" folder; got {type(data).__name__} for {path}"
             )
     return found
 
 
-def write_questions(form: QuestionFormat, path: Path, questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]) -> bytes:
+def write_questions(
+    form: QuestionFormat, path: Path, questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]
+) -> bytes:
     """Return the bytes of a file of questions; LabellingError where a person's own format fails."""
     with plain_errors(form, path):
         text = form.write(questions, glosses)
@@ -140,12 +185,15 @@ def write_questions(form: QuestionFormat, path: Path, questions: Iterable[tuple[
 
 
 def count_filled(form: QuestionFormat, path: Path) -> int:
-    """Return how many lines of a file of questions somebody filled in; LabellingError where it is another file, or a person's own format fails."""
+    """Return how many lines of a file of questions somebody filled in; LabellingError where it is another
+    file, or a person's own format fails.
+    """
     with plain_errors(form, path):
         number = form.filled(path)
     if not isinstance(number, int):
         raise LabellingError(
-            f"{path}: format {form.name}: filled must return how many lines are filled in; got {type(number).__name__}"
+            f"{path}: format {form.name}: filled must return how many lines are filled in; got"
+            f" {type(number).__name__}"
         )
     return number
 
@@ -159,24 +207,30 @@ _SHAPES = {  # what Lines hold
 
 
 def read_questions(form: QuestionFormat, path: Path, column: str) -> Lines:
-    """Return what a file of labels, answers or discards says; LabellingError where a person's own format fails or returns something else than `Lines`."""
+    """Return what a file of labels, answers or discards says; LabellingError where a person's own format
+    fails or returns something else than `Lines`.
+    """
     with plain_errors(form, path):
         lines = form.read(path, column)
     if any(form is entry for entry in FORMATS):
         return lines
     if not isinstance(lines, Lines):
         raise LabellingError(
-            f"{path}: format {form.name}: read must return faultscape.labelling.Lines; got {type(lines).__name__}"
+            f"{path}: format {form.name}: read must return faultscape.labelling.Lines; got"
+            f" {type(lines).__name__}"
         )
     for name, (shape, words) in _SHAPES.items():
         held = getattr(lines, name)
         odd = [held] if not isinstance(held, list) else [item for item in held if not _has_shape(item, shape)]
         if odd:
-            raise LabellingError(f"{path}: format {form.name}: {name} is a list of {words}; got {odd[0]!r:.80}")
+            raise LabellingError(
+                f"{path}: format {form.name}: {name} is a list of {words}; got {odd[0]!r:.80}"
+            )
     for line, (*_, answer) in lines.answers:
         if answer not in answers.WORDS:
             raise LabellingError(
-                f"{path}: format {form.name}: an answer is {', '.join(answers.WORDS)}; got {answer!r:.80} in line {line}"
+                f"{path}: format {form.name}: an answer is {', '.join(answers.WORDS)}; got {answer!r:.80} in"
+                f" line {line}"
             )
     return lines
 

@@ -1,8 +1,9 @@
 """What a CSV file of labels, of answers or of discards says, line by line.
 
-Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or image, reason. The
-column of the images of labels may be called as in tables of answers (`corpus.sources.HEADS`); a file called .tsv has tabs. Words
-are as they stand there: whether such an image or class is known is for whoever reads the study.
+Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or
+image, reason. The column of the images of labels may be called as in tables of answers
+(`corpus.sources.HEADS`); a file called .tsv has tabs. Words are as they stand there: whether such an image or
+class is known is for whoever reads the study.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from faultscape.formats.tables import parted_otherwise
 from faultscape.labelling import answers
 from faultscape.labelling.answers import Answer, Unusable
 
-LABELS = ("label", "class")  # columns of labels; what is called a prediction is none, and taken only where it is named
+LABELS = (
+    "label",
+    "class",
+)  # columns of labels; what is called a prediction is none, and taken only where it is named
 
 
 @dataclass(frozen=True)
 class Lines:
-    """What one file says: (line, (image, labels joined by |)), (line, answer), (image, reason) of discards, and lines that cannot be read."""
+    """What one file says: (line, (image, labels joined by |)), (line, answer), (image, reason) of discards,
+    and lines that cannot be read.
+    """
 
     labels: list[tuple[int, tuple[str, str]]] = field(default_factory=list)
     answers: list[tuple[int, Answer]] = field(default_factory=list)
@@ -32,7 +38,9 @@ class Lines:
 
 
 def read_lines(path: Path, column: str = "") -> Lines:
-    """Return what a CSV file says, labels from a ``column`` of another name where one is given; LabellingError where it holds neither labels, nor answers, nor discards."""
+    """Return what a CSV file says, labels from a ``column`` of another name where one is given;
+    LabellingError where it holds neither labels, nor answers, nor discards.
+    """
     head = answers.columns(path)
     asks = not {"annotator", "answer", "reason"}.isdisjoint(head)
     label = column.strip().lower() or ("label" if asks else called(LABELS, head)) or "label"
@@ -44,8 +52,12 @@ def read_lines(path: Path, column: str = "") -> Lines:
         lines, wrong = answers.rows(path, (name, label))
         taken = {"images": name, "labels": label}
         plain = name in HEADS[:2] and (column or label == "label")
-        notes = () if plain else (f"{path}: {', '.join(f'{what} from {one!r}' for what, one in taken.items())}",)
-        return Lines(labels=[(line, (image, words)) for line, (image, words) in lines], wrong=wrong, notes=notes)
+        notes = (
+            () if plain else (f"{path}: {', '.join(f'{what} from {one!r}' for what, one in taken.items())}",)
+        )
+        return Lines(
+            labels=[(line, (image, words)) for line, (image, words) in lines], wrong=wrong, notes=notes
+        )
     if "reason" in head and not column:
         lines, wrong = answers.rows(path, ("image", "reason"))
         return Lines(discards=[(image, reason) for _, (image, reason) in lines], wrong=wrong)
@@ -53,7 +65,9 @@ def read_lines(path: Path, column: str = "") -> Lines:
 
 
 def filled(path: Path) -> int:
-    """Return how many lines of a table of questions somebody filled in, or wrote otherwise; LabellingError where it is no such table."""
+    """Return how many lines of a table of questions somebody filled in, or wrote otherwise; LabellingError
+    where it is no such table.
+    """
     if not set(answers.ANSWERS) <= set(answers.columns(path)):
         raise LabellingError(f"{path}: is there already and no table of questions; name another file")
     lines, wrong = answers.rows(path, ("annotator", "answer"))
@@ -69,5 +83,11 @@ def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) 
     if column and called(HEADS, head):
         return f"has no column {column!r}; it has {known}{near and '.'}{near}"
     if called(HEADS, head) and len(head) > 1:
-        return f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers: image, class, annotator, answer; discards: image, reason)"
-    return f"expected the columns image, label, or image, class, annotator, answer, or image, reason; it has {known}"
+        return (
+            f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers:"
+            " image, class, annotator, answer; discards: image, reason)"
+        )
+    return (
+        "expected the columns image, label, or image, class, annotator, answer, or image, reason; it has"
+        f" {known}"
+    )

@@ -1,7 +1,9 @@
-"""The code of an array of numbers: bytes of one weight side by side, differences along the last axis for whole numbers, then zstd.
+"""The code of an array of numbers: bytes of one weight side by side, differences along the last axis for
+whole numbers, then zstd.
 
-Conventions: uint8, uint16, float16, float32, little-endian, up to four axes. The code says type and shape, carries a checksum, and is checked before
-anything is made of it: a damaged or forged code raises LabelMapError.
+Conventions: uint8, uint16, float16, float32, little-endian, up to four axes. The code says type and shape,
+carries a checksum, and is checked before anything is made of it: a damaged or forged code raises
+LabelMapError.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ def encode(array: np.ndarray, *, level: int = 1) -> bytes:
     kind = array.dtype.newbyteorder("<").str
     if kind not in _KINDS or not 1 <= array.ndim <= 4 or array.size == 0 or array.nbytes >= MOST:
         raise LabelMapError(
-            f"expected uint8, uint16, float16 or float32 of one to four axes; got {array.dtype} of shape {array.shape}"
+            f"expected uint8, uint16, float16 or float32 of one to four axes; got {array.dtype} of shape"
+            f" {array.shape}"
         )
     array = np.ascontiguousarray(array, kind)
     head = _HEAD.pack(_MAGIC, _KINDS.index(kind), array.ndim, *array.shape, *[1] * (4 - array.ndim))
@@ -55,12 +58,19 @@ def decode(code: bytes) -> np.ndarray:
         shape = tuple(sizes[:axes])
         size = math.prod(sizes) * kind.itemsize
         whole = zlib.crc32(code[start:], zlib.crc32(code[: _HEAD.size])) == total
-        sound = magic == _MAGIC and 1 <= axes <= 4 and size < MOST and zstandard.frame_content_size(code[start:]) == size
+        sound = (
+            magic == _MAGIC
+            and 1 <= axes <= 4
+            and size < MOST
+            and zstandard.frame_content_size(code[start:]) == size
+        )
         if not (whole and sound and size):
             raise ValueError  # noqa: TRY301 - said below, as all damage is
         raw = _codecs(1)[1].decompress(code[start:])
         planes = np.frombuffer(raw, np.uint8).reshape(kind.itemsize, -1)
-        array = np.ascontiguousarray(planes.T).view(kind).reshape(shape)  # of another size than it says: ValueError
+        array = (
+            np.ascontiguousarray(planes.T).view(kind).reshape(shape)
+        )  # of another size than it says: ValueError
     except (ValueError, IndexError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of an array is damaged") from None
     return np.cumsum(array, axis=-1, dtype=kind) if kind.kind == "u" else array

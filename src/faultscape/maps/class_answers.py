@@ -1,7 +1,9 @@
-"""The code of a classifier's answer to one picture: its likeliest classes, the first first, and how sure it is of each.
+"""The code of a classifier's answer to one picture: its likeliest classes, the first first, and how sure it
+is of each.
 
-Conventions: labels are the model's own numbers, -1 for "none of the classes"; probabilities are float32 in 0..1, or there are none. A code is the number of
-labels and a flag, the labels as int32, then the probabilities, little-endian. Codes of one length are read together: a million in a moment.
+Conventions: labels are the model's own numbers, -1 for "none of the classes"; probabilities are float32 in
+0..1, or there are none. A code is the number of labels and a flag, the labels as int32, then the
+probabilities, little-endian. Codes of one length are read together: a million in a moment.
 """
 
 from __future__ import annotations
@@ -20,8 +22,11 @@ MOST = 255  # labels of one answer
 NONE = -1
 
 
-def encode(labels: Sequence[int] | np.ndarray, probabilities: Sequence[float] | np.ndarray | None = None) -> bytes:
-    """Return the code of K labels, the likeliest first, with or without K probabilities; LabelMapError for what is no such answer.
+def encode(
+    labels: Sequence[int] | np.ndarray, probabilities: Sequence[float] | np.ndarray | None = None
+) -> bytes:
+    """Return the code of K labels, the likeliest first, with or without K probabilities; LabelMapError for
+    what is no such answer.
 
     >>> labels, sure = decode([encode([7, 2], [0.75, 0.25]), encode([3])])
     >>> labels.tolist(), sure.tolist()
@@ -30,18 +35,25 @@ def encode(labels: Sequence[int] | np.ndarray, probabilities: Sequence[float] | 
     wanted = np.asarray(labels, "<i4")
     sure = None if probabilities is None else np.asarray(probabilities, "<f4")
     if wanted.ndim != 1 or not 1 <= len(wanted) <= MOST or (sure is not None and sure.shape != wanted.shape):
-        raise LabelMapError(f"an answer has 1 to {MOST} labels, with a probability each or none; got {wanted.shape} labels")
+        raise LabelMapError(
+            f"an answer has 1 to {MOST} labels, with a probability each or none; got {wanted.shape} labels"
+        )
     if sure is not None and not ((sure >= 0) & (sure <= 1)).all():
         raise LabelMapError(f"probabilities lie between 0 and 1; got {sure.min()} to {sure.max()}")
-    return bytes((len(wanted), sure is not None)) + wanted.tobytes() + (b"" if sure is None else sure.tobytes())
+    return (
+        bytes((len(wanted), sure is not None)) + wanted.tobytes() + (b"" if sure is None else sure.tobytes())
+    )
 
 
 def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.ndarray) -> list[bytes]:
-    """Return the codes of I answers at once: of each row of (I, K) labels, and probabilities where all of its are known, the first ``counts`` (I,).
+    """Return the codes of I answers at once: of each row of (I, K) labels, and probabilities where all of its
+    are known, the first ``counts`` (I,).
 
     LabelMapError for what is no such answer.
 
-    >>> codes = encode_all(np.array([[7, 2], [3, -1]]), np.array([[0.75, 0.25], [np.nan, np.nan]]), np.array([2, 1]))
+    >>> codes = encode_all(
+    ...     np.array([[7, 2], [3, -1]]), np.array([[0.75, 0.25], [np.nan, np.nan]]), np.array([2, 1])
+    ... )
     >>> codes == [encode([7, 2], [0.75, 0.25]), encode([3])]
     True
     """
@@ -49,7 +61,9 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
     if len(counts) and not (counts.min() >= 1 and counts.max() <= MOST):
         raise LabelMapError(f"an answer has 1 to {MOST} labels; got {counts.min()} to {counts.max()}")
     wanted = np.asarray(labels, "<i4")
-    shares = np.full(wanted.shape, np.nan, "<f4") if probabilities is None else np.asarray(probabilities, "<f4")
+    shares = (
+        np.full(wanted.shape, np.nan, "<f4") if probabilities is None else np.asarray(probabilities, "<f4")
+    )
     behind = np.arange(wanted.shape[1]) >= counts[:, None]
     sure = (~np.isnan(shares) | behind).all(1)
     if not ((shares >= 0) & (shares <= 1) | behind | ~sure[:, None]).all():
@@ -57,7 +71,10 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
     for k, f in sorted(set(zip(counts.tolist(), sure.tolist(), strict=True))):
         rows = np.flatnonzero((counts == k) & (sure == f))
         head = np.broadcast_to(np.array([k, f], np.uint8), (len(rows), 2))
-        body = [np.ascontiguousarray(part[rows, :k]).view(np.uint8) for part in ((wanted, shares) if f else (wanted,))]
+        body = [
+            np.ascontiguousarray(part[rows, :k]).view(np.uint8)
+            for part in ((wanted, shares) if f else (wanted,))
+        ]
         whole = np.concatenate([head, *body], axis=1)
         width, data = whole.shape[1], whole.tobytes()
         for place, row in enumerate(rows.tolist()):
@@ -66,7 +83,8 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
 
 
 def decode(codes: Sequence[bytes] | pa.BinaryArray, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) int32 labels and float32 probabilities of I codes, K the most labels that one has, or ``most``; -1 and NaN where one has fewer.
+    """Return (I, K) int32 labels and float32 probabilities of I codes, K the most labels that one has, or
+    ``most``; -1 and NaN where one has fewer.
 
     LabelMapError when a code is damaged.
     """
@@ -109,7 +127,9 @@ def _joined(codes: Sequence[bytes] | pa.BinaryArray) -> tuple[np.ndarray, np.nda
         _, places, values = codes.buffers()  # type: ignore[union-attr]
         start = codes.offset  # type: ignore[union-attr]
         ends = (
-            np.frombuffer(places, "<i4")[start : start + len(codes) + 1].astype(np.int64) if len(codes) else np.zeros(1, np.int64)
+            np.frombuffer(places, "<i4")[start : start + len(codes) + 1].astype(np.int64)
+            if len(codes)
+            else np.zeros(1, np.int64)
         )
         return np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8), ends
     ends = np.cumsum([0, *map(len, codes)])

@@ -1,12 +1,14 @@
 """All pairwise confusion counts of one image's maps, from joint runs.
 
-Conventions: maps are J arrays (H, W) of places 0..n-1, uint8 or uint16, one shape; ``pairs`` (P, 2) are (row map, column map), default all i < j. Results are
-int64 and exact. A label that is not below n raises LabelMapError before anything is counted.
+Conventions: maps are J arrays (H, W) of places 0..n-1, uint8 or uint16, one shape; ``pairs`` (P, 2) are (row
+map, column map), default all i < j. Results are int64 and exact. A label that is not below n raises
+LabelMapError before anything is counted.
 
-Maps of streets or objects are constant on long horizontal runs, and so is the tuple of all J labels: one pass finds the joint runs, each distinct tuple is
-kept once with its pixels, and the cells of all pairs are filled from these few tuples instead of from the pixels. A stack whose joint runs are short (noise) is
-given to kernels that cost the same whatever it shows: blocks of two to four maps counted together, or bit planes where intersections suffice. Which one
-is chosen changes the time alone.
+Maps of streets or objects are constant on long horizontal runs, and so is the tuple of all J labels: one pass
+finds the joint runs, each distinct tuple is kept once with its pixels, and the cells of all pairs are filled
+from these few tuples instead of from the pixels. A stack whose joint runs are short (noise) is given to
+kernels that cost the same whatever it shows: blocks of two to four maps counted together, or bit planes where
+intersections suffice. Which one is chosen changes the time alone.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ from faultscape.errors import LabelMapError
 Maps = np.ndarray | Sequence[np.ndarray]
 _SLOTS = 1 << 13
 _CELLS = 40_000  # of a block's histogram: what stays in a second-level cache
-_local = threading.local()  # the workspace of each thread, kept from image to image so that no page is touched for the first time
+_local = (
+    threading.local()
+)  # the workspace of each thread, kept from image to image so that no page is touched for the first time
 
 
 def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarray:
-    """Return (P, n, n) counts of every pair, row = first map of the pair (S0 eq. 8); LabelMapError for labels >= n.
+    """Return (P, n, n) counts of every pair, row = first map of the pair (S0 eq. 8); LabelMapError for labels
+    >= n.
 
     >>> confusions(np.array([[[0, 1, 1]], [[0, 0, 1]]], np.uint8), 2).tolist()
     [[[1, 0], [1, 1]]]
@@ -64,7 +69,8 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
 
 
 def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, n) pixels that both maps of a pair call y, and (J, n) the histogram of each map; LabelMapError for labels >= n.
+    """Return (P, n) pixels that both maps of a pair call y, and (J, n) the histogram of each map;
+    LabelMapError for labels >= n.
 
     >>> both, totals = intersections(np.array([[[0, 1, 1]], [[0, 0, 1]]], np.uint8), 2)
     >>> both.tolist(), totals.tolist()
@@ -94,7 +100,8 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
 
 
 def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct tuples of labels (J, U) that pixels have, and how many pixels (U,) have each; LabelMapError for labels >= n.
+    """Return the distinct tuples of labels (J, U) that pixels have, and how many pixels (U,) have each;
+    LabelMapError for labels >= n.
 
     >>> columns, pixels = joint_tuples(np.array([[[0, 1, 1]], [[0, 0, 0]]], np.uint8), 2)
     >>> columns.tolist(), pixels.tolist()
@@ -119,7 +126,9 @@ def check(maps: Maps, n: int) -> None:
     """
     for number, label_map in enumerate(maps):
         if label_map.size and int(label_map.max()) >= n:
-            raise LabelMapError(f"map {number} holds the label {int(label_map.max())}; allowed are 0 to {n - 1}")
+            raise LabelMapError(
+                f"map {number} holds the label {int(label_map.max())}; allowed are 0 to {n - 1}"
+            )
 
 
 def _stack(maps: Maps) -> list[np.ndarray]:
@@ -156,7 +165,9 @@ def _kept(name: str, length: int, dtype: type, columns: int = 0) -> np.ndarray:
     return kept
 
 
-_Space = tuple[np.ndarray, np.ndarray, int, int]  # addresses of the maps, an empty array of their type, pixels, width
+_Space = tuple[
+    np.ndarray, np.ndarray, int, int
+]  # addresses of the maps, an empty array of their type, pixels, width
 
 
 def _space(stack: list[np.ndarray]) -> _Space:
@@ -164,7 +175,12 @@ def _space(stack: list[np.ndarray]) -> _Space:
     pixels, width = stack[0].size, stack[0].shape[1]
     if not pixels:
         raise LabelMapError("maps without pixels cannot be compared")
-    return np.array([m.__array_interface__["data"][0] for m in stack], np.uint64), np.empty(0, stack[0].dtype), pixels, width
+    return (
+        np.array([m.__array_interface__["data"][0] for m in stack], np.uint64),
+        np.empty(0, stack[0].dtype),
+        pixels,
+        width,
+    )
 
 
 def _runs(space: _Space) -> int:
@@ -173,7 +189,9 @@ def _runs(space: _Space) -> int:
 
 
 def _joint_cost(runs: int, maps: int, pairs: int) -> float:
-    """Return nanoseconds, measured once and used only for choosing: of noisy runs a third are new tuples at 10 maps, more at 40."""
+    """Return nanoseconds, measured once and used only for choosing: of noisy runs a third are new tuples at
+    10 maps, more at 40.
+    """
     return runs * (5 + 2 * maps + min(1.0, 0.25 + 0.012 * maps) * pairs)
 
 
@@ -188,7 +206,13 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
     counts = _kept("counts", _SLOTS, np.int64)
     keys = _kept("keys", len(counts), np.uint64, n_keys)
     distinct, highest, table, keys, counts = kernels.joint_tuples(
-        *space, bits, table, keys[: len(counts)], counts, _kept("starts", words, np.uint64), _kept("before", words, np.int32)
+        *space,
+        bits,
+        table,
+        keys[: len(counts)],
+        counts,
+        _kept("starts", words, np.uint64),
+        _kept("before", words, np.int32),
     )
     # a table much too large for this image would be slow for the next: it does not fit the cache
     _local.table = table if len(table) <= max(_SLOTS, 16 * distinct) else None
@@ -202,7 +226,9 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
 
 @lru_cache(maxsize=64)
 def _blocks(j: int, n: int, pairs: bytes) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return few blocks of 2 to 4 maps that hold every pair asked for, and their size: greedy, the map with most new pairs first."""
+    """Return few blocks of 2 to 4 maps that hold every pair asked for, and their size: greedy, the map with
+    most new pairs first.
+    """
     size = next((s for s in (4, 3) if j >= s and n**s <= _CELLS), 2)
     wanted = {(min(a, b), max(a, b)) for a, b in np.frombuffer(pairs, np.int64).reshape(-1, 2).tolist()}
     best: list[tuple[int, ...]] = []
@@ -237,7 +263,9 @@ def _from_blocks(space: _Space, n: int, blocks: Any, size: int, pairs: np.ndarra
         cube = hist.sum(axis=0, dtype=np.int64).reshape((n,) * size)
         for a, b in combinations(range(size), 2):
             if (block[a], block[b]) not in cells:
-                cells[block[a], block[b]] = cube.sum(axis=tuple(axis for axis in range(size) if axis not in (a, b)))
+                cells[block[a], block[b]] = cube.sum(
+                    axis=tuple(axis for axis in range(size) if axis not in (a, b))
+                )
     for p, (i, j) in enumerate(pairs.tolist()):
         if i == j:
             home = next((pair for pair in cells if i in pair), None)
@@ -251,13 +279,17 @@ def _from_blocks(space: _Space, n: int, blocks: Any, size: int, pairs: np.ndarra
             out[p] = cells[i, j].ravel() if i < j else cells[j, i].T.ravel()
 
 
-def _from_planes(stack: list[np.ndarray], n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:
+def _from_planes(
+    stack: list[np.ndarray], n: int, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray
+) -> None:
     from faultscape.maps.kernels import bitplanes, plain_joint_runs
 
     stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
     addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)
     words, across = stack[0].size // 64, max(1, round(stack[0].shape[1] / 64))
-    rows = min(128, max(16, (1 << 15) // (len(stack) * n)))  # the planes of a tile stay in a second-level cache
+    rows = min(
+        128, max(16, (1 << 15) // (len(stack) * n))
+    )  # the planes of a tile stay in a second-level cache
     bitplanes.count_planes(addresses, words, across, rows, n, pairs, both, totals)
     if rest := stack[0].size - words * 64:
         columns = np.stack([m.ravel()[words * 64 :] for m in stack])

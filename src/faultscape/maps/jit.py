@@ -1,7 +1,8 @@
 """Compile a kernel with numba, where numba is; kept on disk where a folder is writable.
 
-Conventions: a file of kernels imports ``jit`` at its top, and is itself imported only when a kernel is first needed, so that ``import faultscape`` never
-waits for numba. Without numba (or with FAULTSCAPE_NUMBA=0) importing such a file raises ImportError, and its plain twin serves.
+Conventions: a file of kernels imports ``jit`` at its top, and is itself imported only when a kernel is first
+needed, so that ``import faultscape`` never waits for numba. Without numba (or with FAULTSCAPE_NUMBA=0)
+importing such a file raises ImportError, and its plain twin serves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Colours and outlines of a label map, for people: the report and the labelling app paint alike.
 
-Conventions: a label map holds places, 0..C-1 in the order of ``Classes.ids`` and C for void (see nouns); whatever is larger is painted as void.
-Pictures are (H, W, 3) uint8. A border pixel is one whose right or lower neighbour is of another class, so lines are one pixel wide.
+Conventions: a label map holds places, 0..C-1 in the order of ``Classes.ids`` and C for void (see nouns);
+whatever is larger is painted as void. Pictures are (H, W, 3) uint8. A border pixel is one whose right or
+lower neighbour is of another class, so lines are one pixel wide.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def borders(label_map: np.ndarray) -> np.ndarray:
 def overlay(
     photo: np.ndarray, label_map: np.ndarray, classes: Classes, alpha: float = 0.5, *, outlines: bool = True
 ) -> np.ndarray:
-    """Return the photo with the map's colours over it: ``alpha`` 0 shows the photo alone, 1 the map; void stays photo.
+    """Return the photo with the map's colours over it: ``alpha`` 0 shows the photo alone, 1 the map; void
+    stays photo.
 
     Errors: OptionError for an alpha outside 0..1, LabelMapError when photo and map differ in size.
     """
@@ -59,7 +61,8 @@ def overlay(
     if photo.shape[:2] != label_map.shape:
         h, w = label_map.shape[:2]
         raise LabelMapError(
-            f"the map is {w} x {h} pixels, the photo {photo.shape[1]} x {photo.shape[0]}; bring one to the other's size"
+            f"the map is {w} x {h} pixels, the photo {photo.shape[1]} x {photo.shape[0]}; bring one to the"
+            " other's size"
         )
     strength = np.where(label_map < len(classes), alpha, 0.0)[..., None]
     painted = photo * (1 - strength) + colour(label_map, classes) * strength

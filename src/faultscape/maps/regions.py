@@ -1,9 +1,12 @@
-"""The regions of a label map, and one table of the overlaps of two maps' regions: what every region metric is made of.
+"""The regions of a label map, and one table of the overlaps of two maps' regions: what every region metric is
+made of.
 
-Conventions: maps (H, W) hold places 0..n-1, and n for void. A region is a set of pixels of one label that hang together by sides (connectivity 4) or by
-sides and corners (8), or, with ``given``, all pixels of one number. Pixels void in the truth belong to no true region and count in no overlap and no
-area. ``void="cut"`` removes them before regions are made; ``"bridge"`` makes predicted regions first, so that one may pass through them. A region without
-a pixel left does not exist. Pixels that only the prediction calls void form regions of label n: no class's, but parts of the partition.
+Conventions: maps (H, W) hold places 0..n-1, and n for void. A region is a set of pixels of one label that
+hang together by sides (connectivity 4) or by sides and corners (8), or, with ``given``, all pixels of one
+number. Pixels void in the truth belong to no true region and count in no overlap and no area. ``void="cut"``
+removes them before regions are made; ``"bridge"`` makes predicted regions first, so that one may pass through
+them. A region without a pixel left does not exist. Pixels that only the prediction calls void form regions of
+label n: no class's, but parts of the partition.
 Source: S1 III-A (regions), Rosenfeld and Pfaltz 1966 (two passes over runs).
 """
 
@@ -21,10 +24,11 @@ VOID = ("cut", "bridge")
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """The regions of a truth (N) and a prediction (M), and the K pairs of them that share pixels, sorted by (truth, prediction).
+    """The regions of a truth (N) and a prediction (M), and the K pairs of them that share pixels, sorted by
+    (truth, prediction).
 
-    Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region; ``confidence`` (M,) is the mean of what was given
-    as confidence over a region, or None.
+    Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region;
+    ``confidence`` (M,) is the mean of what was given as confidence over a region, or None.
     """
 
     truth_label: np.ndarray
@@ -38,11 +42,17 @@ class Overlaps:
     confidence: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        return f"Overlaps({len(self.truth_label)} true and {len(self.prediction_label)} predicted regions, {len(self.pixels)} overlaps)"
+        return (
+            f"Overlaps({len(self.truth_label)} true and {len(self.prediction_label)} predicted regions,"
+            f" {len(self.pixels)} overlaps)"
+        )
 
 
-def number(labels: np.ndarray, *, connectivity: int = 8, none: int = -1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (H, W) int32 region numbers in the order of first pixels, -1 where the label is ``none``; each region's label; each region's pixels.
+def number(
+    labels: np.ndarray, *, connectivity: int = 8, none: int = -1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (H, W) int32 region numbers in the order of first pixels, -1 where the label is ``none``; each
+    region's label; each region's pixels.
 
     >>> numbers, labels, areas = number(np.array([[1, 0], [0, 1]], np.uint8), connectivity=8)
     >>> numbers.tolist(), labels.tolist(), areas.tolist()
@@ -63,10 +73,11 @@ def overlaps(
     given: bool = False,
     confidence: np.ndarray | None = None,
 ) -> Overlaps:
-    """Return the overlaps of the regions of two maps of places 0..n (n = void); LabelMapError for maps that cannot be compared.
+    """Return the overlaps of the regions of two maps of places 0..n (n = void); LabelMapError for maps that
+    cannot be compared.
 
-    With ``given`` maps hold region numbers 0..n-1 instead, each one region wherever its pixels lie, which are then their labels.
-    ``confidence`` (H, W) is averaged over each region.
+    With ``given`` maps hold region numbers 0..n-1 instead, each one region wherever its pixels lie, which are
+    then their labels. ``confidence`` (H, W) is averaged over each region.
 
     >>> overlaps(np.array([[0, 0, 1, 1]], np.uint8), np.array([[0, 1, 1, 1]], np.uint8), 2).pixels.tolist()
     [1, 1, 2]
@@ -76,15 +87,22 @@ def overlaps(
     truth, prediction, reach = _map(truth), _map(prediction), _reach(connectivity)
     if truth.shape != prediction.shape:
         raise LabelMapError(
-            f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one size"
+            f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one"
+            " size"
         )
     highest = int(truth.max())
     for what, label in (("truth", highest), ("prediction", int(prediction.max()))):
         if label > n:
-            raise LabelMapError(f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void")
+            raise LabelMapError(
+                f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void"
+            )
     for what, label_map in (("truth", truth), ("prediction", prediction)):
-        if label_map.dtype == np.int32 and int(label_map.min()) < 0:  # counts by label would be written before their array
-            raise LabelMapError(f"the {what} holds the label {label_map.min()}; allowed are 0 to {n - 1}, and {n} for void")
+        if (
+            label_map.dtype == np.int32 and int(label_map.min()) < 0
+        ):  # counts by label would be written before their array
+            raise LabelMapError(
+                f"the {what} holds the label {label_map.min()}; allowed are 0 to {n - 1}, and {n} for void"
+            )
     if not given and void == "cut" and highest == n:
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
         prediction = np.where(
@@ -100,7 +118,9 @@ def overlaps(
         pairs = kernels.overlap(t[0], t[1], p[0], p[1], len(t[2]), len(p[2]))
     areas_t, areas_p, outside = _areas(t), _areas(p), pairs[3]
     mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, truth.shape)
-    return _existing(Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, pairs[0], pairs[1], pairs[2], mean))
+    return _existing(
+        Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, pairs[0], pairs[1], pairs[2], mean)
+    )
 
 
 def _existing(table: Overlaps) -> Overlaps:
@@ -111,13 +131,24 @@ def _existing(table: Overlaps) -> Overlaps:
     new_t, new_p = (np.cumsum(keep) - 1 for keep in (keep_t, keep_p))
     confidence = None if table.confidence is None else table.confidence[keep_p]
     return Overlaps(
-        table.truth_label[keep_t], table.truth_area[keep_t], table.prediction_label[keep_p], table.prediction_area[keep_p],
-        table.void_area[keep_p], new_t[table.truth].astype(np.int32), new_p[table.prediction].astype(np.int32), table.pixels, confidence,
-    )  # fmt: skip
+        table.truth_label[keep_t],
+        table.truth_area[keep_t],
+        table.prediction_label[keep_p],
+        table.prediction_area[keep_p],
+        table.void_area[keep_p],
+        new_t[table.truth].astype(np.int32),
+        new_p[table.prediction].astype(np.int32),
+        table.pixels,
+        confidence,
+    )
 
 
-def _runs(labels: np.ndarray, none: int, reach: int, *, given: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (starts of runs, region of each run, label of each region); without numba region numbers a pixel, and no starts."""
+def _runs(
+    labels: np.ndarray, none: int, reach: int, *, given: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (starts of runs, region of each run, label of each region); without numba region numbers a
+    pixel, and no starts.
+    """
     kernels = _kernels()
     if kernels is None:
         from faultscape.maps.kernels import plain_regions
@@ -149,10 +180,13 @@ def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tup
     """Return the mean confidence of each predicted region over its pixels that are not void in the truth."""
     if confidence.shape != shape:
         raise LabelMapError(
-            f"the confidence is {_size(confidence)} pixels and the maps {shape[1]} x {shape[0]}; give one of that size"
+            f"the confidence is {_size(confidence)} pixels and the maps {shape[1]} x {shape[0]}; give one of"
+            " that size"
         )
     kind = np.float64 if confidence.dtype.kind != "f" or confidence.dtype.itemsize > 4 else np.float32
-    values = np.ascontiguousarray(confidence, kind).reshape(-1)  # kernels know neither float16 nor a foreign byte order
+    values = np.ascontiguousarray(confidence, kind).reshape(
+        -1
+    )  # kernels know neither float16 nor a foreign byte order
     kernels = _kernels()
     if kernels is None:
         inside = (p[1] >= 0) & (t[1] >= 0)
@@ -171,10 +205,13 @@ def _map(labels: np.ndarray) -> np.ndarray:
     """Return a contiguous map of a type that kernels know."""
     if np.ma.isMaskedArray(labels):
         raise LabelMapError(
-            "masked arrays are not read, since most libraries drop the mask in silence; set those pixels to the void label"
+            "masked arrays are not read, since most libraries drop the mask in silence; set those pixels to"
+            " the void label"
         )
     if labels.ndim != 2 or labels.size == 0 or labels.size >= 1 << 31:
-        raise LabelMapError(f"expected a label map, H x W, of fewer than 2^31 pixels; got shape {labels.shape}")
+        raise LabelMapError(
+            f"expected a label map, H x W, of fewer than 2^31 pixels; got shape {labels.shape}"
+        )
     if labels.dtype not in (np.uint8, np.uint16, np.int32):
         raise LabelMapError(f"expected uint8, uint16 or int32 labels; got {labels.dtype}")
     return np.ascontiguousarray(labels)

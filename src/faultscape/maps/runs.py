@@ -1,9 +1,11 @@
-"""The label-map code: runs of a row told by the runs of the row above, then zstd. Exact for any map of values 0..65535.
+"""The label-map code: runs of a row told by the runs of the row above, then zstd. Exact for any map of values
+0..65535.
 
-Conventions: a row is its runs, each an end (exclusive) and a label. Most rows are the row above with a few ends moved by a pixel: they take one byte a run;
-where runs come and go, a row is told by operations on the runs above; rows of noise are kept as pixels (maps.kernels.plain_rows says how). Streams of one kind lie
-together, so that zstd sees mostly zeros. The code says its own size, carries a checksum, and is checked before a pixel is written: a damaged or
-forged code raises LabelMapError.
+Conventions: a row is its runs, each an end (exclusive) and a label. Most rows are the row above with a few
+ends moved by a pixel: they take one byte a run; where runs come and go, a row is told by operations on the
+runs above; rows of noise are kept as pixels (maps.kernels.plain_rows says how). Streams of one kind lie
+together, so that zstd sees mostly zeros. The code says its own size, carries a checksum, and is checked
+before a pixel is written: a damaged or forged code raises LabelMapError.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from faultscape.maps.kernels import plain_rows
 
 UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
-_HEAD = struct.Struct("<2sBBIIIIII")  # magic, version, bytes a label, height, width, widest row, ops, labels, lengths
+_HEAD = struct.Struct(
+    "<2sBBIIIIII"
+)  # magic, version, bytes a label, height, width, widest row, ops, labels, lengths
 _SUM = struct.Struct("<I")  # checksum of all before it and after it
 _MAGIC, _VERSION = b"FR", 2
 
@@ -36,8 +40,15 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
     ([[7, 7, 300]], (1, 3), [7, 300])
     """
     label_map = np.asarray(label_map)
-    if label_map.ndim != 2 or label_map.size == 0 or label_map.dtype.kind not in "iub" or label_map.size >= MAX_PIXELS:
-        raise LabelMapError(f"expected a label map of whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}")
+    if (
+        label_map.ndim != 2
+        or label_map.size == 0
+        or label_map.dtype.kind not in "iub"
+        or label_map.size >= MAX_PIXELS
+    ):
+        raise LabelMapError(
+            f"expected a label map of whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}"
+        )
     if label_map.dtype not in (np.uint8, np.uint16):
         low, high = int(label_map.min()), int(label_map.max())
         if low < 0 or high > UNKNOWN:
@@ -48,7 +59,9 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
     counts, ends, values = plain_rows.find_runs(label_map)
     ways, ops = np.empty(height, np.uint8), np.empty(2 * len(ends) + 1, np.uint8)
     new, lengths = np.empty(3 * len(ends) + 9, label_map.dtype), np.empty(len(ends), np.uint32)
-    n_ops, n_labels, n_lengths, widest = _kernels().tell_rows(label_map, counts, ends, values, ways, ops, new, lengths)
+    n_ops, n_labels, n_lengths, widest = _kernels().tell_rows(
+        label_map, counts, ends, values, ways, ops, new, lengths
+    )
     itemsize, wide = label_map.dtype.itemsize, _wide(width)
     streams = [ways, ops[:n_ops], *_apart(new[:n_labels], itemsize), *_apart(lengths[:n_lengths], wide)]
     start = _HEAD.pack(_MAGIC, _VERSION, itemsize, height, width, widest, n_ops, n_labels, n_lengths)
@@ -57,10 +70,12 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
 
 
 def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-    """Return the (H, W) map; with ``table`` (look-up by label; its type's largest value where a label means nothing) the map of its entries.
+    """Return the (H, W) map; with ``table`` (look-up by label; its type's largest value where a label means
+    nothing) the map of its entries.
 
-    The map is uint8 or uint16 as it was encoded, or of the table's type. It is drawn into ``out``, if that has its shape and type: fresh memory costs
-    more time than the drawing. Errors: LabelMapError for a damaged code, or a label that the table does not know.
+    The map is uint8 or uint16 as it was encoded, or of the table's type. It is drawn into ``out``, if that
+    has its shape and type: fresh memory costs more time than the drawing. Errors: LabelMapError for a damaged
+    code, or a label that the table does not know.
     """
     head, raw = _streams(code)
     itemsize, height, width = head[:3]
@@ -103,8 +118,15 @@ def labels(code: bytes) -> np.ndarray:
 
 
 def _head(code: bytes) -> tuple[int, ...]:
-    """Return bytes a label, height, width, runs of the widest row, and the numbers of ops, labels and lengths."""
-    if len(code) < _HEAD.size + _SUM.size or code[:2] != _MAGIC or code[2] != _VERSION or code[3] not in (1, 2):
+    """Return bytes a label, height, width, runs of the widest row, and the numbers of ops, labels and
+    lengths.
+    """
+    if (
+        len(code) < _HEAD.size + _SUM.size
+        or code[:2] != _MAGIC
+        or code[2] != _VERSION
+        or code[3] not in (1, 2)
+    ):
         raise LabelMapError("these bytes are no code of a label map")
     head = _HEAD.unpack_from(code)[2:]
     if not head[1] or not head[2]:
@@ -133,7 +155,10 @@ def _wide(width: int) -> int:
 
 def _apart(values: np.ndarray, itemsize: int) -> list[np.ndarray]:
     """Return the bytes of each significance, the lowest first, of numbers that fit so many bytes."""
-    return [(values >> np.array(8 * k, values.dtype)).astype(np.uint8) if k else values.astype(np.uint8) for k in range(itemsize)]
+    return [
+        (values >> np.array(8 * k, values.dtype)).astype(np.uint8) if k else values.astype(np.uint8)
+        for k in range(itemsize)
+    ]
 
 
 def _same(itemsize: int) -> np.ndarray:

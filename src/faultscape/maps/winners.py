@@ -1,9 +1,12 @@
-"""From scores to labels: bilinear to the wanted size, then the largest, without ever holding the scores at that size.
+"""From scores to labels: bilinear to the wanted size, then the largest, without ever holding the scores at
+that size.
 
-Conventions: scores are (C, h, w) float32, logits or probabilities; the result has any size. A new pixel lies at the centre of its share of the old ones
-(half-pixel centres, edges held, no smoothing when it gets smaller), the field's ``align_corners=False``. Ties go to the first class. The order is one
-everywhere: logits -> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax. Infinite scores (a class that is ruled out, or
-certain) count as 1e30 of their sign, so that a neighbour of no weight stays without any.
+Conventions: scores are (C, h, w) float32, logits or probabilities; the result has any size. A new pixel lies
+at the centre of its share of the old ones (half-pixel centres, edges held, no smoothing when it gets
+smaller), the field's ``align_corners=False``. Ties go to the first class. The order is one everywhere: logits
+-> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax. Infinite
+scores (a class that is ruled out, or certain) count as 1e30 of their sign, so that a neighbour of no weight
+stays without any.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ _AT_ONCE = 1 << 22  # interpolated scores held at a time, where all of them are 
 
 
 def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
-    """Return the (H, W) map of the largest score at ``size`` (width, height), uint8 up to 256 classes, else uint16; None when a score is not a number.
+    """Return the (H, W) map of the largest score at ``size`` (width, height), uint8 up to 256 classes, else
+    uint16; None when a score is not a number.
 
     >>> labels(np.array([[[0.0, 1.0]], [[0.9, 0.0]]], np.float32), (4, 1)).tolist()
     [[1, 1, 0, 0]]
@@ -50,7 +54,8 @@ def enlarged(scores: np.ndarray, size: tuple[int, int], rows: slice = slice(None
 
 
 def probabilities(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
-    """Return (C, H, W) float32 probabilities at ``size``: the softmax of interpolated logits; of ``marginal`` scores (sums of class x mask) their share of the sum.
+    """Return (C, H, W) float32 probabilities at ``size``: the softmax of interpolated logits; of ``marginal``
+    scores (sums of class x mask) their share of the sum.
 
     Errors: none; where marginal scores are all 0 every class has an equal share.
     """
@@ -71,7 +76,8 @@ def probabilities(scores: np.ndarray, size: tuple[int, int], *, marginal: bool =
 
 
 def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
-    """Return (H, W) uint8, the probability of the largest class in steps of 1/255, without holding all probabilities.
+    """Return (H, W) uint8, the probability of the largest class in steps of 1/255, without holding all
+    probabilities.
 
     >>> confidence(np.zeros((4, 1, 1), np.float32), (2, 1)).tolist()
     [[64, 64]]
@@ -87,7 +93,9 @@ def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fa
         if marginal:
             np.maximum(part, 0, out=part)
             total = part.sum(0)
-            share = np.where(total == 0, np.float32(1 / len(part)), part.max(0) / np.where(total == 0, 1, total))
+            share = np.where(
+                total == 0, np.float32(1 / len(part)), part.max(0) / np.where(total == 0, 1, total)
+            )
         else:
             part -= part.max(0)
             np.exp(part, out=part)
@@ -97,22 +105,30 @@ def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fa
 
 
 def leading(scores: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (K, H, W) the ``few`` largest scores of each pixel and their classes (uint8 up to 256, else uint16), the largest first, ties to the first class.
+    """Return (K, H, W) the ``few`` largest scores of each pixel and their classes (uint8 up to 256, else
+    uint16), the largest first, ties to the first class.
 
     Errors: none; with fewer classes than ``few`` all of them. No score may be NaN.
 
-    >>> [values.ravel().tolist() for values in leading(np.array([[[0.25]], [[0.5]], [[0.25]]], np.float32), 2)]
+    >>> [
+    ...     values.ravel().tolist()
+    ...     for values in leading(np.array([[[0.25]], [[0.5]], [[0.25]]], np.float32), 2)
+    ... ]
     [[0.5, 0.25], [1, 0]]
     """
     scores = np.ascontiguousarray(scores, np.float32)
     shape = (min(few, len(scores)), *scores.shape[1:])
-    values, classes = np.empty(shape, np.float32), np.empty(shape, np.uint8 if len(scores) <= 256 else np.uint16)
+    values, classes = (
+        np.empty(shape, np.float32),
+        np.empty(shape, np.uint8 if len(scores) <= 256 else np.uint16),
+    )
     _kernels().rank(scores, values, classes)
     return values, classes
 
 
 def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each of ``new`` pixels the two of ``old`` ones it lies between, and the weight of the second.
+    """Return for each of ``new`` pixels the two of ``old`` ones it lies between, and the weight of the
+    second.
 
     >>> [values.tolist() for values in between(2, 4)]
     [[0, 0, 0, 1], [1, 1, 1, 1], [0.0, 0.25, 0.75, 0.0]]

@@ -1,11 +1,14 @@
 """Boundary F-score and boundary IoU of every class, from counts that add up over images.
 
-Conventions: maps (H, W) uint8 or uint16 hold places 0..C-1 and C for void. A boundary pixel is a pixel of a class with a pixel of another label beside, above
-or below it; the frame of the image makes none. A band is the pixels of a class within d rows and columns of another label, or of the frame (``frame``).
-Pixels void in the truth are dropped from both maps: they are in no boundary and in no band, and make none beside them. A pixel that only the prediction
-calls void is another label. Distances are Euclidean for the F-score, the larger of rows and columns for bands. Scores are float64, larger is better, NaN
-where a class has no boundary (band) in either map, 0 where it has one in one map alone.
-Source: Csurka, Larlus, Perronnin 2013 (boundary F-score; the tolerance .0075 of the diagonal is theirs and BSDS's); Cheng et al. 2021 (boundary IoU, .02).
+Conventions: maps (H, W) uint8 or uint16 hold places 0..C-1 and C for void. A boundary pixel is a pixel of a
+class with a pixel of another label beside, above or below it; the frame of the image makes none. A band is
+the pixels of a class within d rows and columns of another label, or of the frame (``frame``). Pixels void in
+the truth are dropped from both maps: they are in no boundary and in no band, and make none beside them. A
+pixel that only the prediction calls void is another label. Distances are Euclidean for the F-score, the
+larger of rows and columns for bands. Scores are float64, larger is better, NaN where a class has no boundary
+(band) in either map, 0 where it has one in one map alone.
+Source: Csurka, Larlus, Perronnin 2013 (boundary F-score; the tolerance .0075 of the diagonal is theirs and
+BSDS's); Cheng et al. 2021 (boundary IoU, .02).
 """
 
 from __future__ import annotations
@@ -31,10 +34,12 @@ def boundary_counts(
     unit: str = "diagonal",
     frame: bool = True,
 ) -> np.ndarray:
-    """Return (C, 6) int64 counts of pixels, columns as in ``COLUMNS``: what ``boundary_f`` and ``boundary_iou`` are made of; sum them over images.
+    """Return (C, 6) int64 counts of pixels, columns as in ``COLUMNS``: what ``boundary_f`` and
+    ``boundary_iou`` are made of; sum them over images.
 
-    ``tolerance`` (F-score) and ``width`` (bands, rounded, at least 1 pixel) are shares of the image's diagonal, or pixels with ``unit="pixels"``;
-    ``frame`` says whether bands run along the frame, as the authors' do. LabelMapError for maps that do not fit, OptionError for the rest.
+    ``tolerance`` (F-score) and ``width`` (bands, rounded, at least 1 pixel) are shares of the image's
+    diagonal, or pixels with ``unit="pixels"``; ``frame`` says whether bands run along the frame, as the
+    authors' do. LabelMapError for maps that do not fit, OptionError for the rest.
 
     >>> truth, prediction = np.zeros((2, 4, 6), np.uint8)
     >>> truth[:, 2:] = prediction[:, 3:] = 1
@@ -45,7 +50,10 @@ def boundary_counts(
     if classes > np.iinfo(np.uint8).max:  # void must have a number of its own
         truth, prediction = truth.astype(np.uint16), prediction.astype(np.uint16)
     diagonal = _diagonal(truth.shape, unit)
-    within, thick = _distance("tolerance", tolerance) * diagonal, max(1, round(_distance("width", width) * diagonal))
+    within, thick = (
+        _distance("tolerance", tolerance) * diagonal,
+        max(1, round(_distance("width", width) * diagonal)),
+    )
     void = truth == classes
     if void.any():
         prediction = np.where(void, prediction.dtype.type(classes), prediction)
@@ -62,7 +70,8 @@ def boundary_counts(
 
 
 def boundary_f(counts: np.ndarray) -> np.ndarray:
-    """Return the boundary F-score (..., C) of counts (..., C, 6): the harmonic mean of the shares of predicted and of true boundary that lie near each other.
+    """Return the boundary F-score (..., C) of counts (..., C, 6): the harmonic mean of the shares of
+    predicted and of true boundary that lie near each other.
 
     >>> boundary_f(np.array([[3, 4, 6, 10, 0, 0], [0, 0, 0, 7, 0, 0], [0, 0, 0, 0, 0, 0]])).round(4).tolist()
     [0.6667, 0.0, nan]
@@ -75,7 +84,8 @@ def boundary_f(counts: np.ndarray) -> np.ndarray:
 
 
 def boundary_iou(counts: np.ndarray) -> np.ndarray:
-    """Return the boundary IoU (..., C) of counts (..., C, 6): the intersection over union of the two bands inside the class's edges.
+    """Return the boundary IoU (..., C) of counts (..., C, 6): the intersection over union of the two bands
+    inside the class's edges.
 
     >>> boundary_iou(np.array([[0, 0, 0, 0, 3, 4], [0, 0, 0, 0, 0, 0]])).tolist()
     [0.75, nan]
@@ -94,16 +104,24 @@ def check_maps(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
     for what, label_map in (("truth", truth), ("prediction", prediction)):
         if np.ma.isMaskedArray(label_map):
             raise LabelMapError(
-                f"the {what} is a masked array, whose mask most libraries drop in silence; set those pixels to the void label"
+                f"the {what} is a masked array, whose mask most libraries drop in silence; set those pixels"
+                " to the void label"
             )
         if label_map.ndim != 2 or label_map.size == 0 or label_map.dtype not in (np.uint8, np.uint16):
-            raise LabelMapError(f"expected the {what} as H x W uint8 or uint16; got {label_map.dtype} of shape {label_map.shape}")
+            raise LabelMapError(
+                f"expected the {what} as H x W uint8 or uint16; got {label_map.dtype} of shape"
+                f" {label_map.shape}"
+            )
         if int(label_map.max()) > classes:
             raise LabelMapError(
-                f"the {what} holds the label {label_map.max()}; allowed are 0 to {classes - 1}, and {classes} for void"
+                f"the {what} holds the label {label_map.max()}; allowed are 0 to {classes - 1}, and {classes}"
+                " for void"
             )
     if truth.shape != prediction.shape:
-        raise LabelMapError(f"the truth is {truth.shape} and the prediction {prediction.shape} pixels; they must be of one size")
+        raise LabelMapError(
+            f"the truth is {truth.shape} and the prediction {prediction.shape} pixels; they must be of one"
+            " size"
+        )
 
 
 def _diagonal(shape: tuple[int, ...], unit: str) -> float:
@@ -132,7 +150,9 @@ def _boundary(label_map: np.ndarray, classes: int, void: np.ndarray | None) -> n
 
 
 def _hits(mine: np.ndarray, other: np.ndarray, classes: int, within: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (C,) how many of my boundary pixels have one of the other's of their class no farther than ``within`` away, and (C,) how many there are."""
+    """Return (C,) how many of my boundary pixels have one of the other's of their class no farther than
+    ``within`` away, and (C,) how many there are.
+    """
     reach = int(within)
     around = np.pad(other, reach, constant_values=classes)
     places = np.flatnonzero(mine != classes)
@@ -150,7 +170,9 @@ def _hits(mine: np.ndarray, other: np.ndarray, classes: int, within: float) -> t
 
 
 def _far(around: np.ndarray, at: np.ndarray, labels: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return the places in ``at`` whose label stands at none of the steps: one step after the other, for the pixels not yet found."""
+    """Return the places in ``at`` whose label stands at none of the steps: one step after the other, for the
+    pixels not yet found.
+    """
     open_ = np.flatnonzero(np.isin(labels, around))  # a class that the other map lacks is nowhere
     never = np.setdiff1d(np.arange(len(at)), open_, assume_unique=True)
     for step in steps.tolist():
@@ -159,7 +181,9 @@ def _far(around: np.ndarray, at: np.ndarray, labels: np.ndarray, steps: np.ndarr
 
 
 def _disk(within: float, width: int) -> np.ndarray:
-    """Return the steps in a flat map of this width to all pixels within a distance, nearest first: most are found at once."""
+    """Return the steps in a flat map of this width to all pixels within a distance, nearest first: most are
+    found at once.
+    """
     reach = int(within)
     y, x = np.mgrid[-reach : reach + 1, -reach : reach + 1]
     squared = (y * y + x * x).ravel()
@@ -167,8 +191,12 @@ def _disk(within: float, width: int) -> np.ndarray:
     return (y * width + x).ravel()[order[squared[order] <= within * within]]
 
 
-def _band(label_map: np.ndarray, classes: int, void: np.ndarray | None, width: int, *, frame: bool) -> np.ndarray:
-    """Return the map with every pixel that is in no band set to void: a pixel is in its class's band where its window shows two labels."""
+def _band(
+    label_map: np.ndarray, classes: int, void: np.ndarray | None, width: int, *, frame: bool
+) -> np.ndarray:
+    """Return the map with every pixel that is in no band set to void: a pixel is in its class's band where
+    its window shows two labels.
+    """
     import cv2
 
     kind = label_map.dtype.type

@@ -1,9 +1,12 @@
-"""Does a probability mean what it says: ECE in four ways, Brier, NLL, reliability diagrams; from statistics that add up over images.
+"""Does a probability mean what it says: ECE in four ways, Brier, NLL, reliability diagrams; from statistics
+that add up over images.
 
-Conventions: ``confidence`` is the winner's probability, ``correct`` whether the winner is right, any one shape; ``valid`` says which pixels are judged (void
-ones are not). Bins of equal width are [a, b), the last one [a, 1]. Counts are int64 and sums float64, so that 10^9 pixels are right. 0 is best everywhere.
-ECE = sum over bins of (pixels in the bin / pixels) |mean confidence - share of right pixels|.
-Source: Guo et al. 2017 (ECE, MCE); Nguyen and O'Connor 2015 (equal mass); Nixon et al. 2019 (class-wise); Brier 1950.
+Conventions: ``confidence`` is the winner's probability, ``correct`` whether the winner is right, any one
+shape; ``valid`` says which pixels are judged (void ones are not). Bins of equal width are [a, b), the last
+one [a, 1]. Counts are int64 and sums float64, so that 10^9 pixels are right. 0 is best everywhere. ECE = sum
+over bins of (pixels in the bin / pixels) |mean confidence - share of right pixels|.
+Source: Guo et al. 2017 (ECE, MCE); Nguyen and O'Connor 2015 (equal mass); Nixon et al. 2019 (class-wise);
+Brier 1950.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ Statistics = dict[str, np.ndarray]  # sums, some of no axis
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """A reliability diagram: mean confidence, share of right pixels and number of pixels of each bin, NaN where a bin is empty."""
+    """A reliability diagram: mean confidence, share of right pixels and number of pixels of each bin, NaN
+    where a bin is empty.
+    """
 
     confidence: np.ndarray
     accuracy: np.ndarray
@@ -31,9 +36,15 @@ class Reliability:
 
 
 def calibration_counts(
-    confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS, where: str = ""
+    confidence: np.ndarray,
+    correct: np.ndarray,
+    valid: np.ndarray | None = None,
+    *,
+    bins: int = BINS,
+    where: str = "",
 ) -> Statistics:
-    """Return {bin_count, bin_right: (bins,) int64, bin_confidence: (bins,), brier_top_sum, judged}: add them over images.
+    """Return {bin_count, bin_right: (bins,) int64, bin_confidence: (bins,), brier_top_sum, judged}: add them
+    over images.
 
     Errors: MetricError for a confidence outside 0..1, NaN, or another shape.
 
@@ -53,9 +64,15 @@ def calibration_counts(
 
 
 def probability_counts(
-    probabilities: np.ndarray, label: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS, where: str = ""
+    probabilities: np.ndarray,
+    label: np.ndarray,
+    valid: np.ndarray | None = None,
+    *,
+    bins: int = BINS,
+    where: str = "",
 ) -> Statistics:
-    """Return {brier_sum, nll_sum, class_count, class_right: (C, bins), class_confidence: (C, bins)} of (C, ...) probabilities and the true classes.
+    """Return {brier_sum, nll_sum, class_count, class_right: (C, bins), class_confidence: (C, bins)} of (C,
+    ...) probabilities and the true classes.
 
     >>> counts = probability_counts(np.array([[0.75], [0.25]]), np.array([0]))
     >>> float(counts["brier_sum"]), round(float(counts["nll_sum"]), 4)
@@ -66,19 +83,25 @@ def probability_counts(
     classes = len(probabilities)
     if probabilities.shape[1:] != label.shape:
         raise MetricError(
-            f"{_at(where)}the probabilities are of shape {probabilities.shape}; expected classes first, then {label.shape}"
+            f"{_at(where)}the probabilities are of shape {probabilities.shape}; expected classes first, then"
+            f" {label.shape}"
         )
     valid = np.ones(label.shape, bool) if valid is None else np.asarray(valid, bool)
     truth = label[valid].astype(np.int64)
     if len(truth) and (truth.min() < 0 or truth.max() >= classes):
-        raise MetricError(f"{_at(where)}a true class {int(truth.max())} has no probability; there are {classes}")
+        raise MetricError(
+            f"{_at(where)}a true class {int(truth.max())} has no probability; there are {classes}"
+        )
     brier, nll = 0.0, 0.0
     counts = {name: np.zeros((classes, bins), np.int64) for name in ("class_count", "class_right")}
     sums = np.zeros((classes, bins))
     for c in range(classes):  # a class at a time, so that memory stays that of one map
         p = probabilities[c][valid].astype(np.float64)
         if len(p) and not (p.min() >= 0 and p.max() <= 1 + 1e-3):
-            raise MetricError(f"{_at(where)}values from {p.min():g} to {p.max():g} were given as probabilities; expected 0 to 1")
+            raise MetricError(
+                f"{_at(where)}values from {p.min():g} to {p.max():g} were given as probabilities; expected 0"
+                " to 1"
+            )
         mine = truth == c
         brier += float(((p - mine) ** 2).sum())
         nll -= float(np.log(np.maximum(p[mine], FLOOR)).sum())
@@ -89,8 +112,11 @@ def probability_counts(
     return {**counts, "class_confidence": sums, "brier_sum": np.array(brier), "nll_sum": np.array(nll)}
 
 
-def fine_counts(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, where: str = "") -> np.ndarray:
-    """Return (3, 65536): pixels, right pixels and summed confidence in fine bins of log(p / (1 - p)), for bins of equal mass over a whole data set.
+def fine_counts(
+    confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, where: str = ""
+) -> np.ndarray:
+    """Return (3, 65536): pixels, right pixels and summed confidence in fine bins of log(p / (1 - p)), for
+    bins of equal mass over a whole data set.
 
     >>> fine_counts(np.array([0.5, 0.5]), np.array([True, False])).sum(1).tolist()
     [2.0, 1.0, 1.0]
@@ -104,7 +130,9 @@ def fine_counts(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray |
 
 
 def ece(counts: Statistics) -> np.ndarray:
-    """Return the expected calibration error, from bins of equal width; counts may be of one image or of many, (..., bins)."""
+    """Return the expected calibration error, from bins of equal width; counts may be of one image or of many,
+    (..., bins).
+    """
     return _weighted(counts["bin_count"], counts["bin_right"], counts["bin_confidence"])
 
 
@@ -132,8 +160,11 @@ def ece_equal_mass(fine: np.ndarray, bins: int = BINS) -> float:
     return round(float(equal_mass_of_groups(fine[:1], fine[1:2], fine[2:], bins)[0]), 15)
 
 
-def equal_mass_of_groups(count: np.ndarray, right: np.ndarray, sure: np.ndarray, bins: int = BINS) -> np.ndarray:
-    """Return (B,) the calibration error in bins of equal mass of groups (B, K) of pixels in order of confidence; a group stays in the bin of its middle.
+def equal_mass_of_groups(
+    count: np.ndarray, right: np.ndarray, sure: np.ndarray, bins: int = BINS
+) -> np.ndarray:
+    """Return (B,) the calibration error in bins of equal mass of groups (B, K) of pixels in order of
+    confidence; a group stays in the bin of its middle.
 
     >>> equal_mass_of_groups(np.array([[2, 2]]), np.array([[1, 2]]), np.array([[1.2, 1.8]]), 2).round(4)
     array([0.1])
@@ -146,8 +177,11 @@ def equal_mass_of_groups(count: np.ndarray, right: np.ndarray, sure: np.ndarray,
     return np.where(total[:, 0] > 0, _mean(np.abs(gap).sum(1), total[:, 0]), np.nan)
 
 
-def equal_mass_exact(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS) -> float:
-    """Return the calibration error in bins of equal mass from sorted values; equal values stay in one bin, that of their middle.
+def equal_mass_exact(
+    confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS
+) -> float:
+    """Return the calibration error in bins of equal mass from sorted values; equal values stay in one bin,
+    that of their middle.
 
     >>> round(equal_mass_exact(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool), bins=2), 4)
     0.1
@@ -182,17 +216,22 @@ def reliability(counts: Statistics) -> Reliability:
     return Reliability(_mean(counts["bin_confidence"], n), _mean(counts["bin_right"], n), n)
 
 
-def _judged(confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None, where: str) -> tuple[np.ndarray, np.ndarray]:
+def _judged(
+    confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None, where: str
+) -> tuple[np.ndarray, np.ndarray]:
     check_unmasked(where, confidence=confidence, map=correct)
     confidence, correct = np.asarray(confidence), np.asarray(correct, bool)
     if confidence.shape != correct.shape:
         raise MetricError(
-            f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected one shape"
+            f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected"
+            " one shape"
         )
     inside = slice(None) if valid is None else np.asarray(valid, bool)
     sure, right = confidence[inside].ravel().astype(np.float64), correct[inside].ravel()
     if len(sure) and not (sure.min() >= 0 and sure.max() <= 1):  # NaN fails both
-        raise MetricError(f"{_at(where)}the confidence goes from {sure.min():g} to {sure.max():g}; expected numbers 0 to 1")
+        raise MetricError(
+            f"{_at(where)}the confidence goes from {sure.min():g} to {sure.max():g}; expected numbers 0 to 1"
+        )
     return sure, right
 
 

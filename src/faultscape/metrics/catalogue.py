@@ -1,15 +1,18 @@
-"""METRICS: every metric that `measure` knows, each a complete entry; what says that a metric exists is read off it.
+"""METRICS: every metric that `measure` knows, each a complete entry; what says that a metric exists is read
+off it.
 
-Conventions: ``compute(stats, definitions)`` makes the metric of statistics {name: array} as image_statistics and scores make them, NaN where undefined. How images are
-brought together is its ``join``:
+Conventions: ``compute(stats, definitions)`` makes the metric of statistics {name: array} as image_statistics
+and scores make them, NaN where undefined. How images are brought together is its ``join``:
 
     pooled       counts of all images are added, then divided: stats (..., C) are sums, the result is (...)
-    cells        mean over images of the mean over the classes defined there (S1 Table I): stats (I, ...), the result (I, C)
+    cells        mean over images of the mean over the classes defined there (S1 Table I): stats (I, ...),
+                 the result (I, C)
     images       mean over images: stats (I, ...), the result (I,)
 
-``per_class`` gives (..., C) of pooled metrics, of the others (I, C), where a class has a number of its own. Pooled score metrics read {"score", "label"}, all pixels of a
-data set, label 1 anomalous (or wrong), 0 not, 255 void; `measure` streams the same numbers where they are ``streamed``. Those of images read one image's pixels. Entries stand
-in the order in which measure.json has them.
+``per_class`` gives (..., C) of pooled metrics, of the others (I, C), where a class has a number of its own.
+Pooled score metrics read {"score", "label"}, all pixels of a data set, label 1 anomalous (or wrong), 0 not,
+255 void; `measure` streams the same numbers where they are ``streamed``. Those of images read one image's
+pixels. Entries stand in the order in which measure.json has them.
 Source: S0, S1, S3, S4.
 """
 
@@ -24,14 +27,31 @@ from faultscape.metrics import computations as make
 from faultscape.metrics.metric import Metric
 from faultscape.metrics.overlaps import over_under
 
-GROUPS = ("pixels", "regions", "partitions", "boundaries", "centrelines", "anomaly scores", "confidence", "calibration")
-CONNECTED, BOUNDARIES, MAPS = frozenset(["connected"]), frozenset(["boundaries"]), frozenset(["connected", "given"])
+GROUPS = (
+    "pixels",
+    "regions",
+    "partitions",
+    "boundaries",
+    "centrelines",
+    "anomaly scores",
+    "confidence",
+    "calibration",
+)
+CONNECTED, BOUNDARIES, MAPS = (
+    frozenset(["connected"]),
+    frozenset(["boundaries"]),
+    frozenset(["connected", "given"]),
+)
 ANOMALY, PROBABILITIES = frozenset(["anomaly"]), frozenset(["probabilities"])
-DOUBT, CONFIDENCE = frozenset(["doubt", "confidence", "probabilities"]), frozenset(["confidence", "probabilities"])
+DOUBT, CONFIDENCE = (
+    frozenset(["doubt", "confidence", "probabilities"]),
+    frozenset(["confidence", "probabilities"]),
+)
 
 
 _PQ, _SQ, _RQ = (
-    make.sums(of) for of in (over_under.panoptic_quality, over_under.segmentation_quality, over_under.recognition_quality)
+    make.sums(of)
+    for of in (over_under.panoptic_quality, over_under.segmentation_quality, over_under.recognition_quality)
 )
 _BAND = make.boundaries(boundary.boundary_iou)
 _QUARTERS = tuple(make.quarter("region_sizes", number) for number in range(4))
@@ -39,353 +59,455 @@ _QUARTERS = tuple(make.quarter("region_sizes", number) for number in range(4))
 # fmt: off
 METRICS: tuple[Metric, ...] = (
     Metric(
-        "miou", title="mIoU error", says="1 − mean IoU", group="pixels", place=0, better="high", join="pooled", short="IoU error", needs=CONNECTED,
-        options=("over", "pooling"), reads="both", of_pair=pixel.miou, compute=make.pixels(pixel.miou), per_class=make.classes(pixel.iou_of_classes), source="S0 eq. 7",
-        main=True, column=1, headline=1, neighbours="the mIoU",
+        "miou", title="mIoU error", says="1 − mean IoU", group="pixels", place=0, better="high",
+        join="pooled", short="IoU error", needs=CONNECTED, options=("over", "pooling"), reads="both",
+        of_pair=pixel.miou, compute=make.pixels(pixel.miou), per_class=make.classes(pixel.iou_of_classes),
+        source="S0 eq. 7", main=True, column=1, headline=1, neighbours="the mIoU",
         definition="mean over classes of intersection over union (S0 eq. 7); over={over}",
     ),
     Metric(
-        "fwiou", title="FWIoU error", says="1 − frequency-weighted IoU", group="pixels", place=4, better="high", join="pooled", needs=CONNECTED,
-        options=("pooling",), reads="both", of_pair=pixel.fwiou, compute=make.pixels(pixel.fwiou), source="S0 eq. 9",
+        "fwiou", title="FWIoU error", says="1 − frequency-weighted IoU", group="pixels", place=4,
+        better="high", join="pooled", needs=CONNECTED, options=("pooling",), reads="both",
+        of_pair=pixel.fwiou, compute=make.pixels(pixel.fwiou), source="S0 eq. 9",
         definition="intersection over union weighted by the truth's class frequency (S0 eq. 9 with the frequency)",
     ),
     Metric(
-        "mpa", title="MPA error", says="1 − mean pixel accuracy", group="pixels", place=3, better="high", join="pooled", needs=CONNECTED,
-        options=("over", "pooling"), reads="both", of_pair=pixel.mpa, compute=make.pixels(pixel.mpa), per_class=make.classes(pixel.accuracy_of_classes),
-        source="S0 eq. 10",
+        "mpa", title="MPA error", says="1 − mean pixel accuracy", group="pixels", place=3, better="high",
+        join="pooled", needs=CONNECTED, options=("over", "pooling"), reads="both", of_pair=pixel.mpa,
+        compute=make.pixels(pixel.mpa), per_class=make.classes(pixel.accuracy_of_classes), source="S0 eq. 10",
         definition="mean over classes of N_yy / N_y. (S0 eq. 10); over={over}",
     ),
     Metric(
-        "pixel_accuracy", title="Pixel error", says="1 − pixel accuracy", group="pixels", place=2, better="high", join="pooled", needs=CONNECTED,
-        options=("pooling",), reads="both", of_pair=pixel.pixel_accuracy, compute=make.pixels(pixel.pixel_accuracy), main=True,
+        "pixel_accuracy", title="Pixel error", says="1 − pixel accuracy", group="pixels", place=2,
+        better="high", join="pooled", needs=CONNECTED, options=("pooling",), reads="both",
+        of_pair=pixel.pixel_accuracy, compute=make.pixels(pixel.pixel_accuracy), main=True,
         definition="share of the truth's pixels that the prediction calls alike",
     ),
     Metric(
-        "dice", title="Dice error", says="1 − mean Dice", group="pixels", place=1, better="high", join="pooled", needs=CONNECTED,
-        options=("over", "pooling"), reads="both", of_pair=pixel.dice, compute=make.pixels(pixel.dice), per_class=make.classes(pixel.dice_of_classes), main=True,
+        "dice", title="Dice error", says="1 − mean Dice", group="pixels", place=1, better="high",
+        join="pooled", needs=CONNECTED, options=("over", "pooling"), reads="both", of_pair=pixel.dice,
+        compute=make.pixels(pixel.dice), per_class=make.classes(pixel.dice_of_classes), main=True,
         definition="mean over classes of 2 N_yy / (N_y. + N_.y); over={over}",
     ),
     Metric(
-        "pq", title="PQ error", says="1 − panoptic quality", group="regions", place=11, better="high", join="pooled", short="PQ error", needs=MAPS,
-        options=("regions", "connectivity", "pooling"), reads="pq_found", compute=make.mean(_PQ), per_class=_PQ,
-        source="Kirillov et al. 2019", main=True, column=10, headline=3,
-        definition="panoptic quality, the reference rule for void; {panoptic}",
+        "pq", title="PQ error", says="1 − panoptic quality", group="regions", place=11, better="high",
+        join="pooled", short="PQ error", needs=MAPS, options=("regions", "connectivity", "pooling"),
+        reads="pq_found", compute=make.mean(_PQ), per_class=_PQ, source="Kirillov et al. 2019", main=True,
+        column=10, headline=3, definition="panoptic quality, the reference rule for void; {panoptic}",
     ),
     Metric(
-        "sq", title="SQ error", says="1 − segmentation quality", group="regions", place=12, better="high", join="pooled", needs=MAPS,
-        options=("regions", "connectivity", "pooling"), reads="pq_found", compute=make.mean(_SQ),
-        per_class=_SQ, source="Kirillov et al. 2019",
+        "sq", title="SQ error", says="1 − segmentation quality", group="regions", place=12, better="high",
+        join="pooled", needs=MAPS, options=("regions", "connectivity", "pooling"), reads="pq_found",
+        compute=make.mean(_SQ), per_class=_SQ, source="Kirillov et al. 2019",
         definition="segmentation quality, the mean IoU of matched regions; {panoptic}",
     ),
     Metric(
-        "rq", title="RQ error", says="1 − recognition quality", group="regions", place=13, better="high", join="pooled", needs=MAPS,
-        options=("regions", "connectivity", "pooling"), reads="pq_found", compute=make.mean(_RQ),
-        per_class=_RQ, source="Kirillov et al. 2019",
+        "rq", title="RQ error", says="1 − recognition quality", group="regions", place=13, better="high",
+        join="pooled", needs=MAPS, options=("regions", "connectivity", "pooling"), reads="pq_found",
+        compute=make.mean(_RQ), per_class=_RQ, source="Kirillov et al. 2019",
         definition="recognition quality, the F1 score of regions at IoU > .5; {panoptic}",
     ),
     Metric(
-        "boundary_iou", title="Boundary IoU error", says="1 − boundary IoU", group="boundaries", place=1, better="high", join="pooled",
-        needs=BOUNDARIES, options=("band", "pooling"), reads="boundary", compute=make.mean(_BAND), per_class=_BAND,
-        source="Cheng et al. 2021", main=True,
-        definition="intersection over union of the bands inside the edges, width {band:g} (pixels from 1 on, else of the diagonal)",
+        "boundary_iou", title="Boundary IoU error", says="1 − boundary IoU", group="boundaries", place=1,
+        better="high", join="pooled", needs=BOUNDARIES, options=("band", "pooling"), reads="boundary",
+        compute=make.mean(_BAND), per_class=_BAND, source="Cheng et al. 2021", main=True,
+        definition="intersection over union of the bands inside the edges, width {band:g} (pixels from 1 on, else of"
+            " the diagonal)",
     ),
     Metric(
-        "recall_smallest", title="Recall error, smallest", says="1 − recall of the smallest quarter of true regions", group="regions", place=14, better="high", join="pooled",
-        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[0]), per_class=_QUARTERS[0], main=True, on_request=True,
-        definition="share found of the smallest quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+        "recall_smallest", title="Recall error, smallest",
+        says="1 − recall of the smallest quarter of true regions", group="regions", place=14, better="high",
+        join="pooled", needs=MAPS, options=("regions", "connectivity", "void", "pooling"),
+        reads="region_sizes", compute=make.mean(_QUARTERS[0]), per_class=_QUARTERS[0], main=True,
+        on_request=True,
+        definition="share found of the smallest quarter, by size, of a class's true regions in the data set: a"
+            " predicted region at IoU > .5; {connected}",
     ),
     Metric(
-        "recall_small", title="Recall error, small", says="1 − recall of the second quarter of true regions by size", group="regions", place=15, better="high", join="pooled",
-        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[1]), per_class=_QUARTERS[1], main=True, on_request=True,
-        definition="share found of the second quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+        "recall_small", title="Recall error, small",
+        says="1 − recall of the second quarter of true regions by size", group="regions", place=15,
+        better="high", join="pooled", needs=MAPS, options=("regions", "connectivity", "void", "pooling"),
+        reads="region_sizes", compute=make.mean(_QUARTERS[1]), per_class=_QUARTERS[1], main=True,
+        on_request=True,
+        definition="share found of the second quarter, by size, of a class's true regions in the data set: a"
+            " predicted region at IoU > .5; {connected}",
     ),
     Metric(
-        "recall_large", title="Recall error, large", says="1 − recall of the third quarter of true regions by size", group="regions", place=16, better="high", join="pooled",
-        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[2]), per_class=_QUARTERS[2], main=True, on_request=True,
-        definition="share found of the third quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+        "recall_large", title="Recall error, large",
+        says="1 − recall of the third quarter of true regions by size", group="regions", place=16,
+        better="high", join="pooled", needs=MAPS, options=("regions", "connectivity", "void", "pooling"),
+        reads="region_sizes", compute=make.mean(_QUARTERS[2]), per_class=_QUARTERS[2], main=True,
+        on_request=True,
+        definition="share found of the third quarter, by size, of a class's true regions in the data set: a"
+            " predicted region at IoU > .5; {connected}",
     ),
     Metric(
-        "recall_largest", title="Recall error, largest", says="1 − recall of the largest quarter of true regions", group="regions", place=17, better="high", join="pooled",
-        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[3]), per_class=_QUARTERS[3], main=True, on_request=True,
-        definition="share found of the largest quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+        "recall_largest", title="Recall error, largest",
+        says="1 − recall of the largest quarter of true regions", group="regions", place=17, better="high",
+        join="pooled", needs=MAPS, options=("regions", "connectivity", "void", "pooling"),
+        reads="region_sizes", compute=make.mean(_QUARTERS[3]), per_class=_QUARTERS[3], main=True,
+        on_request=True,
+        definition="share found of the largest quarter, by size, of a class's true regions in the data set: a"
+            " predicted region at IoU > .5; {connected}",
     ),
     Metric(
-        "rom", title="ROM", says="regions torn apart", group="regions", place=0, better="low", join="cells", short="ROM", needs=MAPS,
-        options=("regions", "connectivity", "void", "absent", "scale"), bounded=("tanh", "sigmoid"), reads="torn_truth",
-        compute=make.scaled(over_under.rom), source="S1 eq. 6 and 7", main=True, column=2, headline=5, neighbours="the ROM",
+        "rom", title="ROM", says="regions torn apart", group="regions", place=0, better="low", join="cells",
+        short="ROM", needs=MAPS, options=("regions", "connectivity", "void", "absent", "scale"),
+        bounded=("tanh", "sigmoid"), reads="torn_truth", compute=make.scaled(over_under.rom),
+        source="S1 eq. 6 and 7", main=True, column=2, headline=5, neighbours="the ROM",
         definition="region-wise over-segmentation measure, {scale}(ROR m_o) (S1 eq. 7); {regional}",
     ),
     Metric(
-        "rum", title="RUM", says="regions run together", group="regions", place=1, better="low", join="cells", short="RUM", needs=MAPS,
-        options=("regions", "connectivity", "void", "absent", "scale"), bounded=("tanh", "sigmoid"), reads="torn_truth",
-        compute=make.scaled(over_under.rum), source="S1 eq. 9 and 10", main=True, column=3,
+        "rum", title="RUM", says="regions run together", group="regions", place=1, better="low", join="cells",
+        short="RUM", needs=MAPS, options=("regions", "connectivity", "void", "absent", "scale"),
+        bounded=("tanh", "sigmoid"), reads="torn_truth", compute=make.scaled(over_under.rum),
+        source="S1 eq. 9 and 10", main=True, column=3,
         definition="region-wise under-segmentation measure, {scale}(RUR m_u) (S1 eq. 10); {regional}",
     ),
     Metric(
-        "ror", title="ROR", says="share of regions torn apart", group="regions", place=2, better="low", join="cells", short="ROR", needs=MAPS,
-        options=("regions", "connectivity", "void", "absent"), reads="torn_truth", compute=make.absent(over_under.ror), source="S1 eq. 5", column=4,
+        "ror", title="ROR", says="share of regions torn apart", group="regions", place=2, better="low",
+        join="cells", short="ROR", needs=MAPS, options=("regions", "connectivity", "void", "absent"),
+        reads="torn_truth", compute=make.absent(over_under.ror), source="S1 eq. 5", column=4,
         definition="region-wise over-segmentation ratio (S1 eq. 5); {regional}",
     ),
     Metric(
-        "rur", title="RUR", says="share of regions run together", group="regions", place=3, better="low", join="cells", short="RUR", needs=MAPS,
-        options=("regions", "connectivity", "void", "absent"), reads="torn_truth", compute=make.absent(over_under.rur), source="S1 eq. 8", column=5,
+        "rur", title="RUR", says="share of regions run together", group="regions", place=3, better="low",
+        join="cells", short="RUR", needs=MAPS, options=("regions", "connectivity", "void", "absent"),
+        reads="torn_truth", compute=make.absent(over_under.rur), source="S1 eq. 8", column=5,
         definition="region-wise under-segmentation ratio (S1 eq. 8); {regional}",
     ),
     Metric(
-        "pe_os", title="PE-OS", says="Persello's over-segmentation error", group="regions", place=6, better="low", join="cells", short="PE-OS",
-        needs=MAPS, options=("regions", "connectivity", "void", "per"), reads="torn_truth", compute=make.per(over_under.pe_os),
-        source="Persello and Bruzzone 2010 (S1)", main=True, column=7,
+        "pe_os", title="PE-OS", says="Persello's over-segmentation error", group="regions", place=6,
+        better="low", join="cells", short="PE-OS", needs=MAPS,
+        options=("regions", "connectivity", "void", "per"), reads="torn_truth",
+        compute=make.per(over_under.pe_os), source="Persello and Bruzzone 2010 (S1)", main=True, column=7,
         definition="Persello's over-segmentation error, mean over regions of the {per}; {connected}",
     ),
     Metric(
-        "pe_us", title="PE-US", says="Persello's under-segmentation error", group="regions", place=7, better="low", join="cells", short="PE-US",
-        needs=MAPS, options=("regions", "connectivity", "void", "per"), reads="torn_truth", compute=make.per(over_under.pe_us),
-        source="Persello and Bruzzone 2010 (S1)", main=True, column=8,
+        "pe_us", title="PE-US", says="Persello's under-segmentation error", group="regions", place=7,
+        better="low", join="cells", short="PE-US", needs=MAPS,
+        options=("regions", "connectivity", "void", "per"), reads="torn_truth",
+        compute=make.per(over_under.pe_us), source="Persello and Bruzzone 2010 (S1)", main=True, column=8,
         definition="Persello's under-segmentation error, mean over regions of the {per}; {connected}",
     ),
     Metric(
-        "ap50", title="AP50 error", says="1 − AP of regions at .50", group="regions", place=9, better="high", join="cells", needs=MAPS,
-        options=("regions", "connectivity", "void", "match", "absent"), reads="torn_truth", compute=make.precision(0.5), source="S1",
-        definition="TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without scores; {connected}, absent={absent}",
+        "ap50", title="AP50 error", says="1 − AP of regions at .50", group="regions", place=9, better="high",
+        join="cells", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"),
+        reads="torn_truth", compute=make.precision(0.5), source="S1",
+        definition="TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without scores;"
+            " {connected}, absent={absent}",
     ),
     Metric(
-        "ap75", title="AP75 error", says="1 − AP of regions at .75", group="regions", place=10, better="high", join="cells", needs=MAPS,
-        options=("regions", "connectivity", "void", "match", "absent"), reads="torn_truth", compute=make.precision(0.75), source="S1",
-        definition="TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without scores; {connected}, absent={absent}",
+        "ap75", title="AP75 error", says="1 − AP of regions at .75", group="regions", place=10, better="high",
+        join="cells", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"),
+        reads="torn_truth", compute=make.precision(0.75), source="S1",
+        definition="TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without scores;"
+            " {connected}, absent={absent}",
     ),
     Metric(
-        "ap", title="AP error", says="1 − AP of regions, .50:.05:.95, without scores", group="regions", place=8, better="high", join="cells",
-        short="AP error", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"), reads="torn_truth", compute=make.precision(None),
-        source="S1", main=True, column=9,
-        definition="mean of TP / (TP + FP) at {match} >= .50:.05:.95, of an image and class, without scores; {connected}, absent={absent}",
+        "ap", title="AP error", says="1 − AP of regions, .50:.05:.95, without scores", group="regions",
+        place=8, better="high", join="cells", short="AP error", needs=MAPS,
+        options=("regions", "connectivity", "void", "match", "absent"), reads="torn_truth",
+        compute=make.precision(None), source="S1", main=True, column=9,
+        definition="mean of TP / (TP + FP) at {match} >= .50:.05:.95, of an image and class, without scores;"
+            " {connected}, absent={absent}",
     ),
     Metric(
-        "missed", title="Missed", says="true regions without any of their class upon them", group="regions", place=4, better="low", join="cells",
-        needs=MAPS, options=("regions", "connectivity", "void"), reads="torn_truth", compute=make.sums(over_under.missed),
+        "missed", title="Missed", says="true regions without any of their class upon them", group="regions",
+        place=4, better="low", join="cells", needs=MAPS, options=("regions", "connectivity", "void"),
+        reads="torn_truth", compute=make.sums(over_under.missed),
         definition="share of true regions that no predicted region of their class touches; {connected}",
     ),
     Metric(
-        "invented", title="Invented", says="predicted regions where the truth has none of their class", group="regions", place=5, better="low",
-        join="cells", needs=MAPS, options=("regions", "connectivity", "void"), reads="torn_truth", compute=make.sums(over_under.invented),
+        "invented", title="Invented", says="predicted regions where the truth has none of their class",
+        group="regions", place=5, better="low", join="cells", needs=MAPS,
+        options=("regions", "connectivity", "void"), reads="torn_truth",
+        compute=make.sums(over_under.invented),
         definition="share of predicted regions that touch no true region of their class; {connected}",
     ),
     Metric(
-        "boundary_f", title="Boundary F error", says="1 − boundary F-score", group="boundaries", place=0, better="high", join="cells",
-        needs=BOUNDARIES, options=("tolerance",), reads="boundary", compute=make.boundaries(boundary.boundary_f), source="Csurka et al. 2013", main=True,
+        "boundary_f", title="Boundary F error", says="1 − boundary F-score", group="boundaries", place=0,
+        better="high", join="cells", needs=BOUNDARIES, options=("tolerance",), reads="boundary",
+        compute=make.boundaries(boundary.boundary_f), source="Csurka et al. 2013", main=True,
         definition="boundary F-score at a tolerance of {tolerance:g} (pixels from 1 on, else of the diagonal)",
     ),
     Metric(
-        "cldice", title="clDice error", says="1 − centreline Dice", group="centrelines", place=0, better="high", join="cells", short="clDice error", column=18,
-        needs=CONNECTED, reads="skeletons", compute=make.skeletons(skeletons.cldice), source="Shit et al. 2021", main=True, on_request=True,
-        definition="harmonic mean of the shares of the predicted centreline on the true class and of the true centreline on the predicted one, thinning by Guo and Hall",
+        "cldice", title="clDice error", says="1 − centreline Dice", group="centrelines", place=0,
+        better="high", join="cells", short="clDice error", column=18, needs=CONNECTED, reads="skeletons",
+        compute=make.skeletons(skeletons.cldice), source="Shit et al. 2021", main=True, on_request=True,
+        definition="harmonic mean of the shares of the predicted centreline on the true class and of the true"
+            " centreline on the predicted one, thinning by Guo and Hall",
     ),
     Metric(
-        "topology_precision", title="Topology precision error", says="1 − share of the predicted centreline on the true class", group="centrelines", place=1, better="high", join="cells",
-        needs=CONNECTED, reads="skeletons", compute=make.skeletons(skeletons.topology_precision), source="Shit et al. 2021", main=True, on_request=True,
-        definition="share of the predicted centreline of a class that lies on its true pixels, thinning by Guo and Hall",
+        "topology_precision", title="Topology precision error",
+        says="1 − share of the predicted centreline on the true class", group="centrelines", place=1,
+        better="high", join="cells", needs=CONNECTED, reads="skeletons",
+        compute=make.skeletons(skeletons.topology_precision), source="Shit et al. 2021", main=True,
+        on_request=True,
+        definition="share of the predicted centreline of a class that lies on its true pixels, thinning by Guo and"
+            " Hall",
     ),
     Metric(
-        "topology_sensitivity", title="Topology sensitivity error", says="1 − share of the true centreline on the predicted class", group="centrelines", place=2, better="high", join="cells",
-        needs=CONNECTED, reads="skeletons", compute=make.skeletons(skeletons.topology_sensitivity), source="Shit et al. 2021", main=True, on_request=True,
-        definition="share of the true centreline of a class that lies on its predicted pixels, thinning by Guo and Hall",
+        "topology_sensitivity", title="Topology sensitivity error",
+        says="1 − share of the true centreline on the predicted class", group="centrelines", place=2,
+        better="high", join="cells", needs=CONNECTED, reads="skeletons",
+        compute=make.skeletons(skeletons.topology_sensitivity), source="Shit et al. 2021", main=True,
+        on_request=True,
+        definition="share of the true centreline of a class that lies on its predicted pixels, thinning by Guo and"
+            " Hall",
     ),
     Metric(
-        "gce", title="GCE", says="global consistency error", group="partitions", place=0, better="low", join="images", short="GCE", needs=MAPS,
-        options=("regions", "connectivity", "void"), reads="gce", compute=make.held("gce"), per_class=make.held("gce_of_classes"), source="S1 eq. 1 and 2",
-        main=True, column=6,
-        definition="global consistency error (S1 eq. 2) of the partition into {partition}; per class: of the class against all else",
+        "gce", title="GCE", says="global consistency error", group="partitions", place=0, better="low",
+        join="images", short="GCE", needs=MAPS, options=("regions", "connectivity", "void"), reads="gce",
+        compute=make.held("gce"), per_class=make.held("gce_of_classes"), source="S1 eq. 1 and 2", main=True,
+        column=6,
+        definition="global consistency error (S1 eq. 2) of the partition into {partition}; per class: of the class"
+            " against all else",
     ),
     Metric(
-        "lce", title="LCE", says="local consistency error", group="partitions", place=1, better="low", join="images", needs=MAPS,
-        options=("regions", "connectivity", "void"), reads="lce", compute=make.held("lce"), per_class=make.held("lce_of_classes"),
-        source="Martin et al. 2001",
-        definition="local consistency error of the partition into {partition}; per class: of the class against all else",
+        "lce", title="LCE", says="local consistency error", group="partitions", place=1, better="low",
+        join="images", needs=MAPS, options=("regions", "connectivity", "void"), reads="lce",
+        compute=make.held("lce"), per_class=make.held("lce_of_classes"), source="Martin et al. 2001",
+        definition="local consistency error of the partition into {partition}; per class: of the class against all"
+            " else",
     ),
     Metric(
-        "gce_regions", title="GCE, regions", says="global consistency error of connected regions", group="partitions", place=2, better="low",
-        join="images", needs=MAPS, options=("regions", "connectivity", "void"), reads="gce_regions", compute=make.held("gce_regions"),
+        "gce_regions", title="GCE, regions", says="global consistency error of connected regions",
+        group="partitions", place=2, better="low", join="images", needs=MAPS,
+        options=("regions", "connectivity", "void"), reads="gce_regions", compute=make.held("gce_regions"),
         definition="global consistency error of the partition into {segments}",
     ),
     Metric(
-        "lce_regions", title="LCE, regions", says="local consistency error of connected regions", group="partitions", place=3, better="low",
-        join="images", needs=MAPS, options=("regions", "connectivity", "void"), reads="lce_regions", compute=make.held("lce_regions"),
+        "lce_regions", title="LCE, regions", says="local consistency error of connected regions",
+        group="partitions", place=3, better="low", join="images", needs=MAPS,
+        options=("regions", "connectivity", "void"), reads="lce_regions", compute=make.held("lce_regions"),
         definition="local consistency error of the partition into {segments}",
     ),
     Metric(
-        "partition_distance", title="Part. distance", says="partition distance", group="partitions", place=4, better="low", join="images",
-        needs=MAPS, options=("regions", "connectivity", "void"), reads="partition_distance", compute=make.held("partition_distance"), headline=4,
+        "partition_distance", title="Part. distance", says="partition distance", group="partitions", place=4,
+        better="low", join="images", needs=MAPS, options=("regions", "connectivity", "void"),
+        reads="partition_distance", compute=make.held("partition_distance"), headline=4,
         definition="share of pixels to be moved until the partitions into {segments} are equal (optimal assignment)",
     ),
     Metric(
-        "variation_of_information", title="VI", says="variation of information, bits", group="partitions", place=5, better="low", join="images",
-        needs=MAPS, options=("regions", "connectivity", "void"), most=math.inf, reads="variation_of_information",
-        compute=make.held("variation_of_information"),
+        "variation_of_information", title="VI", says="variation of information, bits", group="partitions",
+        place=5, better="low", join="images", needs=MAPS, options=("regions", "connectivity", "void"),
+        most=math.inf, reads="variation_of_information", compute=make.held("variation_of_information"),
         definition="H(T|P) + H(P|T) in bits, of the partitions into {segments}",
     ),
     Metric(
-        "adapted_rand", title="ARand error", says="adapted Rand error", group="partitions", place=6, better="low", join="images", needs=MAPS,
-        options=("regions", "connectivity", "void"), reads="adapted_rand", compute=make.held("adapted_rand"),
+        "adapted_rand", title="ARand error", says="adapted Rand error", group="partitions", place=6,
+        better="low", join="images", needs=MAPS, options=("regions", "connectivity", "void"),
+        reads="adapted_rand", compute=make.held("adapted_rand"),
         definition="1 - F score of pairs of pixels in one segment, of the partitions into {segments}",
     ),
     Metric(
-        "average_precision", title="AP error", says="1 − average precision of anomalous pixels", group="anomaly scores", place=0, better="high",
-        join="pooled", short="AP error", needs=ANOMALY, options=("curve", "thresholds", "rounding", "pooling"), reads="score",
-        compute=make.detected("average_precision"), source="S4 5", streamed="average_precision", main=True, column=11, headline=2, neighbours="the AP",
+        "average_precision", title="AP error", says="1 − average precision of anomalous pixels",
+        group="anomaly scores", place=0, better="high", join="pooled", short="AP error", needs=ANOMALY,
+        options=("curve", "thresholds", "rounding", "pooling"), reads="score",
+        compute=make.detected("average_precision"), source="S4 5", streamed="average_precision", main=True,
+        column=11, headline=2, neighbours="the AP",
         definition="area under precision and recall of anomalous pixels, {curve}, {thresholds} thresholds",
     ),
     Metric(
-        "auroc", title="AUROC error", says="1 − AUROC of anomalous pixels", group="anomaly scores", place=1, better="high", join="pooled",
-        short="AUROC error", needs=ANOMALY, options=("thresholds", "rounding", "pooling"), reads="score", compute=make.detected("auroc"), source="S4 5",
-        streamed="auroc", main=True, column=12, headline=6,
+        "auroc", title="AUROC error", says="1 − AUROC of anomalous pixels", group="anomaly scores", place=1,
+        better="high", join="pooled", short="AUROC error", needs=ANOMALY,
+        options=("thresholds", "rounding", "pooling"), reads="score", compute=make.detected("auroc"),
+        source="S4 5", streamed="auroc", main=True, column=12, headline=6,
         definition="area under the ROC curve of anomalous pixels, {thresholds} thresholds",
     ),
     Metric(
-        "fpr95", title="FPR95", says="false positive rate at 95 % recall", group="anomaly scores", place=2, better="low", join="pooled",
-        short="FPR95", needs=ANOMALY, options=("fpr_rule", "thresholds", "rounding", "pooling"), reads="score", compute=make.detected("fpr95"),
-        source="S4 5", streamed="fpr95", shape="stepped", main=True, column=13,
+        "fpr95", title="FPR95", says="false positive rate at 95 % recall", group="anomaly scores", place=2,
+        better="low", join="pooled", short="FPR95", needs=ANOMALY,
+        options=("fpr_rule", "thresholds", "rounding", "pooling"), reads="score",
+        compute=make.detected("fpr95"), source="S4 5", streamed="fpr95", shape="stepped", main=True,
+        column=13,
         definition="false positive rate of anomalous pixels at the {rule} recall of .95, {thresholds} thresholds",
     ),
     Metric(
-        "component_siou", title="sIoU error", says="1 − mean sIoU of components", group="anomaly scores", place=3, better="high", join="pooled",
-        needs=ANOMALY, options=("track", "thresholds", "rounding"), reads="component_tp", compute=make.component("component_siou"),
-        source="Chan et al. 2021", main=True,
+        "component_siou", title="sIoU error", says="1 − mean sIoU of components", group="anomaly scores",
+        place=3, better="high", join="pooled", needs=ANOMALY, options=("track", "thresholds", "rounding"),
+        reads="component_tp", compute=make.component("component_siou"), source="Chan et al. 2021", main=True,
         definition="mean sIoU of true components, SegmentMeIfYouCan; {at}; size limits: {track}",
     ),
     Metric(
-        "component_precision", title="PPV error", says="1 − mean precision of components", group="anomaly scores", place=4, better="high",
-        join="pooled", needs=ANOMALY, options=("track", "thresholds", "rounding"), reads="component_tp", compute=make.component("component_precision"),
-        source="Chan et al. 2021", main=True,
+        "component_precision", title="PPV error", says="1 − mean precision of components",
+        group="anomaly scores", place=4, better="high", join="pooled", needs=ANOMALY,
+        options=("track", "thresholds", "rounding"), reads="component_tp",
+        compute=make.component("component_precision"), source="Chan et al. 2021", main=True,
         definition="mean precision of predicted components, SegmentMeIfYouCan; size limits: {track}",
     ),
     Metric(
-        "component_f1", title="F1 error", says="1 − mean F1 of components", group="anomaly scores", place=5, better="high", join="pooled",
-        short="F1 error", needs=ANOMALY, options=("track", "thresholds", "rounding"), reads="component_tp", compute=make.component("component_f1"),
-        source="Chan et al. 2021", main=True, column=14,
+        "component_f1", title="F1 error", says="1 − mean F1 of components", group="anomaly scores", place=5,
+        better="high", join="pooled", short="F1 error", needs=ANOMALY,
+        options=("track", "thresholds", "rounding"), reads="component_tp",
+        compute=make.component("component_f1"), source="Chan et al. 2021", main=True, column=14,
         definition="F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
     ),
     Metric(
-        "aupro", title="AUPRO error", says="1 − area under per-region overlap", group="anomaly scores", place=6, better="high", join="pooled", short="AUPRO error",
-        needs=ANOMALY, options=("connectivity", "fpr_limit", "rounding"), reads="score", compute=make.overlap, source="Bergmann et al. 2021", streamed="aupro",
-        of_groups=make.overlap_of_groups, main=True, column=17,
-        definition="area under the mean overlap of true regions to a false positive rate of {fpr_limit:g}, divided by it, all thresholds; connectivity={connectivity}",
+        "aupro", title="AUPRO error", says="1 − area under per-region overlap", group="anomaly scores",
+        place=6, better="high", join="pooled", short="AUPRO error", needs=ANOMALY,
+        options=("connectivity", "fpr_limit", "rounding"), reads="score", compute=make.overlap,
+        source="Bergmann et al. 2021", streamed="aupro", of_groups=make.overlap_of_groups, main=True,
+        column=17,
+        definition="area under the mean overlap of true regions to a false positive rate of {fpr_limit:g}, divided"
+            " by it, all thresholds; connectivity={connectivity}",
     ),
     Metric(
-        "object_recall_smallest", title="Object recall error, smallest", says="1 − recall of the smallest quarter of anomalous objects", group="anomaly scores", place=7,
-        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 0),
-        definition="share found of the smallest quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        "object_recall_smallest", title="Object recall error, smallest",
+        says="1 − recall of the smallest quarter of anomalous objects", group="anomaly scores", place=7,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
+        reads="object_sizes", compute=make.quarter("object_sizes", 0),
+        definition="share found of the smallest quarter, by size, of the data set's anomalous objects: {covered:g}"
+            " of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
-        "object_recall_small", title="Object recall error, small", says="1 − recall of the second quarter of anomalous objects by size", group="anomaly scores", place=8,
-        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 1),
-        definition="share found of the second quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        "object_recall_small", title="Object recall error, small",
+        says="1 − recall of the second quarter of anomalous objects by size", group="anomaly scores", place=8,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
+        reads="object_sizes", compute=make.quarter("object_sizes", 1),
+        definition="share found of the second quarter, by size, of the data set's anomalous objects: {covered:g} of"
+            " the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
-        "object_recall_large", title="Object recall error, large", says="1 − recall of the third quarter of anomalous objects by size", group="anomaly scores", place=9,
-        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 2),
-        definition="share found of the third quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        "object_recall_large", title="Object recall error, large",
+        says="1 − recall of the third quarter of anomalous objects by size", group="anomaly scores", place=9,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
+        reads="object_sizes", compute=make.quarter("object_sizes", 2),
+        definition="share found of the third quarter, by size, of the data set's anomalous objects: {covered:g} of"
+            " the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
-        "object_recall_largest", title="Object recall error, largest", says="1 − recall of the largest quarter of anomalous objects", group="anomaly scores", place=10,
-        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 3),
-        definition="share found of the largest quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        "object_recall_largest", title="Object recall error, largest",
+        says="1 − recall of the largest quarter of anomalous objects", group="anomaly scores", place=10,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
+        reads="object_sizes", compute=make.quarter("object_sizes", 3),
+        definition="share found of the largest quarter, by size, of the data set's anomalous objects: {covered:g} of"
+            " the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
-        "misclassification_ap", title="AP error, incorrect", says="1 − average precision of incorrect pixels", group="confidence", place=1,
-        better="high", join="pooled", needs=DOUBT, options=("curve", "thresholds", "pooling"), reads="score", compute=make.detected("average_precision"),
+        "misclassification_ap", title="AP error, incorrect", says="1 − average precision of incorrect pixels",
+        group="confidence", place=1, better="high", join="pooled", needs=DOUBT,
+        options=("curve", "thresholds", "pooling"), reads="score", compute=make.detected("average_precision"),
         source="S3 3", streamed="average_precision",
-        definition="area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
+        definition="area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds} thresholds;"
+            " not comparable between models of unequal accuracy",
     ),
     Metric(
-        "calibration_auroc", title="CalibrationAUC error", says="1 − AUROC of incorrect pixels against doubt", group="confidence", place=0,
-        better="high", join="pooled", short="calib. error", needs=DOUBT, options=("thresholds", "pooling"), reads="score",
-        compute=make.detected("auroc"), source="S3 3", streamed="auroc", main=True, column=15, neighbours="the AUROC",
+        "calibration_auroc", title="CalibrationAUC error", says="1 − AUROC of incorrect pixels against doubt",
+        group="confidence", place=0, better="high", join="pooled", short="calib. error", needs=DOUBT,
+        options=("thresholds", "pooling"), reads="score", compute=make.detected("auroc"), source="S3 3",
+        streamed="auroc", main=True, column=15, neighbours="the AUROC",
         definition="AUROC of incorrect pixels against doubt (S3), {thresholds} thresholds",
     ),
     Metric(
-        "misclassification_fpr95", title="FPR95, incorrect", says="correct pixels doubted when 95 % of the incorrect are found", group="confidence",
-        place=2, better="low", join="pooled", needs=DOUBT, options=("fpr_rule", "thresholds", "pooling"), reads="score", compute=make.detected("fpr95"),
-        source="S3 3", streamed="fpr95", shape="stepped", main=True,
+        "misclassification_fpr95", title="FPR95, incorrect",
+        says="correct pixels doubted when 95 % of the incorrect are found", group="confidence", place=2,
+        better="low", join="pooled", needs=DOUBT, options=("fpr_rule", "thresholds", "pooling"),
+        reads="score", compute=make.detected("fpr95"), source="S3 3", streamed="fpr95", shape="stepped",
+        main=True,
         definition="share of correct pixels at or above the doubt that is the {rule} recall of .95 of the incorrect",
     ),
     Metric(
-        "correct_ap", title="AP error, correct", says="1 − average precision of correct pixels", group="confidence", place=3, better="high",
-        join="pooled", needs=DOUBT, options=("curve", "thresholds", "pooling"), reads="score", compute=make.detected("average_precision", -1), source="S3 3",
-        streamed="correct_ap",
-        definition="area under precision and recall of correct pixels by confidence, {curve}, {thresholds} thresholds; not comparable between models of unequal accuracy",
+        "correct_ap", title="AP error, correct", says="1 − average precision of correct pixels",
+        group="confidence", place=3, better="high", join="pooled", needs=DOUBT,
+        options=("curve", "thresholds", "pooling"), reads="score",
+        compute=make.detected("average_precision", -1), source="S3 3", streamed="correct_ap",
+        definition="area under precision and recall of correct pixels by confidence, {curve}, {thresholds}"
+            " thresholds; not comparable between models of unequal accuracy",
     ),
     Metric(
-        "aurc", title="AURC", says="area under risk and coverage", group="confidence", place=4, better="low", join="pooled", needs=DOUBT,
-        reads="score", compute=make.risks(selective.aurc), source="Geifman and El-Yaniv 2017", streamed="aurc", of_groups=make.grouped(selective.aurc), main=True,
-        definition="area under risk against coverage, ties as one group",
+        "aurc", title="AURC", says="area under risk and coverage", group="confidence", place=4, better="low",
+        join="pooled", needs=DOUBT, reads="score", compute=make.risks(selective.aurc),
+        source="Geifman and El-Yaniv 2017", streamed="aurc", of_groups=make.grouped(selective.aurc),
+        main=True, definition="area under risk against coverage, ties as one group",
     ),
     Metric(
-        "augrc", title="AUGRC", says="area under generalised risk and coverage", group="confidence", place=5, better="low", join="pooled",
-        needs=DOUBT, reads="score", compute=make.risks(selective.augrc), source="Traub et al. 2024", streamed="augrc", of_groups=make.grouped(selective.augrc),
+        "augrc", title="AUGRC", says="area under generalised risk and coverage", group="confidence", place=5,
+        better="low", join="pooled", needs=DOUBT, reads="score", compute=make.risks(selective.augrc),
+        source="Traub et al. 2024", streamed="augrc", of_groups=make.grouped(selective.augrc),
         definition="area under generalised risk against coverage",
     ),
     Metric(
-        "pavpu", title="PAvPU error", says="1 − share of windows accurate and certain, or neither", group="confidence", place=6, better="high",
-        join="pooled", needs=DOUBT, options=("window", "certain", "accurate"), reads="windows", compute=make.windows(selective.pavpu),
+        "pavpu", title="PAvPU error", says="1 − share of windows accurate and certain, or neither",
+        group="confidence", place=6, better="high", join="pooled", needs=DOUBT,
+        options=("window", "certain", "accurate"), reads="windows", compute=make.windows(selective.pavpu),
         source="S3 3; Mukhoti and Gal 2018",
-        definition="share of windows accurate and certain, or inaccurate and uncertain; {window} x {window} pixels, doubt <= {certain:g}, right > {accurate:g}",
+        definition="share of windows accurate and certain, or inaccurate and uncertain; {window} x {window} pixels,"
+            " doubt <= {certain:g}, right > {accurate:g}",
     ),
     Metric(
-        "p_accurate_certain", title="p(acc. | certain) error", says="1 − p(accurate | certain)", group="confidence", place=7, better="high",
-        join="pooled", needs=DOUBT, options=("window", "certain", "accurate"), reads="windows", compute=make.windows(selective.p_accurate_certain),
-        source="S3 3; Mukhoti and Gal 2018",
+        "p_accurate_certain", title="p(acc. | certain) error", says="1 − p(accurate | certain)",
+        group="confidence", place=7, better="high", join="pooled", needs=DOUBT,
+        options=("window", "certain", "accurate"), reads="windows",
+        compute=make.windows(selective.p_accurate_certain), source="S3 3; Mukhoti and Gal 2018",
         definition="p(accurate | certain) of the same windows",
     ),
     Metric(
-        "p_uncertain_inaccurate", title="p(unc. | inacc.) error", says="1 − p(uncertain | inaccurate)", group="confidence", place=8, better="high",
-        join="pooled", needs=DOUBT, options=("window", "certain", "accurate"), reads="windows", compute=make.windows(selective.p_uncertain_inaccurate),
-        source="S3 3; Mukhoti and Gal 2018",
+        "p_uncertain_inaccurate", title="p(unc. | inacc.) error", says="1 − p(uncertain | inaccurate)",
+        group="confidence", place=8, better="high", join="pooled", needs=DOUBT,
+        options=("window", "certain", "accurate"), reads="windows",
+        compute=make.windows(selective.p_uncertain_inaccurate), source="S3 3; Mukhoti and Gal 2018",
         definition="p(uncertain | inaccurate) of the same windows",
     ),
     Metric(
-        "brier_top", title="Brier, top class", says="Brier score of the predicted class alone", group="calibration", place=5, better="low",
-        join="pooled", needs=CONFIDENCE, reads="bin_count", compute=make.sums(calibration.brier_top), source="S3 3", main=True,
+        "brier_top", title="Brier, top class", says="Brier score of the predicted class alone",
+        group="calibration", place=5, better="low", join="pooled", needs=CONFIDENCE, reads="bin_count",
+        compute=make.sums(calibration.brier_top), source="S3 3", main=True,
         definition="mean over pixels of (confidence - right)^2",
     ),
     Metric(
-        "brier", title="Brier", says="Brier score", group="calibration", place=4, better="low", join="pooled", needs=PROBABILITIES, most=2.0,
-        reads="brier_sum", compute=make.judged(calibration.brier), source="S3 3", main=True,
-        definition="mean over pixels of the sum over classes of (p - y)^2",
+        "brier", title="Brier", says="Brier score", group="calibration", place=4, better="low", join="pooled",
+        needs=PROBABILITIES, most=2.0, reads="brier_sum", compute=make.judged(calibration.brier),
+        source="S3 3", main=True, definition="mean over pixels of the sum over classes of (p - y)^2",
     ),
     Metric(
-        "nll", title="NLL", says="negative log-likelihood, nats", group="calibration", place=6, better="low", join="pooled", needs=PROBABILITIES,
-        most=math.inf, reads="brier_sum", compute=make.judged(calibration.nll), source="S3 3", main=True,
+        "nll", title="NLL", says="negative log-likelihood, nats", group="calibration", place=6, better="low",
+        join="pooled", needs=PROBABILITIES, most=math.inf, reads="brier_sum",
+        compute=make.judged(calibration.nll), source="S3 3", main=True,
         definition="mean of -log p of the true class, p not below 2^-149",
     ),
     Metric(
-        "ece", title="ECE", says="expected calibration error", group="calibration", place=0, better="low", join="pooled", short="ECE",
-        needs=CONFIDENCE, options=("bins",), reads="bin_count", compute=make.sums(calibration.ece), source="S3 3", shape="bent", main=True, column=16,
+        "ece", title="ECE", says="expected calibration error", group="calibration", place=0, better="low",
+        join="pooled", short="ECE", needs=CONFIDENCE, options=("bins",), reads="bin_count",
+        compute=make.sums(calibration.ece), source="S3 3", shape="bent", main=True, column=16,
         definition="expected calibration error, {bins} bins of equal width, the last closed",
     ),
     Metric(
-        "mce", title="MCE", says="largest calibration error of a bin", group="calibration", place=1, better="low", join="pooled", needs=CONFIDENCE,
-        options=("bins",), reads="bin_count", compute=make.sums(calibration.mce), source="S3 3", shape="bent",
+        "mce", title="MCE", says="largest calibration error of a bin", group="calibration", place=1,
+        better="low", join="pooled", needs=CONFIDENCE, options=("bins",), reads="bin_count",
+        compute=make.sums(calibration.mce), source="S3 3", shape="bent",
         definition="largest gap of any of {bins} bins of equal width",
     ),
     Metric(
-        "ece_classwise", title="ECE, class-wise", says="mean over classes of the calibration error", group="calibration", place=3, better="low",
-        join="pooled", needs=PROBABILITIES, options=("bins",), reads="class_count", compute=make.sums(calibration.ece_classwise), source="S3 3", shape="bent",
+        "ece_classwise", title="ECE, class-wise", says="mean over classes of the calibration error",
+        group="calibration", place=3, better="low", join="pooled", needs=PROBABILITIES, options=("bins",),
+        reads="class_count", compute=make.sums(calibration.ece_classwise), source="S3 3", shape="bent",
         definition="mean over classes of each class's calibration error, {bins} bins of equal width",
     ),
     Metric(
-        "ece_equal_mass", title="ECE, equal mass", says="expected calibration error, bins of equal mass", group="calibration", place=2, better="low",
-        join="pooled", needs=CONFIDENCE, options=("bins",), reads="fine", compute=make.equal_mass, source="S3 3", of_groups=make.equal_mass_of_groups, shape="bent",
+        "ece_equal_mass", title="ECE, equal mass", says="expected calibration error, bins of equal mass",
+        group="calibration", place=2, better="low", join="pooled", needs=CONFIDENCE, options=("bins",),
+        reads="fine", compute=make.equal_mass, source="S3 3", of_groups=make.equal_mass_of_groups,
+        shape="bent",
         definition="expected calibration error, {bins} bins of equal mass, cut between 65,536 fine bins",
     ),
 )
 # fmt: on
-CONCORDANCES = {metric.name: metric.of_pair for metric in METRICS if metric.of_pair}  # what `select --concordance` takes by name
+CONCORDANCES = {
+    metric.name: metric.of_pair for metric in METRICS if metric.of_pair
+}  # what `select --concordance` takes by name
 
-ON_REQUEST = {metric.name: metric for metric in METRICS if metric.on_request}  # what `measure --metric` takes by name
+ON_REQUEST = {
+    metric.name: metric for metric in METRICS if metric.on_request
+}  # what `measure --metric` takes by name
 ALWAYS = frozenset(metric.name for metric in METRICS) - frozenset(ON_REQUEST)
 
 
 def named(metrics: Sequence[Metric] = ()) -> dict[str, Metric]:
-    """Return {name: entry} of all metrics, those of one's own behind; MetricError for a name that stands twice."""
+    """Return {name: entry} of all metrics, those of one's own behind; MetricError for a name that stands
+    twice.
+    """
     out: dict[str, Metric] = {}
     for metric in (*METRICS, *metrics):
         if metric.name in out:

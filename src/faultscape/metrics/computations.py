@@ -1,4 +1,5 @@
-"""How entries of the catalogue compute: each function here makes the ``compute`` of an entry from a function of the room, and hands it the statistics and definitions that it takes.
+"""How entries of the catalogue compute: each function here makes the ``compute`` of an entry from a function
+of the room, and hands it the statistics and definitions that it takes.
 
 Conventions: as the catalogue; void pixels are left out where scores are grouped.
 """
@@ -63,7 +64,9 @@ def held(name: str) -> Compute:
 
 
 def detected(area: str, sign: int = 1) -> Compute:
-    """Return how an entry computes a number of a `Detection`; of ``sign`` -1 that of finding the others by the lowest scores."""
+    """Return how an entry computes a number of a `Detection`; of ``sign`` -1 that of finding the others by
+    the lowest scores.
+    """
 
     def of(s: Stats, d: Definitions) -> np.ndarray:
         label = s["label"] if sign > 0 else np.where(s["label"] == 255, 255, s["label"] == 0).astype(np.uint8)
@@ -98,7 +101,9 @@ def skeletons(of: Callable[[np.ndarray], np.ndarray]) -> Compute:
 
 
 def quarter(statistic: str, number: int) -> Compute:
-    """Return how an entry computes the recall of a quarter of the regions, from how many have each size and are found."""
+    """Return how an entry computes the recall of a quarter of the regions, from how many have each size and
+    are found.
+    """
     return lambda s, _: recall_by_size.recall_of_quarter(s[statistic], number)
 
 

@@ -1,6 +1,8 @@
-"""Every choice that the literature leaves open, in one place: a frozen dataclass, and named presets that reproduce others.
+"""Every choice that the literature leaves open, in one place: a frozen dataclass, and named presets that
+reproduce others.
 
-Conventions: a preset changes only what it names. What each choice means stands in docs/definitions.md; results carry the definition they were made with.
+Conventions: a preset changes only what it names. What each choice means stands in docs/definitions.md;
+results carry the definition they were made with.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from faultscape.errors import OptionError, closest
 
 @dataclass(frozen=True)
 class Definitions:
-    """The choices behind a measurement; the defaults are those of the issue's papers where these are sound."""
+    """The choices behind a measurement; the defaults are those of the issue's papers where these are
+    sound.
+    """
 
     regions: RegionKind = "connected"  # or given: the maps hold region ids
     connectivity: Connectivity = 8
@@ -44,14 +48,17 @@ class Definitions:
     pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are brought together
     fpr_rule: FprRule = "first"  # or closest
     curve: Curve = "step"  # or trapezoid: the area under precision and recall
-    thresholds: Thresholds = (
-        "exact"  # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
-    )
-    rounding: Rounding = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
+    # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
+    thresholds: Thresholds = "exact"
+    # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
+    rounding: Rounding = ""
     track: Track | Literal[""] = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
     fpr_limit: float = 0.3  # AUPRO: the false positive rate up to which the area is measured
-    alarm: float = 0.05  # anomalous objects are looked for at the lowest score that at most this share of the known pixels reach
-    covered: float = 0.5  # an anomalous object is found where at least this share of its pixels have that score
+    # anomalous objects are looked for at the lowest score that at most this share of the known pixels reach
+    alarm: float = 0.05
+    covered: float = (
+        0.5  # an anomalous object is found where at least this share of its pixels have that score
+    )
     tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
     band: float = 0.02  # boundary IoU: width of the band, likewise
     bins: int = 15  # of ECE and the reliability diagram
@@ -77,7 +84,13 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "rounding": get_args(Rounding),
     "track": ("", *get_args(Track)),
 }
-_SMIYC = {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "thresholds": "quantiles", "rounding": "float16"}
+_SMIYC = {
+    "pooling": "pooled",
+    "fpr_rule": "first",
+    "curve": "step",
+    "thresholds": "quantiles",
+    "rounding": "float16",
+}
 PRESETS: dict[Preset, dict[str, str]] = {
     "fishyscapes": {"pooling": "pooled", "fpr_rule": "first", "curve": "step", "rounding": "float32"},
     "smiyc": _SMIYC | {"track": "anomaly"},
@@ -93,15 +106,21 @@ PRESETS: dict[Preset, dict[str, str]] = {
 
 
 def define(preset: Preset | None = None, **given: Any) -> Definitions:
-    """Return the definitions of a preset, with what is given in its place (None leaves it); OptionError for a value that is not known.
+    """Return the definitions of a preset, with what is given in its place (None leaves it); OptionError for a
+    value that is not known.
 
     >>> define("figure3", connectivity=4).match, define().absent
     ('dice', 'nan')
     """
     if preset is not None and preset not in PRESETS:
-        raise OptionError(f"preset {preset!r} is not known; known are {', '.join(PRESETS)}.{closest(preset, list(PRESETS))}")
+        raise OptionError(
+            f"preset {preset!r} is not known; known are {', '.join(PRESETS)}.{closest(preset, list(PRESETS))}"
+        )
     known = {f.name for f in fields(Definitions)}
-    said = {**(PRESETS[preset] if preset else {}), **{name: value for name, value in given.items() if value is not None}}
+    said = {
+        **(PRESETS[preset] if preset else {}),
+        **{name: value for name, value in given.items() if value is not None},
+    }
     for name, value in said.items():
         if name not in known:
             raise OptionError(f"{name!r} is no choice of a measurement; known are {', '.join(sorted(known))}")
@@ -111,13 +130,19 @@ def define(preset: Preset | None = None, **given: Any) -> Definitions:
     out = replace(Definitions(), **said)
     if out.thresholds == "quantiles" and (out.fpr_rule, out.curve) != ("first", "step"):
         raise OptionError(
-            f"SegmentMeIfYouCan's curve has the step sum and the first threshold; got curve={out.curve}, fpr_rule={out.fpr_rule}; leave these or the preset out"
+            f"SegmentMeIfYouCan's curve has the step sum and the first threshold; got curve={out.curve},"
+            f" fpr_rule={out.fpr_rule}; leave these or the preset out"
         )
     for name, fits, wanted in (
-        ("bins", 1 <= out.bins <= MOST_BINS, f"are 1 to {MOST_BINS}"), ("window", out.window >= 1, "is 1 or more"),
-        ("tolerance", not out.tolerance < 0, "is 0 or more"), ("band", not out.band <= 0, "is above 0"),
-        *((name, 0 < getattr(out, name) <= 1, "is above 0 and at most 1") for name in ("fpr_limit", "alarm", "covered")),
-    ):  # fmt: skip
+        ("bins", 1 <= out.bins <= MOST_BINS, f"are 1 to {MOST_BINS}"),
+        ("window", out.window >= 1, "is 1 or more"),
+        ("tolerance", not out.tolerance < 0, "is 0 or more"),
+        ("band", not out.band <= 0, "is above 0"),
+        *(
+            (name, 0 < getattr(out, name) <= 1, "is above 0 and at most 1")
+            for name in ("fpr_limit", "alarm", "covered")
+        ),
+    ):
         if not fits:
             raise OptionError(f"{name} {wanted}; got {getattr(out, name)}")
     for name in ("tolerance", "band", "certain", "accurate"):

@@ -1,10 +1,13 @@
 """Doubt of every pixel from the probabilities or logits of its classes.
 
-Conventions: probabilities or logits are (C, H, W), or have the classes on any ``axis``; the result has the other axes, float32 (float64 for float64), and
-is large where the model doubts. In float32 a probability next to 1 has 24 bits and 1 - p few values: from a third to nine tenths of the pixels of a
-confident network tie at 0. So the doubt is added up from the small probabilities, never taken from the large one, and no two pixels tie that the
-probabilities tell apart. For storage in two bytes a pixel take the logit, whose float16 steps are even in relative doubt (`logit16`).
-Source: S4 eq. 1 (entropy) and its softmax baseline; S3 (maximum softmax probability); Liu et al. 2020 (energy); Hendrycks et al. 2022 (max logit).
+Conventions: probabilities or logits are (C, H, W), or have the classes on any ``axis``; the result has the
+other axes, float32 (float64 for float64), and is large where the model doubts. In float32 a probability next
+to 1 has 24 bits and 1 - p few values: from a third to nine tenths of the pixels of a confident network tie at
+0. So the doubt is added up from the small probabilities, never taken from the large one, and no two pixels
+tie that the probabilities tell apart. For storage in two bytes a pixel take the logit, whose float16 steps
+are even in relative doubt (`logit16`).
+Source: S4 eq. 1 (entropy) and its softmax baseline; S3 (maximum softmax probability); Liu et al. 2020
+(energy); Hendrycks et al. 2022 (max logit).
 """
 
 from __future__ import annotations
@@ -14,12 +17,14 @@ import numpy as np
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.inputs import check_unmasked
 
-LOGIT_END = 2048.0  # stands for the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
+# stands for the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
+LOGIT_END = 2048.0
 _SLACK = 1e-2  # probabilities that went through float16 or a resize may exceed 1 by so much
 
 
 def max_probability(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    """Return one minus the winner's probability, as the sum of all other probabilities; MetricError for what are no probabilities.
+    """Return one minus the winner's probability, as the sum of all other probabilities; MetricError for what
+    are no probabilities.
 
     >>> max_probability(np.array([[[0.7]], [[0.2]], [[0.1]]])).round(3)
     array([[0.3]])
@@ -28,7 +33,8 @@ def max_probability(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def surprise(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    """Return -log p of the winner, as log(1 + others / winner), which keeps apart what 1 - p in float32 cannot.
+    """Return -log p of the winner, as log(1 + others / winner), which keeps apart what 1 - p in float32
+    cannot.
 
     >>> surprise(np.array([0.5, 0.25, 0.25])).round(4) == np.log(2).round(4)
     np.True_
@@ -39,7 +45,8 @@ def surprise(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def margin(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    """Return 1 - (winner - second), as the sum of the others and the second once more; 0 = certain, 1 = two winners.
+    """Return 1 - (winner - second), as the sum of the others and the second once more; 0 = certain, 1 = two
+    winners.
 
     >>> margin(np.array([0.7, 0.2, 0.1])).round(3)
     np.float64(0.5)
@@ -49,7 +56,8 @@ def margin(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = False) -> np.ndarray:
-    """Return -sum p log p in nats, (H, W) of (C, H, W), S4 eq. 1, with 0 log 0 = 0; ``normalised`` divides by log C, so that 1 is the most.
+    """Return -sum p log p in nats, (H, W) of (C, H, W), S4 eq. 1, with 0 log 0 = 0; ``normalised`` divides by
+    log C, so that 1 is the most.
 
     Of samples (T, C, H, W) take the mean over T first. MetricError for what are no probabilities.
 
@@ -86,9 +94,11 @@ def energy(logits: np.ndarray, *, axis: int = 0, temperature: float = 1.0) -> np
 
 
 def logit16(probability: np.ndarray) -> np.ndarray:
-    """Return log(p / (1 - p)) as float16 for storage: same order, ties within a step of float16 alone; 0 and 1 become -2048 and 2048.
+    """Return log(p / (1 - p)) as float16 for storage: same order, ties within a step of float16 alone; 0 and
+    1 become -2048 and 2048.
 
-    Give it the doubt, not the confidence: a small doubt keeps its digits, a confidence next to 1 has lost them.
+    Give it the doubt, not the confidence: a small doubt keeps its digits, a confidence next to 1 has lost
+    them.
 
     >>> logit16(np.array([0.0, 0.5, 0.9])).tolist()
     [-2048.0, 0.0, 2.197265625]
@@ -97,7 +107,9 @@ def logit16(probability: np.ndarray) -> np.ndarray:
     values = np.asarray(probability)
     values = values.astype(np.float32) if values.dtype == np.float16 else values
     if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise MetricError(f"logit16 was given values from {values.min()} to {values.max()}; expected probabilities 0 to 1")
+        raise MetricError(
+            f"logit16 was given values from {values.min()} to {values.max()}; expected probabilities 0 to 1"
+        )
     with np.errstate(divide="ignore"):
         logit = np.log(values / (1 - values))
     return np.clip(logit, -LOGIT_END, LOGIT_END).astype(np.float16)
@@ -106,18 +118,25 @@ def logit16(probability: np.ndarray) -> np.ndarray:
 def _classes_first(values: np.ndarray, axis: int) -> np.ndarray:
     """Return the values with the classes on the first axis, float32 or float64."""
     if isinstance(values, np.ma.MaskedArray):
-        raise MetricError("a masked array was given, whose mask most libraries drop without a word; give a plain array")
+        raise MetricError(
+            "a masked array was given, whose mask most libraries drop without a word; give a plain array"
+        )
     values = np.asarray(values)
     if values.ndim == 0 or not values.shape[axis]:
-        raise MetricError(f"an array of shape {values.shape} was given; expected classes on axis {axis}, such as C x H x W")
-    return np.moveaxis(values if values.dtype == np.float64 else values.astype(np.float32, copy=False), axis, 0)
+        raise MetricError(
+            f"an array of shape {values.shape} was given; expected classes on axis {axis}, such as C x H x W"
+        )
+    return np.moveaxis(
+        values if values.dtype == np.float64 else values.astype(np.float32, copy=False), axis, 0
+    )
 
 
 def _check(classes: np.ndarray) -> None:
     """Raise MetricError unless all values can be probabilities; NaN spreads through min and max."""
     if classes.size and not (classes.min() >= 0 and classes.max() <= 1 + _SLACK):
         raise MetricError(
-            f"values from {classes.min()} to {classes.max()} were given as probabilities; expected 0 to 1 (for logits: max_logit, energy)"
+            f"values from {classes.min()} to {classes.max()} were given as probabilities; expected 0 to 1"
+            " (for logits: max_logit, energy)"
         )
 
 

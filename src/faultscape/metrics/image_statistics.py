@@ -1,7 +1,9 @@
-"""The sufficient statistics of one image and one model: what every metric of a data set, its interval and its share by class are computed from.
+"""The sufficient statistics of one image and one model: what every metric of a data set, its interval and its
+share by class are computed from.
 
-Conventions: {name: array}, int64 counts and float64 sums, (C,) per class or () for the image. Counts of images add up in any order; sums of floats are
-added once, in corpus order (metrics.summary). Pixels void in the truth are in none of them. Doubt and anomaly scores have statistics of their own.
+Conventions: {name: array}, int64 counts and float64 sums, (C,) per class or () for the image. Counts of
+images add up in any order; sums of floats are added once, in corpus order (metrics.summary). Pixels void in
+the truth are in none of them. Doubt and anomaly scores have statistics of their own.
 Source: S0 4.1.3, S1 II and III.
 """
 
@@ -32,7 +34,8 @@ def of_maps(
     boundaries: bool = True,
     also: Collection[str] = (),
 ) -> tuple[Statistics, np.ndarray]:
-    """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix, row = truth; ``also`` those that are made on request.
+    """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix,
+    row = truth; ``also`` those that are made on request.
 
     >>> one = np.array([[0, 0, 1, 1]], np.uint8)
     >>> stats, cells = of_maps(one, one, regions.resolve(2), Definitions())
@@ -50,7 +53,9 @@ def of_maps(
         stats[f"{name}_of_classes"] = np.where(there, measure(against_all_else), np.nan)
     if boundaries:
         widths = [_in_pixels(width, truth.shape) for width in (definitions.tolerance, definitions.band)]
-        stats["boundary"] = boundary.boundary_counts(truth, prediction, n, tolerance=widths[0], width=widths[1], unit="pixels")
+        stats["boundary"] = boundary.boundary_counts(
+            truth, prediction, n, tolerance=widths[0], width=widths[1], unit="pixels"
+        )
     if "skeletons" in also:
         stats["skeletons"] = skeletons.skeleton_counts(truth, prediction, n)
     if "region_sizes" in also:
@@ -69,7 +74,9 @@ def of_regions(
     meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
     also: Collection[str] = (),
 ) -> Statistics:
-    """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`, ``meanings`` as in `given`)."""
+    """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in
+    `metrics.regions`, ``meanings`` as in `given`).
+    """
     table = regions.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)
     stats = regions.count([table, table], len(classes), definitions.match) | _segments(table)
     if "region_sizes" in also:
@@ -78,7 +85,8 @@ def of_regions(
 
 
 def confusion(table: Overlaps, n: int) -> np.ndarray:
-    """Return the (C + 1, C + 1) confusion matrix of a table of overlaps: row = truth, the last column what only the prediction calls void.
+    """Return the (C + 1, C + 1) confusion matrix of a table of overlaps: row = truth, the last column what
+    only the prediction calls void.
 
     >>> from faultscape.maps.regions import overlaps
     >>> confusion(overlaps(np.array([[0, 1, 2]], np.uint8), np.array([[1, 2, 0]], np.uint8), 2), 2).tolist()
@@ -91,13 +99,19 @@ def confusion(table: Overlaps, n: int) -> np.ndarray:
 
 
 def _pixels(cells: np.ndarray) -> Statistics:
-    return {"both": np.diagonal(cells)[:-1].copy(), "truth_pixels": cells.sum(1), "predicted_pixels": cells.sum(0)}
+    return {
+        "both": np.diagonal(cells)[:-1].copy(),
+        "truth_pixels": cells.sum(1),
+        "predicted_pixels": cells.sum(0),
+    }
 
 
 def _segments(table: Overlaps) -> Statistics:
     """Return what compares the two partitions into regions, whatever their classes."""
     errors = partition.partition_errors(table.truth, table.prediction, table.pixels)
-    values = {{"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()}
+    values = {
+        {"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()
+    }
     found: Statistics = {name: np.float64(value) for name, value in values.items()}
     return found | {"pixels": np.int64(table.pixels.sum())}
 
@@ -108,17 +122,20 @@ def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
-    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at each threshold of confidence.
+    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at
+    each threshold of confidence.
 
-    The classes that have a value without a threshold stay in the mean: one whose regions are all unknown is neither torn nor merged, 0. Otherwise a curve would
-    rise because easy classes leave it.
+    The classes that have a value without a threshold stay in the mean: one whose regions are all unknown is
+    neither torn nor merged, 0. Otherwise a curve would rise because easy classes leave it.
     """
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
     mine = list(classes.groups)
     out: Statistics = {"curve_both": both.reshape(-1), "curve_predicted": predicted.reshape(-1)}
     for name, measure in (("rom", over_under.rom), ("rum", over_under.rum)):
         defined = ~np.isnan(
-            measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[mine]
+            measure({k: v[0] for k, v in counts.items()}, absent=definitions.absent, scale=definitions.scale)[
+                mine
+            ]
         )
         values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
         out[f"curve_{name}"] = regions.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)

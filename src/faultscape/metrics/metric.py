@@ -1,7 +1,8 @@
 """What an entry of the catalogue of metrics is, and how one of one's own is made.
 
-Conventions: statistics are {name: array} as image_statistics and scores make them. A metric of one's own is of two maps of places 0..C, C = void, or of scores of pixels;
-what it counts of an image is kept with the image's other statistics, so that intervals and differences come of themselves.
+Conventions: statistics are {name: array} as image_statistics and scores make them. A metric of one's own is
+of two maps of places 0..C, C = void, or of scores of pixels; what it counts of an image is kept with the
+image's other statistics, so that intervals and differences come of themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aur
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Pixels of a data set, drawn anew B times, at its K distinct coarse scores, ascending: ``known`` and ``anomalous`` (B, K) of either label, ``sure`` (K,) the confidence there, if scores are doubt of probabilities, and ``shares`` (B, K) the summed shares of their regions that the anomalous ones are, if regions are made."""
+    """Pixels of a data set, drawn anew B times, at its K distinct coarse scores, ascending: ``known`` and
+    ``anomalous`` (B, K) of either label, ``sure`` (K,) the confidence there, if scores are doubt of
+    probabilities, and ``shares`` (B, K) the summed shares of their regions that the anomalous ones are, if
+    regions are made.
+    """
 
     known: np.ndarray
     anomalous: np.ndarray
@@ -41,17 +46,22 @@ OfGroups = Callable[[Groups, Definitions], np.ndarray]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its ``title`` is that of its error (1 - value where large is ``better``), ``says`` what that means, ``short`` a column's head on a terminal.
+    """A metric: its ``title`` is that of its error (1 - value where large is ``better``), ``says`` what that
+    means, ``short`` a column's head on a terminal.
 
-    ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the definitions that change it, which ``definition`` names in
-    braces. It lies between 0 and ``most``; one that is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's.
-    One ``on_request`` is computed only where `--metric` names it, or another that reads the same statistic.
-    ``of_pair(both, reference, prediction, over=)`` is the same number of two models' maps, where it is a concordance to select by.
+    ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the
+    definitions that change it, which ``definition`` names in braces. It lies between 0 and ``most``; one that
+    is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's. One
+    ``on_request`` is computed only where `--metric` names it, or another that reads the same statistic.
+    ``of_pair(both, reference, prediction, over=)`` is the same number of two models' maps, where it is a
+    concordance to select by.
 
-    Of metrics of scores: ``streamed`` is the number that it is of those which are made of all pixels without holding them (else ``compute`` gets all of them, or those of one
-    image where images are joined), ``of_groups`` the same number (B,) of coarse scores, from which intervals come, and ``shape`` how it moves as pixels do.
-    Of what is shown: ``main`` metrics stand in the first tables of the page; ``column`` is the place among the columns on a terminal, and ``headline`` that among the
-    metrics by which a page is headed (0 = none); ``neighbours`` what it is called where consecutive images are compared by it.
+    Of metrics of scores: ``streamed`` is the number that it is of those which are made of all pixels without
+    holding them (else ``compute`` gets all of them, or those of one image where images are joined),
+    ``of_groups`` the same number (B,) of coarse scores, from which intervals come, and ``shape`` how it moves
+    as pixels do. Of what is shown: ``main`` metrics stand in the first tables of the page; ``column`` is the
+    place among the columns on a terminal, and ``headline`` that among the metrics by which a page is headed
+    (0 = none); ``neighbours`` what it is called where consecutive images are compared by it.
     """
 
     name: str
@@ -103,7 +113,11 @@ class Metric:
         >>> named()["miou"].text(Definitions(over="truth"))
         'mean over classes of intersection over union (S0 eq. 7); over=truth'
         """
-        rounded = f"; scores rounded to {definitions.rounding}" if definitions.rounding and "rounding" in self.options else ""
+        rounded = (
+            f"; scores rounded to {definitions.rounding}"
+            if definitions.rounding and "rounding" in self.options
+            else ""
+        )
         return (self.definition if self.count else self.definition.format(**_choices(definitions))) + rounded
 
 
@@ -118,21 +132,31 @@ def metric_of_maps(
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
-    """Return a metric of one's own, for `measure --metric file.py:NAME`; MetricError for a name, direction, join or ``most`` that means nothing.
+    """Return a metric of one's own, for `measure --metric file.py:NAME`; MetricError for a name, direction,
+    join or ``most`` that means nothing.
 
-    ``count(truth, prediction, classes)`` gives for two (H, W) maps of places 0..C (C = void, which must change nothing) and the
-    `Classes`: of ``images`` a number; of ``cells`` (C,) numbers; of ``pooled`` (2,) or (2, C), of which the first row is divided
-    by the second after all images were added. NaN, or 0 / 0, is undefined. Every value lies between 0 and ``most``, which may be
-    math.inf; one that does not is refused. ``title`` is that of its error: of 1 - value where large is better.
+    ``count(truth, prediction, classes)`` gives for two (H, W) maps of places 0..C (C = void, which must
+    change nothing) and the `Classes`: of ``images`` a number; of ``cells`` (C,) numbers; of ``pooled`` (2,)
+    or (2, C), of which the first row is divided by the second after all images were added. NaN, or 0 / 0, is
+    undefined. Every value lies between 0 and ``most``, which may be math.inf; one that does not is refused.
+    ``title`` is that of its error: of 1 - value where large is better.
 
-    >>> wrong = metric_of_maps("wrong", lambda t, p, c: [(t != p)[t < len(c)].sum(), (t < len(c)).sum()], title="Wrong", definition="share of wrong pixels", better="low", join="pooled")
+    >>> wrong = metric_of_maps(
+    ...     "wrong",
+    ...     lambda t, p, c: [(t != p)[t < len(c)].sum(), (t < len(c)).sum()],
+    ...     title="Wrong",
+    ...     definition="share of wrong pixels",
+    ...     better="low",
+    ...     join="pooled",
+    ... )
     >>> float(wrong.compute({"own_wrong": np.array([1, 4])}, Definitions()))
     0.25
     """
     _check(name, better, join, ("pooled", "cells", "images"))
     if not isinstance(most, int | float) or not most > 0:
         raise MetricError(
-            f"metric {name}: most is the largest value that it can take, a number above 0 or math.inf; got {most!r}"
+            f"metric {name}: most is the largest value that it can take, a number above 0 or math.inf; got"
+            f" {most!r}"
         )
     reads = f"own_{name}"
 
@@ -144,8 +168,21 @@ def metric_of_maps(
         return _ratio(np.asarray(stats[reads], float))
 
     return Metric(
-        name, title, definition, "own", better, join, definition, reads, value, by_class if join == "pooled" else None, frozenset(["connected"]), source=source, most=most, count=count
-    )  # fmt: skip
+        name,
+        title,
+        definition,
+        "own",
+        better,
+        join,
+        definition,
+        reads,
+        value,
+        by_class if join == "pooled" else None,
+        frozenset(["connected"]),
+        source=source,
+        most=most,
+        count=count,
+    )
 
 
 def metric_of_scores(
@@ -160,13 +197,22 @@ def metric_of_scores(
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
-    """Return a metric of one's own of scores, for `measure --metric file.py:NAME`; MetricError for a name, kind, direction or join that means nothing.
+    """Return a metric of one's own of scores, for `measure --metric file.py:NAME`; MetricError for a name,
+    kind, direction or join that means nothing.
 
-    ``compute(score, label)`` gives a number for two (N,) arrays of the pixels that count: label 1 is anomalous, ``of`` doubt
-    wrong, 0 is not; NaN is undefined. Of ``images`` they are those of one image, and the metric is their mean, with an interval;
-    ``pooled`` those of all images, which must fit into memory, without. ``title`` is that of its error, as in `metric_of_maps`.
+    ``compute(score, label)`` gives a number for two (N,) arrays of the pixels that count: label 1 is
+    anomalous, ``of`` doubt wrong, 0 is not; NaN is undefined. Of ``images`` they are those of one image, and
+    the metric is their mean, with an interval; ``pooled`` those of all images, which must fit into memory,
+    without. ``title`` is that of its error, as in `metric_of_maps`.
 
-    >>> gap = metric_of_scores("gap", lambda s, a: s[a == 1].mean() - s[a == 0].mean(), of="anomaly", title="Gap", definition="difference of the mean scores", better="high")
+    >>> gap = metric_of_scores(
+    ...     "gap",
+    ...     lambda s, a: s[a == 1].mean() - s[a == 0].mean(),
+    ...     of="anomaly",
+    ...     title="Gap",
+    ...     definition="difference of the mean scores",
+    ...     better="high",
+    ... )
     >>> float(gap.compute({"score": np.array([0.75, 0.5]), "label": np.array([1, 0])}, Definitions()))
     0.25
     """
@@ -178,12 +224,30 @@ def metric_of_scores(
         return np.asarray(compute(stats["score"], stats["label"]), float)
 
     needs = frozenset(["anomaly"]) if of == "anomaly" else SCORES - {"anomaly"}
-    group, plain = {"anomaly": "anomaly scores", "doubt": "confidence"}[of], definition.replace("{", "{{").replace("}", "}}")
-    return Metric(name, title, definition, group, better, join, plain, "score", value, needs=needs, source=source, most=most)
+    group, plain = (
+        {"anomaly": "anomaly scores", "doubt": "confidence"}[of],
+        definition.replace("{", "{{").replace("}", "}}"),
+    )
+    return Metric(
+        name,
+        title,
+        definition,
+        group,
+        better,
+        join,
+        plain,
+        "score",
+        value,
+        needs=needs,
+        source=source,
+        most=most,
+    )
 
 
 def value_of_scores(metric: Metric, score: np.ndarray, label: np.ndarray, definitions: Definitions) -> float:
-    """Return what a metric makes of the scores and labels of pixels, void (255) left out, NaN where all are void; MetricError where it fails or gives no number."""
+    """Return what a metric makes of the scores and labels of pixels, void (255) left out, NaN where all are
+    void; MetricError where it fails or gives no number.
+    """
     judged = label != 255
     if not judged.any():
         return math.nan
@@ -196,7 +260,9 @@ def value_of_scores(metric: Metric, score: np.ndarray, label: np.ndarray, defini
 def own_statistics(
     metrics: Mapping[str, Metric], truth: np.ndarray, prediction: np.ndarray, classes: Any
 ) -> dict[str, np.ndarray]:
-    """Return the statistics of one's own metrics of one image; MetricError for what is no number, or not as many as the join says."""
+    """Return the statistics of one's own metrics of one image; MetricError for what is no number, or not as
+    many as the join says.
+    """
     out = {}
     for metric in metrics.values():
         assert metric.count is not None
@@ -206,10 +272,14 @@ def own_statistics(
         wanted = {"images": ((),), "cells": ((n,),), "pooled": ((2,), (2, n))}[metric.join]
         if values.shape not in wanted:
             shapes = " or ".join(str(shape) for shape in wanted)
-            raise MetricError(f"metric {metric.name}: gave an array of shape {values.shape}; join={metric.join} takes {shapes}")
+            raise MetricError(
+                f"metric {metric.name}: gave an array of shape {values.shape}; join={metric.join} takes"
+                f" {shapes}"
+            )
         if odd := _out_of_range(values, metric):
             raise MetricError(
-                f"metric {metric.name}: gave {odd}; its values are NaN or finite numbers from 0 to {metric.most:g}; metric_of_maps(..., most=) declares another end"
+                f"metric {metric.name}: gave {odd}; its values are NaN or finite numbers from 0 to"
+                f" {metric.most:g}; metric_of_maps(..., most=) declares another end"
             )
         out[metric.reads] = values
     return out
@@ -218,25 +288,40 @@ def own_statistics(
 def _check(name: str, better: str, join: str, joins: tuple[str, ...]) -> None:
     """MetricError for a name, a direction or a join that means nothing."""
     if not name.isidentifier():
-        raise MetricError(f"metric {name!r}: give it a name of letters, digits and underscores, for example far_errors")
+        raise MetricError(
+            f"metric {name!r}: give it a name of letters, digits and underscores, for example far_errors"
+        )
     if better not in ("high", "low") or join not in joins:
         known = f"{', '.join(joins[:-1])} or {joins[-1]}"
-        raise MetricError(f"metric {name}: better is high or low, join is {known}; got {better!r} and {join!r}")
+        raise MetricError(
+            f"metric {name}: better is high or low, join is {known}; got {better!r} and {join!r}"
+        )
 
 
 def _out_of_range(values: np.ndarray, metric: Metric) -> str:
-    """Return a value of one image that lies outside the range of its metric, in words; '' where there is none.
+    """Return a value of one image that lies outside the range of its metric, in words; '' where there is
+    none.
 
-    >>> of_sums = metric_of_maps("wrong", lambda t, p, c: [1, 2], title="Wrong", definition="wrong", better="low", join="pooled")
+    >>> of_sums = metric_of_maps(
+    ...     "wrong", lambda t, p, c: [1, 2], title="Wrong", definition="wrong", better="low", join="pooled"
+    ... )
     >>> _out_of_range(np.array([1.0, 2.0]), of_sums), _out_of_range(np.array([3.0, 2.0]), of_sums)
     ('', '3 / 2')
     """
     above, below = values if metric.join == "pooled" else (values, np.ones_like(values))
     above, below = np.ravel(above), np.ravel(below)
-    most = np.multiply(below, metric.most, out=np.full(below.shape, np.inf), where=np.isfinite(below) & (below > 0))
+    most = np.multiply(
+        below, metric.most, out=np.full(below.shape, np.inf), where=np.isfinite(below) & (below > 0)
+    )
     most = np.where(below == 0, np.inf if math.isinf(metric.most) else 0.0, most)
     fine = np.isnan(above) if metric.join != "pooled" else np.zeros(above.shape, bool)
-    fine |= np.isfinite(above) & np.isfinite(below) & (above >= 0) & (below >= 0) & (above <= most * (1 + _ROUNDING))
+    fine |= (
+        np.isfinite(above)
+        & np.isfinite(below)
+        & (above >= 0)
+        & (below >= 0)
+        & (above <= most * (1 + _ROUNDING))
+    )
     if fine.all():
         return ""
     k = int(np.argmin(fine))
@@ -253,14 +338,19 @@ def _ratio(held: np.ndarray) -> np.ndarray:
 def _mean(values: np.ndarray) -> np.ndarray:
     known = ~np.isnan(values)
     return np.divide(
-        np.where(known, values, 0).sum(-1), known.sum(-1), out=np.full(values.shape[:-1], np.nan), where=known.any(-1)
+        np.where(known, values, 0).sum(-1),
+        known.sum(-1),
+        out=np.full(values.shape[:-1], np.nan),
+        where=known.any(-1),
     )
 
 
 def _choices(definitions: Definitions) -> dict[str, Any]:
     """Return the words that definitions are told in."""
     given, quantiles = definitions.regions == "given", definitions.thresholds == "quantiles"
-    connected = "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"
+    connected = (
+        "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"
+    )
     panoptic = f"connectivity={definitions.connectivity}, regions made before void is taken away"
     return asdict(definitions) | {
         "connected": connected,
@@ -270,6 +360,13 @@ def _choices(definitions: Definitions) -> dict[str, Any]:
         "segments": "regions as given" if given else "connected regions",
         "match": {"iou": "IoU", "dice": "Dice"}[definitions.match],
         "track": definitions.track or "none",
-        "rule": "first threshold with" if definitions.fpr_rule == "first" else "lowest of all thresholds closest to",
-        "at": f"score {'>' if quantiles else '>='} that of the best pixel F1, {definitions.thresholds} thresholds",
+        "rule": (
+            "first threshold with"
+            if definitions.fpr_rule == "first"
+            else "lowest of all thresholds closest to"
+        ),
+        "at": (
+            f"score {'>' if quantiles else '>='} that of the best pixel F1, {definitions.thresholds}"
+            " thresholds"
+        ),
     }

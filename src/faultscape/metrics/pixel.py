@@ -1,9 +1,10 @@
 """Pixel metrics from counts: mIoU, FWIoU, MPA, pixel accuracy, Dice (S0 eq. 7-10).
 
-Conventions: ``both`` (..., C) pixels that reference and prediction call y; ``reference``, ``prediction`` (..., C + 1) pixels that each calls y, the last
-being void: void is never a class, but a pixel that only one side calls void counts against the other's class. Results are float64 (...), larger is
-better, NaN where undefined. ``over`` says which classes a mean is over: ``union`` those either side has (what S0's code does), ``all`` (eq. 7 as
-printed: absent counts 0), ``truth`` those of the reference.
+Conventions: ``both`` (..., C) pixels that reference and prediction call y; ``reference``, ``prediction``
+(..., C + 1) pixels that each calls y, the last being void: void is never a class, but a pixel that only one
+side calls void counts against the other's class. Results are float64 (...), larger is better, NaN where
+undefined. ``over`` says which classes a mean is over: ``union`` those either side has (what S0's code does),
+``all`` (eq. 7 as printed: absent counts 0), ``truth`` those of the reference.
 Source: S0 section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it has it.
 """
 
@@ -19,8 +20,11 @@ from faultscape.errors import OptionError
 OVER = get_args(Over)
 
 
-def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
-    """Return the mean intersection over union (...), S0 eq. 7, from counts (..., C) and (..., C + 1); OptionError for an unknown ``over``.
+def miou(
+    both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
+) -> np.ndarray:
+    """Return the mean intersection over union (...), S0 eq. 7, from counts (..., C) and (..., C + 1);
+    OptionError for an unknown ``over``.
 
     >>> miou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
     np.float64(0.5833)
@@ -28,13 +32,18 @@ def miou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ove
     return _mean(iou_of_classes(both, reference, prediction), reference, over)  # S0 eq. 7
 
 
-def dice(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
+def dice(
+    both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
+) -> np.ndarray:
     """Return the mean Dice coefficient, 2 N_yy / (N_y. + N_.y)."""
     return _mean(dice_of_classes(both, reference, prediction), reference, over)
 
 
-def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
-    """Return the intersection over union weighted by the reference's class frequencies (...), S0 eq. 9 with the frequency it lacks in print.
+def fwiou(
+    both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
+) -> np.ndarray:
+    """Return the intersection over union weighted by the reference's class frequencies (...), S0 eq. 9 with
+    the frequency it lacks in print.
 
     OptionError for an unknown ``over``, which changes nothing here.
 
@@ -47,8 +56,11 @@ def fwiou(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, ov
     return _ratio((classes * np.nan_to_num(iou)).sum(-1), classes.sum(-1))  # S0 eq. 9
 
 
-def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
-    """Return the mean over classes of N_yy / N_y. (...), S0 eq. 10; a class absent from the reference has no accuracy. OptionError for an unknown ``over``.
+def mpa(
+    both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
+) -> np.ndarray:
+    """Return the mean over classes of N_yy / N_y. (...), S0 eq. 10; a class absent from the reference has no
+    accuracy. OptionError for an unknown ``over``.
 
     >>> mpa(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
     np.float64(0.8333)
@@ -57,7 +69,9 @@ def mpa(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over
     return _mean(_ratio(both, reference[..., :-1]), reference, over)  # S0 eq. 10
 
 
-def pixel_accuracy(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union") -> np.ndarray:
+def pixel_accuracy(
+    both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
+) -> np.ndarray:
     """Return the share of the reference's pixels (void left out) that the prediction calls alike."""
     del prediction
     _check(over)
@@ -75,7 +89,8 @@ def dice_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndar
 
 
 def classes_counted(values: np.ndarray, reference: np.ndarray, over: Over) -> np.ndarray:
-    """Return (..., C) numbers of classes as a mean takes them: NaN for a class that ``over`` leaves out, 0 for an absent one that it counts.
+    """Return (..., C) numbers of classes as a mean takes them: NaN for a class that ``over`` leaves out, 0
+    for an absent one that it counts.
 
     >>> classes_counted(np.array([0.5, 0.0, np.nan]), np.array([4, 0, 0, 0]), "truth").tolist()
     [0.5, nan, nan]
@@ -87,7 +102,9 @@ def classes_counted(values: np.ndarray, reference: np.ndarray, over: Over) -> np
 
 
 def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """Return (..., C) the share of each class's reference pixels that the prediction calls alike, NaN where the reference lacks it."""
+    """Return (..., C) the share of each class's reference pixels that the prediction calls alike, NaN where
+    the reference lacks it.
+    """
     del prediction
     return _ratio(both, reference[..., :-1])
 

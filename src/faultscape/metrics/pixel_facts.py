@@ -1,8 +1,11 @@
-"""What the probabilities of a pixel's classes say, without holding them: the one pass that labels of confidence and every scorer are made from.
+"""What the probabilities of a pixel's classes say, without holding them: the one pass that labels of
+confidence and every scorer are made from.
 
-Conventions: scores are (C, h, w) float32 of any size, logits, or of a ``marginal`` network sums of class x mask. The order is one everywhere: bilinear to the wanted size (width, height), then
-softmax, of several members then their mean, and then the score; never a score that is resized. Facts are (H, W) float32. What is next to 0 is added up from what is small, so that no two
-pixels tie that the scores tell apart: ``others`` is 1 - winner, but not made of it.
+Conventions: scores are (C, h, w) float32 of any size, logits, or of a ``marginal`` network sums of class x
+mask. The order is one everywhere: bilinear to the wanted size (width, height), then softmax, of several
+members then their mean, and then the score; never a score that is resized. Facts are (H, W) float32. What is
+next to 0 is added up from what is small, so that no two pixels tie that the scores tell apart: ``others`` is
+1 - winner, but not made of it.
 Source: S4 eq. 1 and 2; S3 (maximum softmax probability).
 """
 
@@ -24,11 +27,12 @@ _AT_ONCE = 1 << 20  # probabilities of all members held at a time
 class PixelFacts:
     """What the probabilities of each pixel say, (H, W) float32 each.
 
-    ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest, ``entropy`` in nats
-    (S4 eq. 1). Of logits ``top`` is the largest and ``log_sum`` the logarithm of the sum of their exponentials; None of
-    what has none. Of several members ``labels`` is the class of the largest mean probability, ``predictive`` the entropy of the
-    mean, ``expected`` the mean of the members' entropies and ``information`` the mutual information, predictive - expected
-    (S4 eq. 2), made without a difference. ``variance`` is that of the logits, of a network that says it (S3, Gaussian process).
+    ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
+    ``entropy`` in nats (S4 eq. 1). Of logits ``top`` is the largest and ``log_sum`` the logarithm of the sum
+    of their exponentials; None of what has none. Of several members ``labels`` is the class of the largest
+    mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the members' entropies
+    and ``information`` the mutual information, predictive - expected (S4 eq. 2), made without a difference.
+    ``variance`` is that of the logits, of a network that says it (S3, Gaussian process).
     """
 
     winner: np.ndarray
@@ -58,14 +62,20 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
     total, more = 1 + others, np.log1p(others)
     held = None if marginal else top
     return PixelFacts(
-        1 / total, second / total, others / total, more + spread / total, held, None if held is None else held + more
+        1 / total,
+        second / total,
+        others / total,
+        more + spread / total,
+        held,
+        None if held is None else held + more,
     )
 
 
 def facts_of_members(
     members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False
 ) -> PixelFacts:
-    """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same classes, at ``size`` (width, height), S4 eq. 1 and 2.
+    """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same
+    classes, at ``size`` (width, height), S4 eq. 1 and 2.
 
     Errors: MetricError for no member, or members of unequal numbers of classes.
 
@@ -78,7 +88,8 @@ def facts_of_members(
     held = [finite(scores) for scores in members]
     if len({len(scores) for scores in held}) != 1:
         raise MetricError(
-            f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one number of all"
+            f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one"
+            " number of all"
         )
     classes, kernels = len(held[0]), _kernels()
     winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)
@@ -96,7 +107,14 @@ def facts_of_members(
         of_mean = (labels, winner, second, others, entropy, information)
         kernels.mean_sums(shares[:, :, some], *(values[rows] for values in of_mean))
     return PixelFacts(
-        winner, second, others, entropy, labels=labels, predictive=entropy, expected=expected, information=information
+        winner,
+        second,
+        others,
+        entropy,
+        labels=labels,
+        predictive=entropy,
+        expected=expected,
+        information=information,
     )
 
 

@@ -1,8 +1,12 @@
-"""What a model keeps under corruption: mIoU over conditions, its drop, the corruption error against a reference model, and the consistency that needs no labels.
+"""What a model keeps under corruption: mIoU over conditions, its drop, the corruption error against a
+reference model, and the consistency that needs no labels.
 
-Conventions: a *condition* is a corruption at one severity; means are over severities first, then over corruptions, so that a corruption with fewer severities counts as much as another (S3;
-Hendrycks and Dietterich 2019). Numbers come with their slopes by unit: what is drawn anew is a parent image, or a group of them, with all that was made of it, so that conditions of one set move together.
-Source: S3 Tables 2 and 3; Hendrycks and Dietterich 2019 (corruption error); Kamann and Rother 2020 (its form for segmentation); arXiv 2503.00450 (consistency).
+Conventions: a *condition* is a corruption at one severity; means are over severities first, then over
+corruptions, so that a corruption with fewer severities counts as much as another (S3; Hendrycks and
+Dietterich 2019). Numbers come with their slopes by unit: what is drawn anew is a parent image, or a group of
+them, with all that was made of it, so that conditions of one set move together.
+Source: S3 Tables 2 and 3; Hendrycks and Dietterich 2019 (corruption error); Kamann and Rother 2020 (its form
+for segmentation); arXiv 2503.00450 (consistency).
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ Conditions = Mapping[tuple[str, int], Ratios]  # of (corruption, severity)
 
 
 def without(cells: np.ndarray, withheld: np.ndarray | None) -> np.ndarray:
-    """Return confusion matrices (..., C + 1, C + 1), row = truth, as if the ``withheld`` classes (C,) were void: their pixels count for nothing, and to predict them is to predict void.
+    """Return confusion matrices (..., C + 1, C + 1), row = truth, as if the ``withheld`` classes (C,) were
+    void: their pixels count for nothing, and to predict them is to predict void.
 
     >>> without(np.array([[2, 1, 0], [1, 3, 0], [0, 0, 0]]), np.array([False, True])).tolist()
     [[2, 0, 1], [0, 0, 0], [0, 0, 0]]
@@ -37,7 +42,8 @@ def without(cells: np.ndarray, withheld: np.ndarray | None) -> np.ndarray:
 
 
 def image_miou(cells: np.ndarray) -> float:
-    """Return the mIoU of one image's confusion matrix (C + 1, C + 1), over the classes that either side has; NaN where all is void.
+    """Return the mIoU of one image's confusion matrix (C + 1, C + 1), over the classes that either side has;
+    NaN where all is void.
 
     >>> image_miou(np.array([[2, 0, 0], [1, 1, 0], [0, 0, 0]])).__round__(4)
     0.5833
@@ -48,7 +54,8 @@ def image_miou(cells: np.ndarray) -> float:
 
 
 def miou_of_cells(cells: np.ndarray, of: np.ndarray, units: int, *, over: Over = "union") -> Ratios:
-    """Return the mIoU of confusion matrices (I, C + 1, C + 1), pooled, with its slopes by unit; ``of`` (I,) are the images' units.
+    """Return the mIoU of confusion matrices (I, C + 1, C + 1), pooled, with its slopes by unit; ``of`` (I,)
+    are the images' units.
 
     >>> cells = np.array([[[2, 0, 0], [0, 2, 0], [0, 0, 0]], [[1, 1, 0], [0, 2, 0], [0, 0, 0]]])
     >>> round(miou_of_cells(cells, np.array([0, 1]), 2).value, 4)
@@ -74,7 +81,8 @@ def miou_of_cells(cells: np.ndarray, of: np.ndarray, units: int, *, over: Over =
 
 
 def ece_of_bins(bins: np.ndarray, of: np.ndarray, draws: Draws) -> Drawn:
-    """Return the ECE of bins (I, 3, B) of pixels, right pixels and summed confidence, pooled; ``draws`` are of units, ``of`` (I,) those of the images.
+    """Return the ECE of bins (I, 3, B) of pixels, right pixels and summed confidence, pooled; ``draws`` are
+    of units, ``of`` (I,) those of the images.
 
     >>> from faultscape.metrics.intervals.units import draw_units, units_of
     >>> bins = np.array([[[0.0, 2.0], [0.0, 1.0], [0.0, 1.8]]])
@@ -86,7 +94,9 @@ def ece_of_bins(bins: np.ndarray, of: np.ndarray, draws: Draws) -> Drawn:
     there = np.zeros(len(summed), bool)
     there[of] = True
     drawn = weighed(draws.weights, summed)
-    values = calibration.ece({"bin_count": drawn[:, 0], "bin_right": drawn[:, 1], "bin_confidence": drawn[:, 2]})
+    values = calibration.ece(
+        {"bin_count": drawn[:, 0], "bin_right": drawn[:, 1], "bin_confidence": drawn[:, 2]}
+    )
     value, replicates, left_out = draws.split(np.asarray(values))
     return Drawn(value, replicates, left_out[there] if len(left_out) else left_out, there, "bent")
 
@@ -111,11 +121,14 @@ def mean_corrupted(conditions: Conditions) -> Ratios:
     >>> round(mean_corrupted({("fog", 1): at(0.9), ("fog", 3): at(0.7), ("noise", 1): at(0.4)}).value, 4)
     0.6
     """
-    return mean_of([mean_of([conditions[key] for key in conditions if key[0] == name]) for name in _names(conditions)])
+    return mean_of(
+        [mean_of([conditions[key] for key in conditions if key[0] == name]) for name in _names(conditions)]
+    )
 
 
 def relative_drop(clean: Ratios, corrupted: Ratios) -> Ratios:
-    """Return the share of a clean number that is lost: 1 - corrupted / clean, NaN where the clean number is 0.
+    """Return the share of a clean number that is lost: 1 - corrupted / clean, NaN where the clean number is
+    0.
 
     >>> at = lambda v: Ratios(Linear(np.array(v), np.zeros(1)), None)
     >>> relative_drop(at(0.8), at(0.6)).value
@@ -126,13 +139,17 @@ def relative_drop(clean: Ratios, corrupted: Ratios) -> Ratios:
         return Ratios(Linear(np.array(np.nan), np.full_like(clean.linear.slopes, np.nan)), None)
     lost = (after / before) * np.nan_to_num(clean.linear.slopes) - np.nan_to_num(corrupted.linear.slopes)
     nowhere = np.isnan(clean.linear.slopes) & np.isnan(corrupted.linear.slopes)
-    return Ratios(Linear(np.array(round(1 - after / before, 15)), np.where(nowhere, np.nan, lost / before)), None)
+    return Ratios(
+        Linear(np.array(round(1 - after / before, 15)), np.where(nowhere, np.nan, lost / before)), None
+    )
 
 
 def corruption_error(conditions: Conditions, reference: Conditions) -> Ratios:
-    """Return the mean over corruptions of a model's summed errors 1 - mIoU over severities, each divided by those of a reference model; 1 is as good as the reference.
+    """Return the mean over corruptions of a model's summed errors 1 - mIoU over severities, each divided by
+    those of a reference model; 1 is as good as the reference.
 
-    Only conditions that both have count, and corruptions under which the reference makes errors; NaN where there is none.
+    Only conditions that both have count, and corruptions under which the reference makes errors; NaN where
+    there is none.
 
     >>> at = lambda v: Ratios(Linear(np.array(v), np.zeros(1)), None)
     >>> corruption_error({("fog", 1): at(0.9)}, {("fog", 1): at(0.8)}).value

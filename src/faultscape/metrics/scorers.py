@@ -1,10 +1,15 @@
-"""SCORERS: every way to score the doubt of a pixel without training, each a complete entry; help, documents and tables are read off it.
+"""SCORERS: every way to score the doubt of a pixel without training, each a complete entry; help, documents
+and tables are read off it.
 
-Conventions: a score is (H, W) float32, large = more anomalous. All are made of `PixelFacts`, so that the order is the same for all: logits, bilinear to the wanted size, softmax, of
-members their mean, score. To count scores by their value they are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit, whose steps are even in relative doubt;
-one without ends as its difference to a constant of the model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once and scores
-stored and counted later are the same counts. `SUBMITTED` is no entry: nothing computes it, since a submission writes it (`scores.submissions` says how it is rounded).
-Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy).
+Conventions: a score is (H, W) float32, large = more anomalous. All are made of `PixelFacts`, so that the
+order is the same for all: logits, bilinear to the wanted size, softmax, of members their mean, score. To
+count scores by their value they are rounded once to float16 (`rounded`): a score between 0 and ``most`` by
+its logit, whose steps are even in relative doubt; one without ends as its difference to a constant of the
+model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once
+and scores stored and counted later are the same counts. `SUBMITTED` is no entry: nothing computes it, since a
+submission writes it (`scores.submissions` says how it is rounded).
+Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al.
+2020 (energy).
 """
 
 from __future__ import annotations
@@ -24,7 +29,16 @@ from faultscape.metrics.pixel_facts import PixelFacts
 from faultscape.metrics.scores.submissions import round_submitted
 
 Needs = Literal[
-    "nothing", "probabilities", "logits", "members", "variance", "submission", "fitted", "void", "outlier", "dirichlet"
+    "nothing",
+    "probabilities",
+    "logits",
+    "members",
+    "variance",
+    "submission",
+    "fitted",
+    "void",
+    "outlier",
+    "dirichlet",
 ]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _LEAST_VARIANCE = np.float32(1e-30)
@@ -34,10 +48,11 @@ ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
 @dataclass(frozen=True)
 class Scorer:
-    """A score of doubt: ``formula`` in the letters of the documentation, what it ``needs`` of a model, and ``compute``, (H, W) float32 of the facts.
+    """A score of doubt: ``formula`` in the letters of the documentation, what it ``needs`` of a model, and
+    ``compute``, (H, W) float32 of the facts.
 
-    ``most`` is the largest value that it can take of so many classes; without it the score has no ends. ``tells_errors``: whether
-    it may be asked which pixels are misclassified (S4, appendix A).
+    ``most`` is the largest value that it can take of so many classes; without it the score has no ends.
+    ``tells_errors``: whether it may be asked which pixels are misclassified (S4, appendix A).
     """
 
     name: str
@@ -52,7 +67,11 @@ class Scorer:
     @property
     def form(self) -> str:
         """How a score is rounded before it is counted, in words."""
-        return "its value minus the model's offset" if self.most is None else "the logit of its share of the largest value"
+        return (
+            "its value minus the model's offset"
+            if self.most is None
+            else "the logit of its share of the largest value"
+        )
 
 
 def _needed(values: np.ndarray | None) -> np.ndarray:
@@ -72,41 +91,180 @@ def _not_computed(_facts: PixelFacts) -> np.ndarray:
     raise AssertionError  # `missing` says before that no facts give it
 
 
-# fmt: off
 SCORERS: tuple[Scorer, ...] = (
     Scorer(
-        "random", "Random", "u, even between 0 and 1, of the image's bytes and the pixel's place", lambda facts: np.full(facts.winner.shape, np.float32(0.5)), needs="nothing",
-        most=_one, source="S4 Table 1",
+        "random",
+        "Random",
+        "u, even between 0 and 1, of the image's bytes and the pixel's place",
+        lambda facts: np.full(facts.winner.shape, np.float32(0.5)),
+        needs="nothing",
+        most=_one,
+        source="S4 Table 1",
     ),
-    Scorer("msp", "Max probability", "1 - max p", lambda facts: facts.others, most=_one, source="S3; S4 5.1; Hendrycks and Gimpel 2017"),
-    Scorer("entropy", "Entropy", "-sum p log p", lambda facts: facts.entropy, most=math.log, source="S4 eq. 1"),
-    Scorer("margin", "Margin", "1 - (p of the first - p of the second)", lambda facts: facts.others + facts.second, most=_one, source="Scheffer et al. 2001"),
-    Scorer("max-logit", "Max logit", "-max z", lambda facts: -_needed(facts.top), needs="logits", source="Hendrycks et al. 2022"),
-    Scorer("energy", "Energy", "-log sum exp z", lambda facts: -_needed(facts.log_sum), needs="logits", source="Liu et al. 2020"),
-    Scorer("predictive-entropy", "Predictive entropy", "H(mean p)", lambda facts: _needed(facts.predictive), needs="members", most=math.log, source="S4 eq. 1"),
-    Scorer("expected-entropy", "Expected entropy", "mean H(p)", lambda facts: _needed(facts.expected), needs="members", most=math.log, source="S4 eq. 2"),
-    Scorer("mutual-information", "Mutual information", "H(mean p) - mean H(p)", lambda facts: _needed(facts.information), needs="members", most=math.log, source="S4 eq. 2"),
-    Scorer("void", "Void class", "p of the void class", _not_computed, needs="void", most=_one, source="S4 5.1", tells_errors=False),
-    Scorer("outlier", "Outlier head", "sigmoid of the outlier head", _not_computed, needs="outlier", most=_one, source="S4 5.3; Bevandic et al. 2019"),
-    Scorer("differential-entropy", "Dirichlet differential entropy", "entropy of Dirichlet(exp z)", _not_computed, needs="dirichlet", source="S4 5.1, eq. 3; Malinin and Gales 2018"),
-    Scorer("standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", _not_computed, needs="fitted", source="Jung et al. 2021"),
-    Scorer("odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", _not_computed, needs="fitted", most=_all_but_even, source="S4 B.2; Liang et al. 2018"),
-    Scorer("mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", _not_computed, needs="fitted", source="Lee et al. 2018"),
-    Scorer("knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", _not_computed, needs="fitted", source="S4 5.1, eq. 5"),
-    Scorer("knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", _not_computed, needs="fitted", source="S4 5.1, eq. 4"),
-    Scorer("flow", "Learned embedding density", "(NLL of f - mean NLL of training) / D", _not_computed, needs="fitted", source="S4 5.2, eq. 6 to 8"),
-    Scorer("variance", "Variance of logits", "log v", lambda facts: np.log(np.maximum(_needed(facts.variance), _LEAST_VARIANCE)), needs="variance", source="S3 2; Liu et al. 2020"),
+    Scorer(
+        "msp",
+        "Max probability",
+        "1 - max p",
+        lambda facts: facts.others,
+        most=_one,
+        source="S3; S4 5.1; Hendrycks and Gimpel 2017",
+    ),
+    Scorer(
+        "entropy", "Entropy", "-sum p log p", lambda facts: facts.entropy, most=math.log, source="S4 eq. 1"
+    ),
+    Scorer(
+        "margin",
+        "Margin",
+        "1 - (p of the first - p of the second)",
+        lambda facts: facts.others + facts.second,
+        most=_one,
+        source="Scheffer et al. 2001",
+    ),
+    Scorer(
+        "max-logit",
+        "Max logit",
+        "-max z",
+        lambda facts: -_needed(facts.top),
+        needs="logits",
+        source="Hendrycks et al. 2022",
+    ),
+    Scorer(
+        "energy",
+        "Energy",
+        "-log sum exp z",
+        lambda facts: -_needed(facts.log_sum),
+        needs="logits",
+        source="Liu et al. 2020",
+    ),
+    Scorer(
+        "predictive-entropy",
+        "Predictive entropy",
+        "H(mean p)",
+        lambda facts: _needed(facts.predictive),
+        needs="members",
+        most=math.log,
+        source="S4 eq. 1",
+    ),
+    Scorer(
+        "expected-entropy",
+        "Expected entropy",
+        "mean H(p)",
+        lambda facts: _needed(facts.expected),
+        needs="members",
+        most=math.log,
+        source="S4 eq. 2",
+    ),
+    Scorer(
+        "mutual-information",
+        "Mutual information",
+        "H(mean p) - mean H(p)",
+        lambda facts: _needed(facts.information),
+        needs="members",
+        most=math.log,
+        source="S4 eq. 2",
+    ),
+    Scorer(
+        "void",
+        "Void class",
+        "p of the void class",
+        _not_computed,
+        needs="void",
+        most=_one,
+        source="S4 5.1",
+        tells_errors=False,
+    ),
+    Scorer(
+        "outlier",
+        "Outlier head",
+        "sigmoid of the outlier head",
+        _not_computed,
+        needs="outlier",
+        most=_one,
+        source="S4 5.3; Bevandic et al. 2019",
+    ),
+    Scorer(
+        "differential-entropy",
+        "Dirichlet differential entropy",
+        "entropy of Dirichlet(exp z)",
+        _not_computed,
+        needs="dirichlet",
+        source="S4 5.1, eq. 3; Malinin and Gales 2018",
+    ),
+    Scorer(
+        "standardised-max-logit",
+        "Standardised max logit",
+        "-(max z - mean of its class) / deviation of its class",
+        _not_computed,
+        needs="fitted",
+        source="Jung et al. 2021",
+    ),
+    Scorer(
+        "odin",
+        "ODIN",
+        "1 - max softmax(z(x - e sign grad) / T)",
+        _not_computed,
+        needs="fitted",
+        most=_all_but_even,
+        source="S4 B.2; Liang et al. 2018",
+    ),
+    Scorer(
+        "mahalanobis",
+        "Mahalanobis distance",
+        "min over classes of sqrt((f - m)' S^-1 (f - m) / D)",
+        _not_computed,
+        needs="fitted",
+        source="Lee et al. 2018",
+    ),
+    Scorer(
+        "knn",
+        "kNN density",
+        "-log mean exp(cos(f, f_i)) over the k nearest",
+        _not_computed,
+        needs="fitted",
+        source="S4 5.1, eq. 5",
+    ),
+    Scorer(
+        "knn-class",
+        "kNN class density",
+        "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest",
+        _not_computed,
+        needs="fitted",
+        source="S4 5.1, eq. 4",
+    ),
+    Scorer(
+        "flow",
+        "Learned embedding density",
+        "(NLL of f - mean NLL of training) / D",
+        _not_computed,
+        needs="fitted",
+        source="S4 5.2, eq. 6 to 8",
+    ),
+    Scorer(
+        "variance",
+        "Variance of logits",
+        "log v",
+        lambda facts: np.log(np.maximum(_needed(facts.variance), _LEAST_VARIANCE)),
+        needs="variance",
+        source="S3 2; Liu et al. 2020",
+    ),
 )
-# fmt: on
 
 
 _NAME = re.compile(r"[\w.+-]+")
 _FITTED = re.compile(r"([\w.+-]+)@([0-9a-f]{12})")
-SUBMITTED = Scorer("submitted", "Submitted score", "what a submission wrote", _not_computed, needs="submission", source="S4 4")
+SUBMITTED = Scorer(
+    "submitted",
+    "Submitted score",
+    "what a submission wrote",
+    _not_computed,
+    needs="submission",
+    source="S4 4",
+)
 
 
 def scorer_named(name: str) -> Scorer:
-    """Return the scorer of a name, or the one that ``file.py:NAME`` of a person's own holds; OptionError with the nearest name otherwise.
+    """Return the scorer of a name, or the one that ``file.py:NAME`` of a person's own holds; OptionError with
+    the nearest name otherwise.
 
     >>> scorer_named("msp").title
     'Max probability'
@@ -121,7 +279,8 @@ def scorer_named(name: str) -> Scorer:
 
 
 def is_fitted(name: str) -> bool:
-    """Whether a scorer's name is that of a method which is fitted to a model, perhaps with the option and the value of a sweep behind it.
+    """Whether a scorer's name is that of a method which is fitted to a model, perhaps with the option and the
+    value of a sweep behind it.
 
     >>> is_fitted("knn"), is_fitted("knn-k-5"), is_fitted("knn-class"), is_fitted("msp")
     (True, True, True, False)
@@ -134,7 +293,9 @@ def _method_of(name: str) -> Scorer | None:
     if not _NAME.fullmatch(name):  # a scorer of one's own, or no name at all
         return None
     fitted = [
-        scorer for scorer in SCORERS if scorer.needs == "fitted" and (name == scorer.name or name.startswith(f"{scorer.name}-"))
+        scorer
+        for scorer in SCORERS
+        if scorer.needs == "fitted" and (name == scorer.name or name.startswith(f"{scorer.name}-"))
     ]
     return max(fitted, key=lambda scorer: len(scorer.name), default=None)
 
@@ -149,7 +310,8 @@ def plain_name(word: str) -> str:
 
 
 def split_fitted(word: str) -> tuple[str, str] | None:
-    """Return the name and the digest of a method that was fitted to a model, of its word among scorers, ``NAME@DIGEST``; None of another.
+    """Return the name and the digest of a method that was fitted to a model, of its word among scorers,
+    ``NAME@DIGEST``; None of another.
 
     >>> split_fitted("knn@3fa2c1b2d4e5"), split_fitted("msp")
     (('knn', '3fa2c1b2d4e5'), None)
@@ -181,12 +343,15 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
         return "a program that writes it (`reliability --submission`)"
     if scorer.needs == "variance" and facts.variance is None:
         return "the variance of logits (a network with the head gp)"
-    members = "several members (an ensemble, --flip, --scales, or a network trained with a head that has some)"
+    members = (
+        "several members (an ensemble, --flip, --scales, or a network trained with a head that has some)"
+    )
     return members if scorer.needs == "members" and facts.information is None else ""
 
 
 def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: bytes = b"") -> np.ndarray:
-    """Return the (H, W) float32 score; `random` follows from ``key``, which stands for the image. MetricError for a scorer of one's own that gives anything else.
+    """Return the (H, W) float32 score; `random` follows from ``key``, which stands for the image. MetricError
+    for a scorer of one's own that gives anything else.
 
     >>> from faultscape.metrics.pixel_facts import facts_of
     >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
@@ -198,10 +363,13 @@ def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: by
     score = np.asarray(scorer.compute(facts))
     if score.shape != facts.winner.shape or score.dtype.kind != "f":
         raise MetricError(
-            f"scorer {scorer.name}: gave {score.dtype} of shape {score.shape}; expected floats of shape {facts.winner.shape}"
+            f"scorer {scorer.name}: gave {score.dtype} of shape {score.shape}; expected floats of shape"
+            f" {facts.winner.shape}"
         )
     most = np.inf if scorer.most is None or not classes else scorer.most(classes)
-    return np.minimum(score, np.float32(most)).astype(np.float32, copy=False)  # the last digits of a sum may pass its end
+    return np.minimum(score, np.float32(most)).astype(
+        np.float32, copy=False
+    )  # the last digits of a sum may pass its end
 
 
 def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:
@@ -215,7 +383,8 @@ def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:
 
 
 def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | None = 0.0) -> np.ndarray:
-    """Return a float32 score as float16, in the order of the score: what histograms count. 0 and the largest value become -2048 and 2048. Without an ``offset`` a submitted score is one between 0 and 1.
+    """Return a float32 score as float16, in the order of the score: what histograms count. 0 and the largest
+    value become -2048 and 2048. Without an ``offset`` a submitted score is one between 0 and 1.
 
     >>> rounded(scorer_named("msp"), np.array([0.5, 0.0], np.float32), 2).tolist()
     [0.0, -2048.0]
@@ -229,7 +398,9 @@ def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | Non
     most = None if scorer.most is None else scorer.most(classes)
     for start in range(0, len(flat), _BLOCK):
         values = given[start : start + _BLOCK].astype(np.float64)
-        flat[start : start + _BLOCK] = _without_ends(values, offset or 0.0) if most is None else _logit(values / most)
+        flat[start : start + _BLOCK] = (
+            _without_ends(values, offset or 0.0) if most is None else _logit(values / most)
+        )
     return out
 
 
@@ -246,7 +417,8 @@ def _logit(shares: np.ndarray) -> np.ndarray:
 
 
 def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
-    """Return the constant that a score without ends is counted from: the median of some of a model's scores, in whole steps of 1/8, so that it is short to write; 0 of others.
+    """Return the constant that a score without ends is counted from: the median of some of a model's scores,
+    in whole steps of 1/8, so that it is short to write; 0 of others.
 
     >>> offset_of(scorer_named("energy"), [np.array([-9.9, -10.1, -10.3], np.float32)])
     -10.125
@@ -261,7 +433,8 @@ def check_scorers(words: Sequence[str]) -> None:
     for word in words:
         if word == SUBMITTED.name:
             raise OptionError(
-                f"--scorer {word} is what a submission writes itself (`reliability --submission`); no model is asked for it"
+                f"--scorer {word} is what a submission writes itself (`reliability --submission`); no model"
+                " is asked for it"
             )
         if word != NONE:
             scorer_named(word)

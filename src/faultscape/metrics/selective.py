@@ -1,9 +1,12 @@
-"""Is doubt where the mistakes are: risk against coverage (AURC, AUGRC), and windows that are accurate and certain (PAvPU).
+"""Is doubt where the mistakes are: risk against coverage (AURC, AUGRC), and windows that are accurate and
+certain (PAvPU).
 
-Conventions: pixels come as groups of equal doubt, ascending: ``right`` and ``wrong`` (K,) pixels of each group, so that ties are one group and no order among
-them is assumed. Coverage is the share of pixels whose doubt does not exceed a threshold; risk the share of wrong ones among these; generalised risk the
-share of pixels that are covered and wrong. 0 is best for both areas.
-Source: Geifman and El-Yaniv 2017 (AURC); Traub et al. 2024 (AUGRC); Mukhoti and Gal 2018 (PAvPU), S3 (windows of 2 x 2, thresholds .5).
+Conventions: pixels come as groups of equal doubt, ascending: ``right`` and ``wrong`` (K,) pixels of each
+group, so that ties are one group and no order among them is assumed. Coverage is the share of pixels whose
+doubt does not exceed a threshold; risk the share of wrong ones among these; generalised risk the share of
+pixels that are covered and wrong. 0 is best for both areas.
+Source: Geifman and El-Yaniv 2017 (AURC); Traub et al. 2024 (AUGRC); Mukhoti and Gal 2018 (PAvPU), S3 (windows
+of 2 x 2, thresholds .5).
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
         raise MetricError(f"there are {len(doubt)} doubts and {len(incorrect)} pixels; expected one for each")
     if doubt.dtype.kind == "f" and not np.isfinite(doubt).all():
         raise MetricError(
-            f"{int((~np.isfinite(doubt)).sum())} of {len(doubt)} doubts are NaN or infinite; expected finite numbers"
+            f"{int((~np.isfinite(doubt)).sum())} of {len(doubt)} doubts are NaN or infinite; expected finite"
+            " numbers"
         )
     wrong_ones = np.sort(doubt[incorrect == 1])
     values = np.unique(doubt)
@@ -51,7 +55,8 @@ def risk_coverage(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def aurc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return the area under risk against coverage: the mean, over pixels in order of doubt, of the risk when all up to that doubt are covered.
+    """Return the area under risk against coverage: the mean, over pixels in order of doubt, of the risk when
+    all up to that doubt are covered.
 
     >>> float(aurc(np.array([2, 0]), np.array([0, 2])))
     0.25
@@ -62,7 +67,8 @@ def aurc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 
 
 def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return the area under generalised risk against coverage; within a group it rises in a straight line, as it does on average in any order of ties.
+    """Return the area under generalised risk against coverage; within a group it rises in a straight line, as
+    it does on average in any order of ties.
 
     Equal to (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with accuracy a.
 
@@ -76,9 +82,11 @@ def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 
 
 def aurc_of(doubt: Detection, confidence: Detection) -> float:
-    """Return `aurc` from the detection of incorrect pixels by doubt and of correct pixels by minus doubt, as streams give them; NaN without any pixel.
+    """Return `aurc` from the detection of incorrect pixels by doubt and of correct pixels by minus doubt, as
+    streams give them; NaN without any pixel.
 
-    Each wrong pixel sees the share of wrong ones up to its doubt; each right one 1 - the precision of finding right ones at its doubt.
+    Each wrong pixel sees the share of wrong ones up to its doubt; each right one 1 - the precision of finding
+    right ones at its doubt.
 
     >>> from faultscape.metrics.scores.detection import detection
     >>> score, wrong = np.array([0.1, 0.1, 0.7, 0.7]), np.array([0, 0, 1, 1])
@@ -107,12 +115,19 @@ def augrc_of(auroc: float, wrong: int, right: int) -> float:
 
 
 def window_counts(
-    doubt: np.ndarray, incorrect: np.ndarray, *, void: int = 255, window: int = 2, certain: float = 0.5, accurate: float = 0.5
+    doubt: np.ndarray,
+    incorrect: np.ndarray,
+    *,
+    void: int = 255,
+    window: int = 2,
+    certain: float = 0.5,
+    accurate: float = 0.5,
 ) -> np.ndarray:
     """Return (4,) int64 numbers of windows, as WINDOWS names them; they add up over images.
 
-    Windows of ``window`` x ``window`` pixels lie side by side from the upper left, cut at the frame; void pixels are in no mean, windows of nothing else do not
-    count. A window is accurate where more than ``accurate`` of its pixels are right, certain where its mean doubt is at most ``certain``.
+    Windows of ``window`` x ``window`` pixels lie side by side from the upper left, cut at the frame; void
+    pixels are in no mean, windows of nothing else do not count. A window is accurate where more than
+    ``accurate`` of its pixels are right, certain where its mean doubt is at most ``certain``.
 
     >>> window_counts(np.zeros((2, 4)), np.array([[0, 0, 1, 1], [0, 0, 1, 1]])).tolist()
     [1, 0, 1, 0]
@@ -120,22 +135,31 @@ def window_counts(
     check_unmasked(doubt=doubt, mask=incorrect)
     doubt, incorrect = np.asarray(doubt, np.float64), np.asarray(incorrect)
     if doubt.ndim != 2 or doubt.shape != incorrect.shape:
-        raise MetricError(f"the doubt has shape {doubt.shape} and the map {incorrect.shape}; expected one shape, H x W")
+        raise MetricError(
+            f"the doubt has shape {doubt.shape} and the map {incorrect.shape}; expected one shape, H x W"
+        )
     if window < 1:
         raise OptionError(f"window is 1 or more pixels; got {window}")
     judged = incorrect != void
     if not np.isfinite(doubt[judged]).all():
         bad = int((~np.isfinite(doubt[judged])).sum())
         raise MetricError(f"{bad} of {int(judged.sum())} doubts are NaN or infinite; expected finite numbers")
-    sums = [_windows(values, window) for values in (judged, judged & (incorrect == 0), np.where(judged, doubt, 0.0))]
+    sums = [
+        _windows(values, window)
+        for values in (judged, judged & (incorrect == 0), np.where(judged, doubt, 0.0))
+    ]
     n = sums[0]
     there = n > 0
     right, sure = sums[1][there] > accurate * n[there], sums[2][there] <= certain * n[there]
-    return np.array([(right & sure).sum(), (right & ~sure).sum(), (~right & sure).sum(), (~right & ~sure).sum()], np.int64)
+    return np.array(
+        [(right & sure).sum(), (right & ~sure).sum(), (~right & sure).sum(), (~right & ~sure).sum()], np.int64
+    )
 
 
 def pavpu(counts: np.ndarray) -> np.ndarray:
-    """Return the share of windows (..., 4) that are accurate and certain or inaccurate and uncertain; 1 is best."""
+    """Return the share of windows (..., 4) that are accurate and certain or inaccurate and uncertain; 1 is
+    best.
+    """
     counts = np.asarray(counts)
     return _share(counts[..., 0] + counts[..., 3], counts.sum(-1))
 

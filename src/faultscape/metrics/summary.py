@@ -1,7 +1,9 @@
-"""From statistics of images to numbers of a data set, with what their intervals come from, and the same numbers for each image.
+"""From statistics of images to numbers of a data set, with what their intervals come from, and the same
+numbers for each image.
 
-Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``used`` (I,) says which of them count. NaN where undefined. There
-are three ways to bring images together, *pooled*, *cells* and *images*; the catalogue says which is each metric's.
+Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``used`` (I,)
+says which of them count. NaN where undefined. There are three ways to bring images together, *pooled*,
+*cells* and *images*; the catalogue says which is each metric's.
 
 Source: S0, S1.
 """
@@ -28,7 +30,9 @@ _COUNTS = ("truth_regions", "predicted_regions")
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A metric of a data set: its ``value``, ``per_class`` (C,) or None, how many cells were ``undefined``, how images were brought together, and what its interval comes from."""
+    """A metric of a data set: its ``value``, ``per_class`` (C,) or None, how many cells were ``undefined``,
+    how images were brought together, and what its interval comes from.
+    """
 
     value: float
     per_class: np.ndarray | None
@@ -38,9 +42,15 @@ class Summary:
 
 
 def summarise(
-    stats: Stats, definitions: Definitions, groups: Sequence[int], used: np.ndarray, metrics: Sequence[Metric] = METRICS
+    stats: Stats,
+    definitions: Definitions,
+    groups: Sequence[int],
+    used: np.ndarray,
+    metrics: Sequence[Metric] = METRICS,
 ) -> dict[str, Summary]:
-    """Return {metric: Summary} of every metric whose statistics are there, over the images ``used`` (I,); ``groups`` are the places of the classes that form regions."""
+    """Return {metric: Summary} of every metric whose statistics are there, over the images ``used`` (I,);
+    ``groups`` are the places of the classes that form regions.
+    """
     out: dict[str, Summary] = {}
     known = [metric for metric in metrics if metric.reads in stats]
     rows = _summed(stats, known)
@@ -51,10 +61,16 @@ def summarise(
             slice(None) if metric.group == "pixels" else list(groups)
         )  # the background forms no region, so it is not undefined there
         by_class = (
-            _shown(rows, metric, used, definitions) if metric.group == "pixels" else None if classes is None else classes.value
+            _shown(rows, metric, used, definitions)
+            if metric.group == "pixels"
+            else None
+            if classes is None
+            else classes.value
         )
         undefined = 0 if by_class is None else int(np.isnan(by_class[mine]).sum())
-        out[metric.name] = Summary(float(number.value), by_class, undefined, "pooled over images", Ratios(number, classes))
+        out[metric.name] = Summary(
+            float(number.value), by_class, undefined, "pooled over images", Ratios(number, classes)
+        )
     if definitions.pooling == "per_image":
         for name, (values, cells) in _pooled(rows, definitions, groups, known).items():
             means = _means(values[:, None] if cells is None else cells, used)
@@ -63,12 +79,23 @@ def summarise(
     for name, cells in _cells(stats, definitions, groups, known).items():
         undefined = int((np.isnan(cells) & there).sum())
         means = _means(cells, used)
-        out[name] = _mean(means, means.by_class.value, undefined, "mean over images of the mean over the classes defined there")
+        out[name] = _mean(
+            means,
+            means.by_class.value,
+            undefined,
+            "mean over images of the mean over the classes defined there",
+        )
     for metric in (metric for metric in known if metric.join == "images"):
         values = metric.compute(stats, definitions)
         has_classes = metric.per_class is not None and f"{metric.reads}_of_classes" in stats
-        by_class = _means(metric.per_class(stats, definitions), used).by_class.value if metric.per_class and has_classes else None
-        out[metric.name] = _mean(_means(values[:, None], used), by_class, _absent(values, stats), "mean over images")
+        by_class = (
+            _means(metric.per_class(stats, definitions), used).by_class.value
+            if metric.per_class and has_classes
+            else None
+        )
+        out[metric.name] = _mean(
+            _means(values[:, None], used), by_class, _absent(values, stats), "mean over images"
+        )
     return out
 
 
@@ -77,17 +104,27 @@ def of_images(
 ) -> dict[str, np.ndarray]:
     """Return {metric: (I,)}: every metric of each image by itself."""
     known = [metric for metric in metrics if metric.reads in stats]
-    out = {name: values for name, (values, _) in _pooled(_summed(stats, known), definitions, groups, known).items()}
+    out = {
+        name: values
+        for name, (values, _) in _pooled(_summed(stats, known), definitions, groups, known).items()
+    }
     out |= {name: regions.mean(cells, 1) for name, cells in _cells(stats, definitions, groups, known).items()}
-    return out | {metric.name: metric.compute(stats, definitions) for metric in known if metric.join == "images"}
+    return out | {
+        metric.name: metric.compute(stats, definitions) for metric in known if metric.join == "images"
+    }
 
 
 def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
-    """Return ROM, RUM, mIoU (B, T) of the images with confidence, when regions below each threshold are unknown (S1 III-B)."""
+    """Return ROM, RUM, mIoU (B, T) of the images with confidence, when regions below each threshold are
+    unknown (S1 III-B).
+    """
     shape = (len(stats["both"]), len(CURVE), -1)
     both, predicted = stats["curve_both"].reshape(shape), stats["curve_predicted"].reshape(shape)
     kept = weights * stats["with_confidence"]
-    total = {name: np.einsum("bi,itc->btc", kept, values) for name, values in (("both", both), ("predicted", predicted))}
+    total = {
+        name: np.einsum("bi,itc->btc", kept, values)
+        for name, values in (("both", both), ("predicted", predicted))
+    }
     truth = (kept @ stats["truth_pixels"])[:, None]
     marginal = np.concatenate([total["predicted"], np.zeros((*total["predicted"].shape[:2], 1))], 2)
     iou = pixel.miou(total["both"], np.broadcast_to(truth, marginal.shape), marginal)
@@ -95,7 +132,8 @@ def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
-    """Return the area under RUM against ROM as the threshold moves, by trapezia, points sorted by ROM; less is better (S1 Fig. 5).
+    """Return the area under RUM against ROM as the threshold moves, by trapezia, points sorted by ROM; less
+    is better (S1 Fig. 5).
 
     >>> round(rom_rum_area(np.array([0.4, 0.2, 0.0]), np.array([0.5, 0.3, 0.0])), 3)
     0.11
@@ -106,20 +144,40 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()) if len(x) > 1 else float("nan")
 
 
-_REGIONAL = (*region_counts.WHOLE, *region_counts.PARTS, *region_counts.MATCHED, *region_counts.QUALITY, "pq_iou_sum")
+_REGIONAL = (
+    *region_counts.WHOLE,
+    *region_counts.PARTS,
+    *region_counts.MATCHED,
+    *region_counts.QUALITY,
+    "pq_iou_sum",
+)
 _SUMMED = frozenset(
-    ["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary", "region_sizes"]
+    [
+        "both",
+        "truth_pixels",
+        "predicted_pixels",
+        "pq_found",
+        "pq_missed",
+        "pq_invented",
+        "pq_iou_sum",
+        "boundary",
+        "region_sizes",
+    ]
 )
 
 
 def weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums (B, ...) of (I, ...) values, each image as often as ``weights`` (B, I) says; a few rows at a time, so that weights may be small integers.
+    """Return the sums (B, ...) of (I, ...) values, each image as often as ``weights`` (B, I) says; a few rows
+    at a time, so that weights may be small integers.
 
     >>> weighed(np.array([[1, 1], [2, 0]], np.uint8), np.array([3, 4])).tolist()
     [7.0, 6.0]
     """
     values = np.asarray(values, np.float64)
-    blocks = [np.tensordot(weights[low : low + _ROWS].astype(np.float64), values, 1) for low in range(0, len(weights), _ROWS)]
+    blocks = [
+        np.tensordot(weights[low : low + _ROWS].astype(np.float64), values, 1)
+        for low in range(0, len(weights), _ROWS)
+    ]
     return np.concatenate(blocks) if blocks else np.zeros((0, *values.shape[1:]))
 
 
@@ -139,7 +197,11 @@ def _pooled(
             out[metric.name] = (metric.compute(sums, definitions), None)
         elif metric.group == "pixels":
             cells = None if metric.per_class is None else metric.per_class(sums, definitions)
-            counted = None if cells is None else pixel.classes_counted(cells, sums["truth_pixels"], definitions.over)
+            counted = (
+                None
+                if cells is None
+                else pixel.classes_counted(cells, sums["truth_pixels"], definitions.over)
+            )
             out[metric.name] = (metric.compute(sums, definitions), counted)
         elif metric.per_class is not None:
             cells = _only(metric.per_class(sums, definitions), groups)
@@ -161,7 +223,9 @@ def _mean(means: Means, per_class: np.ndarray | None, undefined: int, aggregate:
     return Summary(float(means.linear.value), per_class, undefined, aggregate, means)
 
 
-def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric]) -> dict[str, np.ndarray]:
+def _cells(
+    stats: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric]
+) -> dict[str, np.ndarray]:
     held = {name: stats[name] for name in (*_REGIONAL, "boundary", "skeletons") if name in stats}
     own = {metric.reads: stats[metric.reads] for metric in metrics if metric.count}
     of = [metric for metric in metrics if metric.join == "cells"]

@@ -1,7 +1,9 @@
-"""What a model says of some images of a shard: rows and batches, and the form in which a batch stands in a spool.
+"""What a model says of some images of a shard: rows and batches, and the form in which a batch stands in a
+spool.
 
-Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier: its answer) or None,
-kept codes by folder, problem) a row, and how long loading, the model, and the rest took. A batch never crosses a shard.
+Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier:
+its answer) or None, kept codes by folder, problem) a row, and how long loading, the model, and the rest took.
+A batch never crosses a shard.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ if TYPE_CHECKING:
     from faultscape.study.tables.corpus import Image
 
 COUNTED = "counted"  # among what is kept of an answer: its counts, in place of its doubt
-Look = Callable[["Image", "Output"], bytes]  # counts an image's output; what it returns is kept in place of doubt
+Look = Callable[
+    ["Image", "Output"], bytes
+]  # counts an image's output; what it returns is kept in place of doubt
 
 
 @dataclass(frozen=True)
 class Row:
-    """One image's result: the code of its labels and of what is kept, or what went wrong (nothing of a made image that a folder or table has no map of: nobody said that it would); ``photo`` is the SHA-256 of a photo that the corpus knows by its store's tag."""
+    """One image's result: the code of its labels and of what is kept, or what went wrong (nothing of a made
+    image that a folder or table has no map of: nobody said that it would); ``photo`` is the SHA-256 of a
+    photo that the corpus knows by its store's tag.
+    """
 
     id: str
     runs: bytes | None
@@ -37,7 +44,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of some rows, with the seconds that loading, the model, its labels and scores, and the rest took; ``warm`` is false of those that began before one was done."""
+    """Results of some rows, with the seconds that loading, the model, its labels and scores, and the rest
+    took; ``warm`` is false of those that began before one was done.
+    """
 
     rows: list[Row]
     seconds: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
@@ -45,7 +54,8 @@ class Batch:
 
 
 def row_of_map(image: str, labels: np.ndarray, confidence: np.ndarray | None = None) -> Row:
-    """Return the row of a label map (H, W) of whole numbers, with its confidence (H, W) on 0..1 where there is one.
+    """Return the row of a label map (H, W) of whole numbers, with its confidence (H, W) on 0..1 where there
+    is one.
 
     >>> row_of_map("a", np.zeros((2, 3), np.uint8)).id
     'a'
@@ -57,11 +67,15 @@ def row_of_map(image: str, labels: np.ndarray, confidence: np.ndarray | None = N
 
 
 def row_of_answer(
-    image: str, labels: int | Sequence[int] | np.ndarray, probabilities: Sequence[float] | np.ndarray | None = None
+    image: str,
+    labels: int | Sequence[int] | np.ndarray,
+    probabilities: Sequence[float] | np.ndarray | None = None,
 ) -> Row:
-    """Return the row of a classifier's answer: the id of a class of the study (-1: none of them), or up to 255 ids with or without the probability of each.
+    """Return the row of a classifier's answer: the id of a class of the study (-1: none of them), or up to
+    255 ids with or without the probability of each.
 
-    The likeliest is the answer: the first, with probabilities that of the largest. LabelMapError for what is no such answer.
+    The likeliest is the answer: the first, with probabilities that of the largest. LabelMapError for what is
+    no such answer.
 
     >>> row_of_answer("a", 7) == row_of_answer("a", [7])
     True

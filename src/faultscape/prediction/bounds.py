@@ -1,6 +1,7 @@
 """How much of a machine a network may take before anybody has seen it work.
 
-Conventions: sizes are bytes. Memory is that of the machine, or of the container that it is. A limit that the system has not is none.
+Conventions: sizes are bytes. Memory is that of the machine, or of the container that it is. A limit that the
+system has not is none.
 """
 
 from __future__ import annotations
@@ -35,17 +36,22 @@ def memory() -> int:
 
 
 def check_files(source: str, files: Sequence[tuple[Path, int]]) -> None:
-    """ModelError where a network's files, of each so many bytes, are more than there is memory: before they are read."""
+    """ModelError where a network's files, of each so many bytes, are more than there is memory: before they
+    are read.
+    """
     size, most = sum(number for _, number in files), memory()
     if size > most:
         raise ModelError(
-            f"{source}: its weights take {size / 1e9:,.1f} GB, and this machine has {most / 1e9:,.1f} GB of memory; check the file, or run it on a larger machine"
+            f"{source}: its weights take {size / 1e9:,.1f} GB, and this machine has {most / 1e9:,.1f} GB of"
+            " memory; check the file, or run it on a larger machine"
         )
 
 
 @contextmanager
 def bounded(*, when: bool = True) -> Iterator[None]:
-    """Let the block have no more memory than is free now, so that what asks for more fails and this process lives on; only where the system is Linux."""
+    """Let the block have no more memory than is free now, so that what asks for more fails and this process
+    lives on; only where the system is Linux.
+    """
     if not when or sys.platform != "linux":
         yield
         return
@@ -64,9 +70,11 @@ def bounded(*, when: bool = True) -> Iterator[None]:
 
 
 def within(seconds: float, call: Callable[[], Value]) -> Value:
-    """Return what a call returns, or TimeoutError where it takes longer: it is left behind in a thread that no exit waits for.
+    """Return what a call returns, or TimeoutError where it takes longer: it is left behind in a thread that
+    no exit waits for.
 
-    A library that never looks up would otherwise hold this process for as long as it likes, and Ctrl-C with it.
+    A library that never looks up would otherwise hold this process for as long as it likes, and Ctrl-C with
+    it.
     """
     found: Future[Value] = Future()
 

@@ -1,9 +1,11 @@
-"""SOURCES: every kind of model that there is, complete, in the order in which a SOURCE is recognised; and opening one.
+"""SOURCES: every kind of model that there is, complete, in the order in which a SOURCE is recognised; and
+opening one.
 
-Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``, ``submission:``, ``file.py:SOURCE:PLACE``) is
-recognised before what an ending tells, which a command or a PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
-are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named ``file.py:SOURCE:PLACE``; it
-stands here as `own`.
+Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``,
+``submission:``, ``file.py:SOURCE:PLACE``) is recognised before what an ending tells, which a command or a
+PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
+are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named
+``file.py:SOURCE:PLACE``; it stands here as `own`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ from faultscape.prediction import networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.network_files import onnx_files
 from faultscape.prediction.source import Opening, OpenModel, Source
-from faultscape.prediction.sources import ensembles, folder, functions, hub, network_folder, own, programs, table_answers, tables
+from faultscape.prediction.sources import (
+    ensembles,
+    folder,
+    functions,
+    hub,
+    network_folder,
+    own,
+    programs,
+    table_answers,
+    tables,
+)
 from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
 from faultscape.prediction.submissions import model as submissions
@@ -72,60 +84,148 @@ def _network(
     """Return the entry of a kind of network: all are opened and shown pictures alike."""
     more = {"check": _must_be_there, "kept_as": os.path.abspath, **more}
     return Source(
-        name, "network", written, partial(networks.open_network, load=load, runtime=runtime, digest=digest), of, digest=digest,
-        origin=networks.origin, options=networks.OPTIONS, load=load, runtime=runtime, **more,
-    )  # fmt: skip
+        name,
+        "network",
+        written,
+        partial(networks.open_network, load=load, runtime=runtime, digest=digest),
+        of,
+        digest=digest,
+        origin=networks.origin,
+        options=networks.OPTIONS,
+        load=load,
+        runtime=runtime,
+        **more,
+    )
 
 
 SOURCES: tuple[Source, ...] = (
     _network(
-        "hub", "hf:OWNER/MODEL", networks.load_hub, hub.recognised, check=_nothing, kept_as=str, there=_always, digest=hub.digest,
+        "hub",
+        "hf:OWNER/MODEL",
+        networks.load_hub,
+        hub.recognised,
+        check=_nothing,
+        kept_as=str,
+        there=_always,
+        digest=hub.digest,
         revision=hub.revision_of,
     ),
     Source(
-        "ensemble", "ensemble", "ensemble:MODEL,MODEL,...", partial(ensembles.open_ensemble, kind_named=_named),
-        ensembles.recognised, check=ensembles.check, there=_always, digest=ensembles.digest,
-        origin=partial(ensembles.origin, kind_named=_named), options=ensembles.OPTIONS, tasks=("segmentation",),
+        "ensemble",
+        "ensemble",
+        "ensemble:MODEL,MODEL,...",
+        partial(ensembles.open_ensemble, kind_named=_named),
+        ensembles.recognised,
+        check=ensembles.check,
+        there=_always,
+        digest=ensembles.digest,
+        origin=partial(ensembles.origin, kind_named=_named),
+        options=ensembles.OPTIONS,
+        tasks=("segmentation",),
     ),
     Source(
-        "program", "program", "exec:COMMAND", programs.OpenProgram, programs.recognised, check=programs.check, there=_always,
-        digest=programs.digest, tasks=("segmentation",), own_sizes=True, own_code="runs the command {0}, which is yours to trust",
+        "program",
+        "program",
+        "exec:COMMAND",
+        programs.OpenProgram,
+        programs.recognised,
+        check=programs.check,
+        there=_always,
+        digest=programs.digest,
+        tasks=("segmentation",),
+        own_sizes=True,
+        own_code="runs the command {0}, which is yours to trust",
     ),
     Source(
-        "submission", "submission", "submission:COMMAND", submissions.OpenSubmission, submissions.recognised, check=submissions.check,
-        kept_as=submissions.kept_as, there=_always, digest=submissions.digest, origin=submissions.origin, options=submissions.OPTIONS,
-        tasks=("segmentation",), own_code="runs the command {0}, which is yours to trust", whole=True,
+        "submission",
+        "submission",
+        "submission:COMMAND",
+        submissions.OpenSubmission,
+        submissions.recognised,
+        check=submissions.check,
+        kept_as=submissions.kept_as,
+        there=_always,
+        digest=submissions.digest,
+        origin=submissions.origin,
+        options=submissions.OPTIONS,
+        tasks=("segmentation",),
+        own_code="runs the command {0}, which is yours to trust",
+        whole=True,
     ),
     Source(
-        "own", "model of a kind of your own", "file.py:SOURCE:PLACE", own.OwnModel, own.recognised, check=own.check, kept_as=own.kept_as,
-        there=own.there, digest=own.digest, own_sizes=True, own_code="runs the code of {0}, which is yours to trust",
+        "own",
+        "model of a kind of your own",
+        "file.py:SOURCE:PLACE",
+        own.OwnModel,
+        own.recognised,
+        check=own.check,
+        kept_as=own.kept_as,
+        there=own.there,
+        digest=own.digest,
+        own_sizes=True,
+        own_code="runs the code of {0}, which is yours to trust",
     ),
     Source(
-        "table", "table", "a table of answers (.csv, .parquet, .npz)", table_answers.AnswerTable, table_answers.recognised,
-        check=table_answers.check, kept_as=table_answers.kept_as, there=table_answers.there, digest=table_answers.digest,
-        origin=table_answers.origin, options=(), tasks=(CLASSIFICATION,), here=True,
+        "table",
+        "table",
+        "a table of answers (.csv, .parquet, .npz)",
+        table_answers.AnswerTable,
+        table_answers.recognised,
+        check=table_answers.check,
+        kept_as=table_answers.kept_as,
+        there=table_answers.there,
+        digest=table_answers.digest,
+        origin=table_answers.origin,
+        options=(),
+        tasks=(CLASSIFICATION,),
+        here=True,
     ),
     _network(
-        "trained", "a network of `train` (a folder)", networks.load_trained, network_folder.recognised, check=network_folder.check,
-        kept_as=network_folder.kept_as, there=network_folder.there, digest=network_folder.digest,
+        "trained",
+        "a network of `train` (a folder)",
+        networks.load_trained,
+        network_folder.recognised,
+        check=network_folder.check,
+        kept_as=network_folder.kept_as,
+        there=network_folder.there,
+        digest=network_folder.digest,
     ),
     _network(
-        "function", "file.py:function", networks.load_function, functions.recognised, check=functions.check, kept_as=functions.kept_as,
-        there=functions.there, digest=functions.digest, own_code="runs the code of {0}, which is yours to trust",
+        "function",
+        "file.py:function",
+        networks.load_function,
+        functions.recognised,
+        check=functions.check,
+        kept_as=functions.kept_as,
+        there=functions.there,
+        digest=functions.digest,
+        own_code="runs the code of {0}, which is yours to trust",
     ),
-    _network("transformers", "a folder of the transformers library", networks.load_transformers, _is_transformers),
+    _network(
+        "transformers", "a folder of the transformers library", networks.load_transformers, _is_transformers
+    ),
     Source(
-        "folder", "folder", "a folder of label maps", folder.OpenFolder, _is_folder, check=_must_be_there, kept_as=os.path.abspath,
-        origin=folder.origin, options=folder.OPTIONS, tasks=("segmentation",), own_sizes=True,
+        "folder",
+        "folder",
+        "a folder of label maps",
+        folder.OpenFolder,
+        _is_folder,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=folder.origin,
+        options=folder.OPTIONS,
+        tasks=("segmentation",),
+        own_sizes=True,
     ),
     _network("onnx", "model.onnx", networks.load_onnx, _ends(".onnx"), onnx_files.digest, "onnx"),
     _network("exported", "model.pt2 (torch.export)", networks.load_exported, _ends(".pt2")),
     _network("script", f"TorchScript ({', '.join(_SCRIPTS)})", networks.load_script, _ends(*_SCRIPTS)),
-)  # fmt: skip
+)
 
 
 def source_of(name: str, source: str, task: str = "segmentation") -> Source:
-    """Return the kind of model that a SOURCE is; ModelError for what is none, is not for this task, or cannot be had.
+    """Return the kind of model that a SOURCE is; ModelError for what is none, is not for this task, or cannot
+    be had.
 
     >>> source_of("m", "exec:cat").name
     'program'
@@ -137,7 +237,8 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     if task not in found.tasks:
         what = found.called if found.called != "folder" or Path(source).is_dir() else "list of files"
         raise ModelError(
-            f"{name}={source}: a classifier is a table of its answers ({', '.join(tables.ENDINGS)}) or a network; this is a {what}"
+            f"{name}={source}: a classifier is a table of its answers ({', '.join(tables.ENDINGS)}) or a"
+            f" network; this is a {what}"
         )
     return found
 
@@ -146,7 +247,9 @@ def kind_named(name: str) -> Source:
     """Return the kind of model that study.toml calls so; StudyError lists those that there are."""
     found = next((kind for kind in SOURCES if kind.name == name), None)
     if found is None:
-        raise StudyError(f"models of kind {name!r} are not known; known are {', '.join(kind.name for kind in SOURCES)}")
+        raise StudyError(
+            f"models of kind {name!r} are not known; known are {', '.join(kind.name for kind in SOURCES)}"
+        )
     return found
 
 
@@ -159,24 +262,31 @@ def there(source: str) -> bool:
 def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Inference:
     """Open any network for use without a study: ``open_model("net.onnx").predict([photo])[0].labels``.
 
-    ``options`` are those of `predict`: input_size, mean, std, multiple, layout, batch, threads, device, precision, window, stride, flip, scales; ``keep`` as there.
+    ``options`` are those of `predict`: input_size, mean, std, multiple, layout, batch, threads, device,
+    precision, window, stride, flip, scales; ``keep`` as there.
     Errors: ModelError for what is no network, OptionError for words that are not known.
     """
     source = str(source)
     kind = source_of("model", source)
     if kind.load is None:
-        raise ModelError(f"{source}: is no network, but {article(kind.called)}; `predict` reads it into a study")
+        raise ModelError(
+            f"{source}: is no network, but {article(kind.called)}; `predict` reads it into a study"
+        )
     if "input_size" in options:
         options["size"] = options.pop("input_size")
     told = cast("ModelOptions", options | {"keep": list(keep)})
     return networks.inference(source, told, load=kind.load, runtime=kind.runtime)
 
 
-_held: dict[str, tuple[Opening, Settings, OpenModel]] = {}  # what this process has open: one model, and the tables
+_held: dict[
+    str, tuple[Opening, Settings, OpenModel]
+] = {}  # what this process has open: one model, and the tables
 
 
 def opened(opening: Opening, settings: Settings) -> OpenModel:
-    """Return an open model, which stays open for the next shard; ModelError when it is another than when the run began."""
+    """Return an open model, which stays open for the next shard; ModelError when it is another than when the
+    run began.
+    """
     place = _place(opening)
     if (before := _held.get(place)) and before[:2] == (opening, _without_models(settings)):
         return before[2]
@@ -218,6 +328,9 @@ def _why_none(source: str, task: str) -> str:
     if ending == ".py":
         return f"name the function too, as {source}:function"
     if ending in _WEIGHTS:
-        return "holds weights and no network; write a function that builds the network and loads them, and name it as file.py:function"
+        return (
+            "holds weights and no network; write a function that builds the network and loads them, and name"
+            " it as file.py:function"
+        )
     written = [kind.written for kind in SOURCES if task in kind.tasks]
     return f"a model is {', '.join(written[:-1])} or {written[-1]}"

@@ -1,8 +1,9 @@
 """Networks that give a picture one class: how they see it, and what is kept of their answer.
 
-Conventions: the middle of a picture is shown, ``crop`` of its shorter side (1 without --crop), at the network's size (224 x 224 where nothing says another). Logits of
-mirrored and scaled views are averaged, then softmax; the likeliest classes are kept with their probabilities, ties to the first class. A network that gives
-labels alone says nothing of how sure it is.
+Conventions: the middle of a picture is shown, ``crop`` of its shorter side (1 without --crop), at the
+network's size (224 x 224 where nothing says another). Logits of mirrored and scaled views are averaged, then
+softmax; the likeliest classes are kept with their probabilities, ties to the first class. A network that
+gives labels alone says nothing of how sure it is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Classifier(Inference):
 
     def __init__(self, network: Network, way: Way, keep: Keep, crop: float = 1.0) -> None:
         if way.window is not None:
-            raise OptionError("--window is for label maps; a classifier sees a picture whole, or its middle with --crop")
+            raise OptionError(
+                "--window is for label maps; a classifier sees a picture whole, or its middle with --crop"
+            )
         super().__init__(network, way, keep)
         self._crop = crop
 
@@ -43,12 +46,23 @@ class Classifier(Inference):
         if said.shape != (1, 1):
             tall, wide = said.shape
             return Output(
-                None, problem=f"{self.network.name}: gave a map of {wide} x {tall}; a classifier gives a picture one class"
+                None,
+                problem=(
+                    f"{self.network.name}: gave a map of {wide} x {tall}; a classifier gives a picture one"
+                    " class"
+                ),
             )
         beside = super().finish(answer, (1, 1), key).kept
-        kept = {kind: arrays for kind, arrays in beside.items() if kind not in ("confidence", "probabilities")}
+        kept = {
+            kind: arrays for kind, arrays in beside.items() if kind not in ("confidence", "probabilities")
+        }
         if answer.scores is None and self.keep.probabilities is not None:
-            return Output(None, problem=f"{self.network.name}: gives labels and no logits, so that probabilities cannot be kept")
+            return Output(
+                None,
+                problem=(
+                    f"{self.network.name}: gives labels and no logits, so that probabilities cannot be kept"
+                ),
+            )
         if answer.scores is None:
             return Output(said, kept, answer=class_answers.encode([int(said[0, 0])]))
         logits = answer.scores[:, 0, 0].astype(np.float64)
@@ -63,7 +77,8 @@ class Classifier(Inference):
 
 
 def middle(photo: np.ndarray, crop: float) -> np.ndarray:
-    """Return the square in the middle of an (H, W, 3) photo whose side is a share of the shorter one; the whole photo for 1.
+    """Return the square in the middle of an (H, W, 3) photo whose side is a share of the shorter one; the
+    whole photo for 1.
 
     >>> middle(np.zeros((100, 200, 3), np.uint8), 0.5).shape
     (50, 50, 3)
@@ -77,9 +92,14 @@ def middle(photo: np.ndarray, crop: float) -> np.ndarray:
 
 
 def as_pixel(values: np.ndarray) -> np.ndarray:
-    """Return what a network gives for a whole picture, (C,) logits or one label, as if the picture were one pixel; anything else as it is.
+    """Return what a network gives for a whole picture, (C,) logits or one label, as if the picture were one
+    pixel; anything else as it is.
 
-    >>> as_pixel(np.zeros(7, np.float32)).shape, as_pixel(np.array(3)).shape, as_pixel(np.zeros((7, 4, 4), np.float32)).shape
+    >>> (
+    ...     as_pixel(np.zeros(7, np.float32)).shape,
+    ...     as_pixel(np.array(3)).shape,
+    ...     as_pixel(np.zeros((7, 4, 4), np.float32)).shape,
+    ... )
     ((7, 1, 1), (1, 1), (7, 4, 4))
     """
     if values.ndim == 0 or (values.ndim == 1 and values.dtype.kind in "iub" and len(values) == 1):

@@ -1,7 +1,8 @@
 """Where networks run: on the GPUs that torch sees, else on the processor.
 
-Conventions: a device is ``cpu`` or ``cuda:N``; a worker process takes the N that its own number (FAULTSCAPE_WORKER) gives, so that several use all. Half precision
-is the default on ``cuda`` alone. Device and precision change sums in their last digits (DESIGN, third law); the precision is recorded with the model.
+Conventions: a device is ``cpu`` or ``cuda:N``; a worker process takes the N that its own number
+(FAULTSCAPE_WORKER) gives, so that several use all. Half precision is the default on ``cuda`` alone. Device
+and precision change sums in their last digits (DESIGN, third law); the precision is recorded with the model.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def count(kind: str) -> int:
             return 0
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             return 0
-    if sys.platform == "linux" and not any(map(os.path.exists, _NODES)):  # torch, which takes seconds to import, is not asked
+    if sys.platform == "linux" and not any(
+        map(os.path.exists, _NODES)
+    ):  # torch, which takes seconds to import, is not asked
         return 0
     try:
         import torch

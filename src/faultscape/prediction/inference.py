@@ -1,8 +1,9 @@
 """From photos to labels with any network: prepare, run in batches of one shape, bring to size.
 
-Conventions: the order is one everywhere: scores of windows -> together -> mean of views -> bilinear to the wanted size -> softmax where probabilities are asked for ->
-largest, ties to the first class. Labels that a network gives itself are brought to size by nearest neighbour. A batch that fails is run again in halves, so that
-one bad picture costs no other.
+Conventions: the order is one everywhere: scores of windows -> together -> mean of views -> bilinear to the
+wanted size -> softmax where probabilities are asked for -> largest, ties to the first class. Labels that a
+network gives itself are brought to size by nearest neighbour. A batch that fails is run again in halves, so
+that one bad picture costs no other.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ VOID, DIFFERENTIAL = "void", "differential-entropy"
 
 @dataclass(frozen=True)
 class Way:
-    """How photos are shown to a network: whole at ``size``, in windows, mirrored too, at several scales; sizes are (width, height)."""
+    """How photos are shown to a network: whole at ``size``, in windows, mirrored too, at several scales;
+    sizes are (width, height).
+    """
 
     size: Size | None = None
     window: Size | None = None
@@ -61,7 +64,9 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Output:
-    """One photo's result: labels (H, W), one of a classifier, and the arrays that are kept by folder, or what went wrong."""
+    """One photo's result: labels (H, W), one of a classifier, and the arrays that are kept by folder, or what
+    went wrong.
+    """
 
     labels: np.ndarray | None
     kept: dict[str, Arrays] = field(default_factory=dict)
@@ -75,9 +80,12 @@ class Output:
 
 
 class Inference:
-    """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says whether it ran before.
+    """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says
+    whether it ran before.
 
-    ``temperature`` divides its scores and those of its members: one number, or one a class. ``methods`` are those fitted to it, {word: method}, which score pixels beside its scorers; they see scores that no temperature divided.
+    ``temperature`` divides its scores and those of its members: one number, or one a class. ``methods`` are
+    those fitted to it, {word: method}, which score pixels beside its scorers; they see scores that no
+    temperature divided.
     """
 
     def __init__(
@@ -88,26 +96,37 @@ class Inference:
         temperature: Sequence[float] = (),
         methods: Mapping[str, Fitted] = {},
     ) -> None:
-        way, own = way or Way(), getattr(network, "window", None)  # a network may say in which windows it was made to see
+        way, own = (
+            way or Way(),
+            getattr(network, "window", None),
+        )  # a network may say in which windows it was made to see
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
         self.network, self.way, self.keep = network, way, keep
         self.warm = False
         self.methods = methods
         beside_network.share_searches(methods)
-        self.layers = (*keep.embeddings, *(layer for layer in beside_network.layers_of(methods) if layer not in keep.embeddings))
+        self.layers = (
+            *keep.embeddings,
+            *(layer for layer in beside_network.layers_of(methods) if layer not in keep.embeddings),
+        )
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
-        self._only: Size | None = getattr(network, "fixed", None)  # the one size of its input, where that is fixed in it
+        self._only: Size | None = getattr(
+            network, "fixed", None
+        )  # the one size of its input, where that is fixed in it
         shown = self.way.window or (self._only if self.way.scales == (1.0,) else None)
         if self._only and shown != self._only:
             wide, tall = self._only
             raise OptionError(
-                f"{network.name}: takes pictures of {wide}x{tall} only; leave --scales out, and --window too or let it be {wide}x{tall}"
+                f"{network.name}: takes pictures of {wide}x{tall} only; leave --scales out, and --window too"
+                f" or let it be {wide}x{tall}"
             )
         if keep.embeddings and not self.way.plain:
-            raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
+            raise OptionError(
+                "--keep embedding is for whole pictures: leave --window, --flip and --scales out"
+            )
 
     @property
     def name(self) -> str:
@@ -120,10 +139,14 @@ class Inference:
         return self.network.batch
 
     def predict(self, photos: Sequence[np.ndarray], sizes: Sequence[Size] | None = None) -> list[Output]:
-        """Return one Output a photo (H, W, 3) uint8, its labels at its (width, height), by default the photo's own."""
+        """Return one Output a photo (H, W, 3) uint8, its labels at its (width, height), by default the
+        photo's own.
+        """
         sizes = sizes or [(photo.shape[1], photo.shape[0]) for photo in photos]
         prepared = [self.prepare(photo, size) for photo, size in zip(photos, sizes, strict=True)]
-        return [self.finish(found, item.target) for found, item in zip(self.run(prepared), prepared, strict=True)]
+        return [
+            self.finish(found, item.target) for found, item in zip(self.run(prepared), prepared, strict=True)
+        ]
 
     def prepare(self, photo: np.ndarray, target: Size) -> Prepared:
         """Return a photo's inputs; may run in any thread."""
@@ -136,8 +159,9 @@ class Inference:
             view = self.network.prepare(photo, target, size)
             if self._only and (view.shape[2] < self._only[0] or view.shape[1] < self._only[1]):
                 raise ModelError(
-                    f"{self.network.name}: takes pictures of {self._only[0]}x{self._only[1]} only, and no window of a picture of "
-                    f"{view.shape[2]}x{view.shape[1]} has that size; leave --window out"
+                    f"{self.network.name}: takes pictures of {self._only[0]}x{self._only[1]} only, and no"
+                    f" window of a picture of {view.shape[2]}x{view.shape[1]} has that size; leave"
+                    " --window out"
                 )
             views += [view, np.ascontiguousarray(view[..., ::-1])] if self.way.flip else [view]
         return Prepared(tuple(views), target)
@@ -146,13 +170,17 @@ class Inference:
         """Return an answer a photo, or in words what went wrong with it."""
         self._spent.seconds = 0.0
         merged: list[Merged] = []
-        cut: dict[tuple[int, ...], list[tuple[int, int]]] = {}  # which part of which picture, by the shape in which it runs
+        cut: dict[
+            tuple[int, ...], list[tuple[int, int]]
+        ] = {}  # which part of which picture, by the shape in which it runs
         for k, item in enumerate(prepared):
             parts = [(v, box) for v, view in enumerate(item.views) for box in self._windows(view)]
             sizes = [(view.shape[1], view.shape[2]) for view in item.views]
             layers = bool(self.keep.embeddings)
             apart = needs_members(self.keep)
-            merged.append(Merged(self.network.name, parts, sizes, mirrored=self.way.flip, layers=layers, apart=apart))
+            merged.append(
+                Merged(self.network.name, parts, sizes, mirrored=self.way.flip, layers=layers, apart=apart)
+            )
             for place, (v, box) in enumerate(parts):
                 cut.setdefault(item.views[v].shape if box is None else (3, *box[2:]), []).append((k, place))
         for jobs in cut.values():
@@ -166,9 +194,14 @@ class Inference:
             return answer
         layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
         if any(len(self._temperature) not in (1, len(layer)) for layer in layers):
-            return f"{self.name}: has a temperature for {len(self._temperature)} classes, and {len(layers[0])} channels: fit it again"
+            return (
+                f"{self.name}: has a temperature for {len(self._temperature)} classes, and {len(layers[0])}"
+                " channels: fit it again"
+            )
         scores = None if answer.scores is None else answer.scores / self._temperature
-        return replace(answer, scores=scores, members=tuple(scores_ / self._temperature for scores_ in answer.members))
+        return replace(
+            answer, scores=scores, members=tuple(scores_ / self._temperature for scores_ in answer.members)
+        )
 
     @property
     def seconds(self) -> float:
@@ -176,14 +209,30 @@ class Inference:
         return self._spent.seconds
 
     def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
-        """Return labels and what is kept of an answer, at the wanted size; ``key`` stands for the image where chance has a part. May run in any thread."""
+        """Return labels and what is kept of an answer, at the wanted size; ``key`` stands for the image where
+        chance has a part. May run in any thread.
+        """
         if isinstance(answer, str):
             return Output(None, problem=answer)
-        kept: dict[str, Arrays] = {folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()}
+        kept: dict[str, Arrays] = {
+            folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()
+        }
         if (said := answer.confidence) is not None:
-            if said.ndim < 2 or said.size != said.shape[-2] * said.shape[-1] or not said.size or np.isnan(said).any():
-                wrong = f"of shape {said.shape}" if said.size and not np.isnan(said).any() else "that is no number"
-                return Output(None, problem=f"{self.network.name}: gave a confidence {wrong}; expected 0 to 1 a pixel, H x W")
+            if (
+                said.ndim < 2
+                or said.size != said.shape[-2] * said.shape[-1]
+                or not said.size
+                or np.isnan(said).any()
+            ):
+                wrong = (
+                    f"of shape {said.shape}"
+                    if said.size and not np.isnan(said).any()
+                    else "that is no number"
+                )
+                return Output(
+                    None,
+                    problem=f"{self.network.name}: gave a confidence {wrong}; expected 0 to 1 a pixel, H x W",
+                )
             share = winners.enlarged(said.reshape(1, *said.shape[-2:]), target)[0]
             kept["confidence"] = (np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8),)
         if answer.scores is None and answer.members:
@@ -210,21 +259,34 @@ class Inference:
         return Output(labels, kept)
 
     def _facts(self, answer: Answer, target: Size) -> PixelFacts:
-        """Return what the probabilities of each pixel say; of several views what the mean of their logits says, and how they differ."""
+        """Return what the probabilities of each pixel say; of several views what the mean of their logits
+        says, and how they differ.
+        """
         assert answer.scores is not None
         facts = facts_of(answer.scores, target, marginal=self.network.marginal)
         facts = replace(facts, variance=_enlarged(answer.variance, target))
         if not answer.members:
             return facts
         apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
-        return replace(facts, expected=apart.expected, information=apart.information, predictive=apart.entropy)
+        return replace(
+            facts, expected=apart.expected, information=apart.information, predictive=apart.entropy
+        )
 
-    def _of_members(self, answer: Answer, target: Size, key: bytes, kept: dict[str, Arrays], marginal: Sequence[bool]) -> Output:
-        """Return labels and what is kept of the mean of members' probabilities, of an answer that has no scores of its own."""
+    def _of_members(
+        self, answer: Answer, target: Size, key: bytes, kept: dict[str, Arrays], marginal: Sequence[bool]
+    ) -> Output:
+        """Return labels and what is kept of the mean of members' probabilities, of an answer that has no
+        scores of its own.
+        """
         if any(np.isnan(scores).any() for scores in answer.members):
             return Output(None, problem=NAN)
         if self.keep.logits:
-            return Output(None, problem=f"{self.name}: averages probabilities of its members, so that it has no logits to keep")
+            return Output(
+                None,
+                problem=(
+                    f"{self.name}: averages probabilities of its members, so that it has no logits to keep"
+                ),
+            )
         facts = facts_of_members(answer.members, target, marginal=marginal)
         facts = replace(facts, variance=_enlarged(answer.variance, target))
         assert facts.labels is not None
@@ -244,11 +306,14 @@ class Inference:
         return Output(facts.labels, kept)
 
     def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
-        """Return the scores {word: (H, W)} that no facts of probabilities give: of methods that were fitted, and what the network was trained to say."""
+        """Return the scores {word: (H, W)} that no facts of probabilities give: of methods that were fitted,
+        and what the network was trained to say.
+        """
         out = {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
         if wrong := next((word for word, score in out.items() if not np.isfinite(score).all()), None):
             raise ModelError(
-                f"its method {plain_name(wrong)} gave NaN or infinity, because features were not finite or lie too far from those of training images"
+                f"its method {plain_name(wrong)} gave NaN or infinity, because features were not finite or"
+                " lie too far from those of training images"
             )
         asked, layers = self.keep.scorers, answer.members if answer.scores is None else (answer.scores,)
         if OUTLIER in asked and OUTLIER in answer.values:
@@ -275,7 +340,9 @@ class Inference:
         return (own(height, width) if own else []) or [None]
 
     def _fold(self, prepared: Sequence[Prepared], merged: list[Merged], jobs: list[tuple[int, int]]) -> None:
-        """Run parts of one shape and add their answers to those of their pictures; nothing else of them is held."""
+        """Run parts of one shape and add their answers to those of their pictures; nothing else of them is
+        held.
+        """
         parts = [(prepared[k], *merged[k].parts[place]) for k, place in jobs]
         answers = self._together([_cut(item.views[v], box) for item, v, box in parts])
         for (k, place), answer in zip(jobs, answers, strict=True):
@@ -295,7 +362,13 @@ class Inference:
                 else answers
             )  # type: ignore[return-value]
         except MemoryError:
-            few, why = True, f"{self.network.name}: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
+            few, why = (
+                True,
+                (
+                    f"{self.network.name}: one picture does not fit into memory; --window WIDTHxHEIGHT shows"
+                    " it in parts"
+                ),
+            )
         except ModelError as error:
             why = str(error)
         finally:

@@ -1,7 +1,8 @@
 """How a photo becomes the input of a network that does not bring a processor of its own.
 
-Conventions: photo (upright RGB) -> bilinear to the input size -> / 255, - mean, / std -> (3, H, W) float32. The input size is the one given, else the size at
-which maps are wanted; with ``multiple`` both sides are raised to the next multiple of it.
+Conventions: photo (upright RGB) -> bilinear to the input size -> / 255, - mean, / std -> (3, H, W) float32.
+The input size is the one given, else the size at which maps are wanted; with ``multiple`` both sides are
+raised to the next multiple of it.
 """
 
 from __future__ import annotations
@@ -48,11 +49,16 @@ class Inputs:
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return a photo (H, W, 3) uint8 as (3, H, W), float32 or uint8."""
         width, height = size or self.size or target
-        width, height = -(-width // self.multiple) * self.multiple, -(-height // self.multiple) * self.multiple
+        width, height = (
+            -(-width // self.multiple) * self.multiple,
+            -(-height // self.multiple) * self.multiple,
+        )
         pixels: Any = photo if photo.shape[1::-1] == (width, height) else resized(photo, (width, height))
         if self.whole:
             return np.ascontiguousarray(pixels.transpose(2, 0, 1))
-        steps = np.arange(256, dtype=np.float32) / np.float32(255)  # the arithmetic is done once for each value, not each pixel
+        steps = np.arange(256, dtype=np.float32) / np.float32(
+            255
+        )  # the arithmetic is done once for each value, not each pixel
         try:
             out = np.empty((3, height, width), np.float32)
         except MemoryError:
@@ -63,19 +69,29 @@ class Inputs:
         return out
 
 
-def inputs_of(said: Mapping[str, Any], where: str, *, size: Size | None = None, whole: bool = False) -> Inputs:
-    """Return the input that options or a network's own words ask for; ``size`` is fixed in the network. ModelError names what makes no sense.
+def inputs_of(
+    said: Mapping[str, Any], where: str, *, size: Size | None = None, whole: bool = False
+) -> Inputs:
+    """Return the input that options or a network's own words ask for; ``size`` is fixed in the network.
+    ModelError names what makes no sense.
 
     >>> inputs_of({"size": "32x16", "mean": [0.5]}, "net.onnx")
     Inputs(size=(32, 16), mean=(0.5,), std=(1.0,), multiple=1, whole=False)
     """
     try:
-        mean, std = (tuple(float(v) for v in _listed(said.get(key, default))) for key, default in (("mean", 0.0), ("std", 1.0)))
+        mean, std = (
+            tuple(float(v) for v in _listed(said.get(key, default)))
+            for key, default in (("mean", 0.0), ("std", 1.0))
+        )
         multiple = int(said.get("multiple") or 1)
         wanted = size or (size_of(said["size"]) if said.get("size") else None)
     except (TypeError, ValueError, OptionError) as error:
         raise ModelError(f"{where}: what it says of its input makes no sense: {error}") from None
-    if wrong := wrong_colours("mean", mean) or wrong_colours("std", std) or wrong_number("multiple", multiple):
+    if (
+        wrong := wrong_colours("mean", mean)
+        or wrong_colours("std", std)
+        or wrong_number("multiple", multiple)
+    ):
         raise ModelError(f"{where}: what it says of its input makes no sense: {wrong}")
     return Inputs(wanted, mean, std, 1 if size else multiple, whole)
 
@@ -113,7 +129,9 @@ def wrong_colours(key: str, values: Sequence[float]) -> str:
 
 
 def wrong_number(key: str, value: int) -> str:
-    """Return in words why a number cannot be the ``multiple``, ``batch`` or ``threads``; nothing where it can."""
+    """Return in words why a number cannot be the ``multiple``, ``batch`` or ``threads``; nothing where it
+    can.
+    """
     if value < 1:
         return f"{key} must be 1 or more; got {value}"
     return f"{key} is at most {MOST[key]}; got {value}" if value > MOST[key] else ""
@@ -130,7 +148,10 @@ def resized(photo: np.ndarray, size: Size) -> np.ndarray:
 
 
 def _too_large(size: Size) -> str:
-    return f"the picture cannot be brought to {size[0]} x {size[1]} pixels; make --input-size, --multiple or --scales smaller"
+    return (
+        f"the picture cannot be brought to {size[0]} x {size[1]} pixels; make --input-size, --multiple or"
+        " --scales smaller"
+    )
 
 
 def _listed(value: Any) -> list[Any]:

@@ -1,8 +1,10 @@
 """KEPT: what can be kept of a model's answers beside its labels, and how large that gets.
 
-Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits``, ``embedding=LAYER`` and, of --scorer, ``doubt=SCORER``. Confidence is uint8 (255 = 1),
-probabilities float16 and doubt float32, at the size of the labels; logits float32, at the size that the network gives them (after windows and views, if any); embeddings float16,
-in the layer's own shape. Of the K largest, classes are kept beside probabilities, the largest first.
+Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits``,
+``embedding=LAYER`` and, of --scorer, ``doubt=SCORER``. Confidence is uint8 (255 = 1), probabilities float16
+and doubt float32, at the size of the labels; logits float32, at the size that the network gives them (after
+windows and views, if any); embeddings float16, in the layer's own shape. Of the K largest, classes are kept
+beside probabilities, the largest first.
 """
 
 from __future__ import annotations
@@ -26,16 +28,20 @@ from faultscape.prediction.sources.network import Size
 Arrays = tuple[np.ndarray, ...]
 DOUBT = "doubt-"  # begins the names of folders of doubt
 OTHERS = f"{DOUBT}of-the-winner"  # 1 - the largest probability, where pixels are counted
-Asked = bool | int | tuple[str, ...] | None  # what Keep says of one kind; nothing is asked by False, None and ()
+Asked = (
+    bool | int | tuple[str, ...] | None
+)  # what Keep says of one kind; nothing is asked by False, None and ()
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What can be kept of an answer beside its labels: ``name`` in --keep and of its folder, ``written`` with what may stand behind it, and ``form``, how it is stored.
+    """What can be kept of an answer beside its labels: ``name`` in --keep and of its folder, ``written`` with
+    what may stand behind it, and ``form``, how it is stored.
 
-    ``field`` of `Keep` says whether it is; ``read`` makes that of what stands behind the name (ValueError for what makes no
-    sense); ``words`` and ``folders`` are those of what is asked. ``in_answers``: of a classifier it is part of every answer.
-    ``arrays`` makes them of a network's scores (C, h, w) at the size of the labels, or of its own.
+    ``field`` of `Keep` says whether it is; ``read`` makes that of what stands behind the name (ValueError for
+    what makes no sense); ``words`` and ``folders`` are those of what is asked. ``in_answers``: of a
+    classifier it is part of every answer. ``arrays`` makes them of a network's scores (C, h, w) at the size
+    of the labels, or of its own.
     """
 
     name: str
@@ -94,32 +100,62 @@ def _logits(scores: np.ndarray, size: Size, marginal: bool, asked: Asked) -> Arr
 
 KEPT: tuple[Kept, ...] = (
     Kept(
-        "confidence", ("confidence",), "uint8, 255 = 1, at the size of the labels", "confidence", _nothing_behind,
-        lambda asked: ["confidence"] * bool(asked), lambda asked: ["confidence"] * bool(asked), in_answers=True, arrays=_confidence,
+        "confidence",
+        ("confidence",),
+        "uint8, 255 = 1, at the size of the labels",
+        "confidence",
+        _nothing_behind,
+        lambda asked: ["confidence"] * bool(asked),
+        lambda asked: ["confidence"] * bool(asked),
+        in_answers=True,
+        arrays=_confidence,
     ),
     Kept(
-        "probabilities", ("probabilities", "probabilities=K"), "float16, at the size of the labels; of the K largest their classes too", "probabilities", _how_many,
+        "probabilities",
+        ("probabilities", "probabilities=K"),
+        "float16, at the size of the labels; of the K largest their classes too",
+        "probabilities",
+        _how_many,
         lambda asked: [] if asked is None else [f"probabilities={asked}" if asked else "probabilities"],
-        lambda asked: [] if asked is None else ["probabilities"], in_answers=True, arrays=_probabilities,
+        lambda asked: [] if asked is None else ["probabilities"],
+        in_answers=True,
+        arrays=_probabilities,
     ),
     Kept(
-        "logits", ("logits",), "float32, at the size that the network gives them", "logits", _nothing_behind,
-        lambda asked: ["logits"] * bool(asked), lambda asked: ["logits"] * bool(asked), arrays=_logits,
+        "logits",
+        ("logits",),
+        "float32, at the size that the network gives them",
+        "logits",
+        _nothing_behind,
+        lambda asked: ["logits"] * bool(asked),
+        lambda asked: ["logits"] * bool(asked),
+        arrays=_logits,
     ),
     Kept(  # comes from within the network, and is asked of that
-        "embedding", ("embedding=LAYER",), "float16, in the layer's own shape", "embeddings", _layer,
-        lambda asked: [f"embedding={layer}" for layer in _layers(asked)], lambda asked: [folder_of(layer) for layer in _layers(asked)],
+        "embedding",
+        ("embedding=LAYER",),
+        "float16, in the layer's own shape",
+        "embeddings",
+        _layer,
+        lambda asked: [f"embedding={layer}" for layer in _layers(asked)],
+        lambda asked: [folder_of(layer) for layer in _layers(asked)],
     ),
     Kept(  # made of what the probabilities of a pixel say, all scorers at once
-        "doubt", (), "float32, at the size of the labels", "scorers", _scorer,
-        lambda asked: [f"doubt={word}" for word in _layers(asked)], lambda asked: [doubt_folder(word) for word in _layers(asked)],
+        "doubt",
+        (),
+        "float32, at the size of the labels",
+        "scorers",
+        _scorer,
+        lambda asked: [f"doubt={word}" for word in _layers(asked)],
+        lambda asked: [doubt_folder(word) for word in _layers(asked)],
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a classifier they are part of its ``answers``.
+    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a
+    classifier they are part of its ``answers``.
 
     ``others``: 1 - the largest probability is wanted too, by whoever counts pixels, and is never stored.
     """
@@ -143,8 +179,12 @@ class Keep:
         kinds = [kind for kind in KEPT if not (self.answers and kind.in_answers)]
         return [folder for kind in kinds for folder in kind.folders(getattr(self, kind.field))]
 
-    def arrays(self, scores: np.ndarray, size: Size, *, marginal: bool, without: Collection[str] = ()) -> dict[str, Arrays]:
-        """Return the arrays by folder that are kept of scores (C, h, w) whose labels are wanted at a size, (width, height); ``without`` those that the network gave itself."""
+    def arrays(
+        self, scores: np.ndarray, size: Size, *, marginal: bool, without: Collection[str] = ()
+    ) -> dict[str, Arrays]:
+        """Return the arrays by folder that are kept of scores (C, h, w) whose labels are wanted at a size,
+        (width, height); ``without`` those that the network gave itself.
+        """
         made: dict[str, Arrays] = {}
         for kind in KEPT:
             asked = getattr(self, kind.field)
@@ -154,13 +194,16 @@ class Keep:
 
 
 def parse(words: Sequence[str]) -> Keep:
-    """Return what these words ask for; OptionError names a word that is not known, or two that exclude each other.
+    """Return what these words ask for; OptionError names a word that is not known, or two that exclude each
+    other.
 
     >>> parse(["probabilities=3"])
     Keep(confidence=False, probabilities=3, logits=False, embeddings=(), scorers=())
     """
     if "labels" in words and (other := next((word for word in words if word != "labels"), "")):
-        raise OptionError(f"--keep labels is to keep nothing else, and --keep {other} to keep more; give one of them")
+        raise OptionError(
+            f"--keep labels is to keep nothing else, and --keep {other} to keep more; give one of them"
+        )
     shares = [word for word in dict.fromkeys(words) if word.partition("=")[0] == "probabilities"]
     if len(shares) > 1:
         raise OptionError(f"--keep {shares[0]} and --keep {shares[1]} exclude each other; give one of them")
@@ -175,7 +218,8 @@ def parse(words: Sequence[str]) -> Keep:
         except (KeyError, ValueError):
             written = ["labels", *(way for kind in KEPT for way in kind.written if way != "probabilities=K")]
             raise OptionError(
-                f"--keep {word!r} is not known; use {', '.join(written)} or probabilities=K.{closest(name, written)}"
+                f"--keep {word!r} is not known; use {', '.join(written)} or"
+                f" probabilities=K.{closest(name, written)}"
             ) from None
     return Keep(**asked)
 
@@ -187,11 +231,14 @@ def folder_of(layer: str) -> str:
     ('embedding-decode_head.linear', 'embedding-_encoder_Add_2-ddc236')
     """
     plain = re.sub(r"[^\w.+-]", "_", layer)[:60]
-    return f"embedding-{plain}" + ("" if plain == layer else f"-{hashlib.sha256(layer.encode()).hexdigest()[:6]}")
+    return f"embedding-{plain}" + (
+        "" if plain == layer else f"-{hashlib.sha256(layer.encode()).hexdigest()[:6]}"
+    )
 
 
 def doubt_folder(word: str) -> str:
-    """Return the name of the folder of a scorer's doubt; of a scorer of one's own it changes with its file, of a fitted method with what was fitted.
+    """Return the name of the folder of a scorer's doubt; of a scorer of one's own it changes with its file,
+    of a fitted method with what was fitted.
 
     >>> doubt_folder("max-logit"), doubt_folder("knn@3fa2c1b2d4e5")
     ('doubt-max-logit', 'doubt-knn-3fa2c1')
@@ -202,8 +249,12 @@ def doubt_folder(word: str) -> str:
     return f"{DOUBT}{name}" + (f"-{digest[:6]}" if digest else "")
 
 
-def doubts(keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapping[str, np.ndarray] = {}) -> dict[str, Arrays]:
-    """Return {folder: (doubt (H, W),)} of the scorers that are kept, of ``fitted`` methods as they scored; OptionError where a network does not give what one of them needs."""
+def doubts(
+    keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapping[str, np.ndarray] = {}
+) -> dict[str, Arrays]:
+    """Return {folder: (doubt (H, W),)} of the scorers that are kept, of ``fitted`` methods as they scored;
+    OptionError where a network does not give what one of them needs.
+    """
     out: dict[str, Arrays] = {OTHERS: (facts.others,)} if keep.others else {}
     for word in keep.scorers:
         if word in fitted:
@@ -211,7 +262,9 @@ def doubts(keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapp
             continue
         scorer = scorer_named(word)
         if lacking := missing(scorer, facts):
-            raise OptionError(f"--scorer {scorer.name} needs {lacking}, which this model does not give; {_others(facts)}")
+            raise OptionError(
+                f"--scorer {scorer.name} needs {lacking}, which this model does not give; {_others(facts)}"
+            )
         out[doubt_folder(word)] = (score_pixels(scorer, facts, classes=classes, key=key),)
     return out
 
@@ -228,17 +281,24 @@ def _others(facts: PixelFacts) -> str:
 
 
 def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = None) -> list[str]:
-    """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is free; and where all probabilities take no more than those of ``keep``."""
+    """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is
+    free; and where all probabilities take no more than those of ``keep``.
+    """
     sizes = {kind: sum(values.nbytes for values in arrays) * images for kind, arrays in kept.items()}
-    lines = [f"keeping {kind}: at most {_amount(size)} for {images} images, before compression" for kind, size in sizes.items()]
+    lines = [
+        f"keeping {kind}: at most {_amount(size)} for {images} images, before compression"
+        for kind, size in sizes.items()
+    ]
     asked, values = (keep.probabilities if keep else None) or 0, kept.get("probabilities", ())[:1]
     if values and asked > len(values[0]):
         lines.append(
-            f"note: the network has {len(values[0])} classes, not {asked}; --keep probabilities keeps all of them, in {_amount(values[0].nbytes * images)}"
+            f"note: the network has {len(values[0])} classes, not {asked}; --keep probabilities keeps all of"
+            f" them, in {_amount(values[0].nbytes * images)}"
         )
     if (total := sum(sizes.values())) > free:
         lines.append(
-            f"note: {_amount(total)} are more than the {_amount(free)} that are free there; what does not fit stops the run, and loses nothing"
+            f"note: {_amount(total)} are more than the {_amount(free)} that are free there; what does not fit"
+            " stops the run, and loses nothing"
         )
     return lines
 

@@ -1,8 +1,12 @@
-"""One answer of all windows and views of a picture, folded as they come, so that no more than a picture's own scores are held.
+"""One answer of all windows and views of a picture, folded as they come, so that no more than a picture's own
+scores are held.
 
-Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on
-it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are
-scores before any softmax, those of each member of a network by themselves, the variance, and the values of fitted methods, brought to the size of the scores; a network with members of its own has no others, so that its views are not apart.
+Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums
+of floats depend on it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are
+each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are scores
+before any softmax, those of each member of a network by themselves, the variance, and the values of fitted
+methods, brought to the size of the scores; a network with members of its own has no others, so that its views
+are not apart.
 """
 
 from __future__ import annotations
@@ -21,7 +25,9 @@ Part = tuple[int, Window | None]  # which view, and which window of it; None for
 
 
 class Merged:
-    """What comes of one picture: ``parts`` in their order, ``sizes`` the (height, width) of its views, of which every second is ``mirrored``."""
+    """What comes of one picture: ``parts`` in their order, ``sizes`` the (height, width) of its views, of
+    which every second is ``mirrored``.
+    """
 
     def __init__(
         self,
@@ -33,7 +39,13 @@ class Merged:
         layers: bool,
         apart: bool = False,
     ) -> None:
-        self._name, self.parts, self._sizes, self._mirrored, self._layers = name, parts, sizes, mirrored, layers
+        self._name, self.parts, self._sizes, self._mirrored, self._layers = (
+            name,
+            parts,
+            sizes,
+            mirrored,
+            layers,
+        )
         self._views: list[np.ndarray] | None = [] if apart else None
         self._waiting: dict[int, Answer] = {}
         self._next = 0
@@ -54,7 +66,8 @@ class Merged:
                 self._next += 1
         except MemoryError:
             self._problems[len(self.parts)] = (
-                f"{self._name}: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT shows it smaller"
+                f"{self._name}: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT"
+                " shows it smaller"
             )
         if self._problems:
             self._waiting, self._overlap, self._total, self._views = {}, None, None, None
@@ -111,7 +124,9 @@ def _size(answer: Answer) -> tuple[int, int]:
 
 
 def _stacked(answer: Answer, size: tuple[int, int]) -> np.ndarray:
-    """Return all layers of an answer as one array at a size: scores, those of its members, the variance, the values of methods."""
+    """Return all layers of an answer as one array at a size: scores, those of its members, the variance, the
+    values of methods.
+    """
     layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
     layers += [answer.variance[None]] if answer.variance is not None else []
     layers += [value for held in answer.values.values() for value in held]
@@ -131,4 +146,9 @@ def _parted(layers: np.ndarray, like: Answer) -> Answer:
     for word, held in like.values.items():
         ends = [at, *(at := at + len(value) for value in held)]
         values[word] = tuple(np.ascontiguousarray(layers[first:last]) for first, last in pairwise(ends))
-    return Answer(np.ascontiguousarray(layers[:count]) if count else None, members=tuple(parts), variance=variance, values=values)
+    return Answer(
+        np.ascontiguousarray(layers[:count]) if count else None,
+        members=tuple(parts),
+        variance=variance,
+        values=values,
+    )

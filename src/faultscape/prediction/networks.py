@@ -1,6 +1,7 @@
 """Networks as models of a study: what their answers follow from, and a shard's pictures through one of them.
 
-Conventions: a batch never crosses a shard. Pictures of the next batches are loaded, and results of the last are encoded, while the network runs.
+Conventions: a batch never crosses a shard. Pictures of the next batches are loaded, and results of the last
+are encoded, while the network runs.
 """
 
 from __future__ import annotations
@@ -39,8 +40,26 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = (
-    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "scorer", "offsets", "revision", "crop", "temperature",
-)  # fmt: skip
+    "size",
+    "mean",
+    "std",
+    "layout",
+    "multiple",
+    "batch",
+    "threads",
+    "window",
+    "stride",
+    "flip",
+    "scales",
+    "precision",
+    "unmapped",
+    "keep",
+    "scorer",
+    "offsets",
+    "revision",
+    "crop",
+    "temperature",
+)
 _AHEAD = 2  # batches that are loaded before the network is ready for them
 _TRIED_AT = (512, 512)  # where maps have their photos' sizes, the batch that memory takes is judged by this
 
@@ -51,7 +70,13 @@ class OpenNetwork(OpenModel):
     """A network that is open on this worker's device, and the labels that its study accepts of it."""
 
     def __init__(
-        self, inference: Inference, settings: Settings, labels: dict[str, str], threads: int = 1, *, bounded: bool = False
+        self,
+        inference: Inference,
+        settings: Settings,
+        labels: dict[str, str],
+        threads: int = 1,
+        *,
+        bounded: bool = False,
     ) -> None:
         self.inference, self.threads = inference, threads
         self.device = devices.words(inference.network.device, threads)
@@ -68,7 +93,9 @@ class OpenNetwork(OpenModel):
         yield from _batches(self.inference, batches, self._settings, self._labels, part.lanes, part.look)
 
     def try_on(self, trial: Trial) -> None:
-        """Run the network once on an empty photo, or where it gives NaN for that on a picture of the study."""
+        """Run the network once on an empty photo, or where it gives NaN for that on a picture of the
+        study.
+        """
         with bounds.bounded(when=self._bounded):
             trials.run(self.inference, trial)
 
@@ -79,7 +106,12 @@ Load = Callable[
 
 
 def open_network(
-    opening: Opening, settings: Settings, *, load: Load, runtime: str, digest: Callable[[str, ModelOptions], str]
+    opening: Opening,
+    settings: Settings,
+    *,
+    load: Load,
+    runtime: str,
+    digest: Callable[[str, ModelOptions], str],
 ) -> OpenNetwork:
     """Open a network on this worker's device; ModelError where it is another than when the run began."""
     classes = (len(opening.labels), len(settings.class_list))
@@ -88,23 +120,39 @@ def open_network(
     now, expected = digest(opening.source, opening.options), opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
         raise ModelError(
-            f"{opening.source}: its weights differ on every load; set a seed in it, or let it read them (they may also have changed while this line ran)"
+            f"{opening.source}: its weights differ on every load; set a seed in it, or let it read them (they"
+            " may also have changed while this line ran)"
         )
     if not expected.startswith(now):
         raise ModelError(
-            f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+            f"{opening.source}: its files changed while this line ran; run the same line again, which does"
+            " all of it with the new ones"
         )
     beside_network.check_fitted(
-        opening.methods, opening.options.get("scorer", []), now + network.network.weights, opening.options, opening.source
+        opening.methods,
+        opening.options.get("scorer", []),
+        now + network.network.weights,
+        opening.options,
+        opening.source,
     )
     bounded = runtime == "onnx" and devices.pick(opening.device, runtime) == "cpu"
-    return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
+    return OpenNetwork(
+        network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded
+    )
 
 
 def inference(
-    source: str, options: ModelOptions, classes: tuple[int, ...] = (), *, load: Load, runtime: str, methods: str = ""
+    source: str,
+    options: ModelOptions,
+    classes: tuple[int, ...] = (),
+    *,
+    load: Load,
+    runtime: str,
+    methods: str = "",
 ) -> Inference:
-    """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have, ``methods`` is the folder of those that were fitted to it."""
+    """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well
+    have, ``methods`` is the folder of those that were fitted to it.
+    """
     device = devices.pick(str(options.get("device", "")), runtime)
     fitted = beside_network.load_methods(methods, options.get("scorer", []), source)
     layers = [
@@ -114,7 +162,9 @@ def inference(
     ]
     network = load(source, {**options, "layers": layers}, classes, device)
     if options.get("task") == CLASSIFICATION:
-        return Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))
+        return Classifier(
+            network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1))
+        )
     return Inference(network, way_of(options), keep_of(options), options.get("temperature", ()), fitted)
 
 
@@ -125,8 +175,18 @@ def origin(source: Source, request: Request) -> Origin:
         options = {**options, "revision": source.revision(request.source)}
     options = cast("ModelOptions", {"threads": 1, **options})  # recorded, since sums depend on their number
     digest = source.digest(request.source, options)
-    with bounds.bounded(when=source.runtime == "onnx" and devices.pick(request.device, source.runtime) == "cpu"):
-        opening = Opening(source.name, request.source, options, request.held, request.device, digest, methods=request.methods)
+    with bounds.bounded(
+        when=source.runtime == "onnx" and devices.pick(request.device, source.runtime) == "cpu"
+    ):
+        opening = Opening(
+            source.name,
+            request.source,
+            options,
+            request.held,
+            request.device,
+            digest,
+            methods=request.methods,
+        )
         opened = source.open(opening, settings)
         assert isinstance(opened, OpenNetwork)
         network = opened.inference.network
@@ -136,10 +196,14 @@ def origin(source: Source, request: Request) -> Origin:
         if network.device.startswith("cuda") and "batch" not in options:
             options["batch"] = trials.fitting_batch(opened.inference, settings.working_size or _TRIED_AT)
         trials.count_channels(opened.inference, largest(request))  # the order of channels is no list of ids
-        if offsets := trials.offsets(opened.inference, options.get("offsets", {}), _first_shown(request), settings.working_size):
+        if offsets := trials.offsets(
+            opened.inference, options.get("offsets", {}), _first_shown(request), settings.working_size
+        ):
             options["offsets"] = offsets
     held = request.held if "labels" in options else {}
-    mapping = label_names.of_network(request.name, network, settings, request.labels, held, options.get("unmapped", ""))
+    mapping = label_names.of_network(
+        request.name, network, settings, request.labels, held, options.get("unmapped", "")
+    )
     made = stamps.of_images(digest, settings, request.shards(), options, mapping)
     notes = (*network.notes, *([source.own_code.format(request.source)] if source.own_code else []))
     return Origin(options, mapping, made.stamps, keys=made.keys, notes=notes, digest=digest, opened=opened)
@@ -159,16 +223,23 @@ def largest(request: Request) -> tuple[int, int]:
 
 def way_of(options: ModelOptions) -> Way:
     """Return how photos are shown to a network, of a model's options."""
-    size, window, stride = (size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride"))
+    size, window, stride = (
+        size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride")
+    )
     scales = tuple(float(scale) for scale in options.get("scales") or [1.0])
-    return Way(size if window or scales != (1.0,) else None, window, stride, bool(options.get("flip")), scales)
+    return Way(
+        size if window or scales != (1.0,) else None, window, stride, bool(options.get("flip")), scales
+    )
 
 
 def keep_of(options: ModelOptions, task: str = "segmentation") -> Keep:
     """Return what is kept of a model, of its options."""
     scorers = tuple(word for word in options.get("scorer", []) if word != NONE)
     return replace(
-        parse(options.get("keep", [])), scorers=scorers, others=bool(options.get("counted")), answers=task == CLASSIFICATION
+        parse(options.get("keep", [])),
+        scorers=scorers,
+        others=bool(options.get("counted")),
+        answers=task == CLASSIFICATION,
     )
 
 
@@ -199,7 +270,9 @@ def _batches(
         batch: Sequence[Image], prepared: list[Prepared | str], photos: list[str | None], loading: float
     ) -> Callable[[], Batch]:
         """Run the network, and return what turns its answers into a batch, in any thread."""
-        warm = inference.warm  # once one batch is wholly done: those that ran beside the first waited for the same compilers
+        warm = (
+            inference.warm
+        )  # once one batch is wholly done: those that ran beside the first waited for the same compilers
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
         found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]
@@ -209,9 +282,15 @@ def _batches(
             start, scoring, rows = time.perf_counter(), 0.0, []
             for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
                 key, begin = image.key.encode(), time.perf_counter()
-                output = inference.finish(said, item.target, key) if isinstance(item, Prepared) else Output(None, problem=item)
+                output = (
+                    inference.finish(said, item.target, key)
+                    if isinstance(item, Prepared)
+                    else Output(None, problem=item)
+                )
                 scoring += time.perf_counter() - begin
-                rows.append(replace(_row(image, output, inference.network.name, places, words, look), photo=photo))
+                rows.append(
+                    replace(_row(image, output, inference.network.name, places, words, look), photo=photo)
+                )
             inference.warm = inference.warm or bool(good)
             return Batch(rows, (loading, model, scoring, time.perf_counter() - start - scoring), warm)
 
@@ -221,7 +300,11 @@ def _batches(
         return writer.submit(answer(batch, *loading.result()))
 
     lanes = 1 if inference.layers else max(1, lanes)  # what watches a layer sees one batch at a time
-    with ThreadPoolExecutor(lanes) as loader, ThreadPoolExecutor(lanes) as runner, ThreadPoolExecutor(lanes) as writer:
+    with (
+        ThreadPoolExecutor(lanes) as loader,
+        ThreadPoolExecutor(lanes) as runner,
+        ThreadPoolExecutor(lanes) as writer,
+    ):
         under_way: deque[Future[Future[Batch]]] = deque()
         for batch in batches:
             under_way.append(runner.submit(work, batch, loader.submit(load, batch)))
@@ -239,7 +322,11 @@ def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str
     said = output.labels.ravel() if output.answer else runs.labels(code)
     if bad := [int(v) for v in said if places[v] == UNKNOWN]:
         return Row(
-            image.id, None, problem=f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
+            image.id,
+            None,
+            problem=(
+                f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
+            ),
         )
     kept, counts = output.kept, {}
     if look is not None:

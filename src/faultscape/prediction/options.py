@@ -21,13 +21,18 @@ _LARGE = 2  # what no mean or std of pixels on 0..1 exceeds
 
 
 def check(options: ModelOptions) -> None:
-    """OptionError for the first option that no network can have; a mean or std that looks like one of pixels on 0..255 is noted."""
+    """OptionError for the first option that no network can have; a mean or std that looks like one of pixels
+    on 0..255 is noted.
+    """
     for key in ("mean", "std"):
         values = options.get(key) or []
         if values and (wrong := wrong_colours(key, values)):
             raise OptionError(wrong)
         if values and max(map(abs, values)) > _LARGE:
-            print(f"note: pixels are on 0..1, and a {key} of {max(values, key=abs):g} is for pixels on 0..255; divide it by 255")
+            print(
+                f"note: pixels are on 0..1, and a {key} of {max(values, key=abs):g} is for pixels on 0..255;"
+                " divide it by 255"
+            )
     if options.get("layout", "") not in ("", "nchw", "nhwc"):
         raise OptionError(f"layout {options['layout']!r} is not known; use nchw or nhwc")
     for key in ("batch", "threads", "multiple"):
@@ -42,7 +47,8 @@ def check(options: ModelOptions) -> None:
         (wide, tall), (right, down) = sizes["window"] or (0, 0), sizes["stride"] or (0, 0)
         if right > wide or down > tall:
             raise OptionError(
-                f"a stride of {options['stride']} leaves gaps between windows of {options['window']}; give a smaller one"
+                f"a stride of {options['stride']} leaves gaps between windows of {options['window']}; give a"
+                " smaller one"
             )
     if "scales" in options and not all(0.05 <= scale <= 20 for scale in options["scales"]):
         raise OptionError(f"scales lie between 0.05 and 20; got {options['scales']}")

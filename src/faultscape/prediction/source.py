@@ -1,8 +1,10 @@
-"""What a kind of model is to `predict`: how a SOURCE is recognised, what it can be told, what its answers follow from, and how it is opened.
+"""What a kind of model is to `predict`: how a SOURCE is recognised, what it can be told, what its answers
+follow from, and how it is opened.
 
-Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file of its own, with
-``open`` alone if need be: what it reads stands behind its name, ``NAME=file.py:SOURCE:PLACE``. An open model yields batches,
-whatever it is: a row an image, with the code of its labels or what went wrong.
+Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file
+of its own, with ``open`` alone if need be: what it reads stands behind its name,
+``NAME=file.py:SOURCE:PLACE``. An open model yields batches, whatever it is: a row an image, with the code of
+its labels or what went wrong.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ if TYPE_CHECKING:
     from faultscape.prediction.batches import Batch, Look
     from faultscape.prediction.sources.network import Network
 
-Shards = Callable[[], Iterable[tuple[int, Sequence[Image]]]]  # reads the corpus shard by shard, whenever it is called
+Shards = Callable[
+    [], Iterable[tuple[int, Sequence[Image]]]
+]  # reads the corpus shard by shard, whenever it is called
 BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and the mapping that it had before; ``hidden`` are folders in which the truth lies, the study first, ``methods`` that of the methods fitted to it."""
+    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and
+    the mapping that it had before; ``hidden`` are folders in which the truth lies, the study first,
+    ``methods`` that of the methods fitted to it.
+    """
 
     name: str
     source: str
@@ -43,7 +50,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Opening:
-    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was when the run began, ``hidden`` are folders that it may not see, ``methods`` that of the methods fitted to it."""
+    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was
+    when the run began, ``hidden`` are folders that it may not see, ``methods`` that of the methods fitted to
+    it.
+    """
 
     kind: str
     source: str
@@ -57,7 +67,9 @@ class Opening:
 
 @dataclass(frozen=True)
 class Trial:
-    """An image on which a model is tried before the study learns of it: how many are to come, the largest (width, height) of their maps, where what is kept of them goes, and what of it is counted and not kept."""
+    """An image on which a model is tried before the study learns of it: how many are to come, the largest
+    (width, height) of their maps, where what is kept of them goes, and what of it is counted and not kept.
+    """
 
     image: Image
     images: int
@@ -68,7 +80,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Part:
-    """What an open model is told of the shard that it works on: a file or row by image id, how many batches may run at once, and what counts each answer in place of keeping its doubt."""
+    """What an open model is told of the shard that it works on: a file or row by image id, how many batches
+    may run at once, and what counts each answer in place of keeping its doubt.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     lanes: int = 1
@@ -78,7 +92,8 @@ class Part:
 class OpenModel:
     """A model that is open in this process: what it says of images, batch by batch.
 
-    ``device`` is where it runs, in words, nothing where its seconds are not noted; ``threads`` those of each of its runs, 0 where it is not asked.
+    ``device`` is where it runs, in words, nothing where its seconds are not noted; ``threads`` those of each
+    of its runs, 0 where it is not asked.
     """
 
     device = ""
@@ -89,19 +104,24 @@ class OpenModel:
         return images
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the model says of each batch of images, in order; an image that it cannot do is a row with a problem."""
+        """Yield what the model says of each batch of images, in order; an image that it cannot do is a row
+        with a problem.
+        """
         raise NotImplementedError
 
     def try_on(self, trial: Trial) -> None:
-        """ModelError where the model cannot work, or cannot give what is to be kept; nothing of what it says is kept."""
+        """ModelError where the model cannot work, or cannot give what is to be kept; nothing of what it says
+        is kept.
+        """
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a model's answers follow from: options and label mapping that it is stored with, {shard: stamp}, {shard: {image id: file or row}}, {shard: key}.
+    """What a model's answers follow from: options and label mapping that it is stored with, {shard: stamp},
+    {shard: {image id: file or row}}, {shard: key}.
 
-    ``source`` is what is opened, where that is not as study.toml keeps it; ``opened`` the model, where it had to be opened for
-    this; ``notes`` what to say when work is done.
+    ``source`` is what is opened, where that is not as study.toml keeps it; ``opened`` the model, where it had
+    to be opened for this; ``notes`` what to say when work is done.
     """
 
     options: ModelOptions
@@ -121,20 +141,27 @@ def _of_rules(source: Source, request: Request) -> Origin:
     """Return the origin of a model whose maps follow from its digest, its options and the images."""
     given = of_file(request.labels, request.settings, None) if request.labels else {}
     digest = source.digest(request.source, request.options)
-    made = stamps.of_images(digest, request.settings, request.shards(), request.options, given or request.held)
+    made = stamps.of_images(
+        digest, request.settings, request.shards(), request.options, given or request.held
+    )
     notes = (source.own_code.format(request.source.removeprefix("exec:")),) if source.own_code else ()
-    return Origin(request.options, given or request.held, made.stamps, keys=made.keys, notes=notes, digest=digest)
+    return Origin(
+        request.options, given or request.held, made.stamps, keys=made.keys, notes=notes, digest=digest
+    )
 
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of model. ``name`` is how study.toml calls it, ``called`` how a person does, ``written`` how its SOURCE is written.
+    """A kind of model. ``name`` is how study.toml calls it, ``called`` how a person does, ``written`` how its
+    SOURCE is written.
 
-    ``of(SOURCE, task)`` recognises one; ``check(NAME, SOURCE)`` raises ModelError where it cannot be had; ``kept_as`` is how
-    study.toml keeps it; ``there`` whether it can still be had, as far as that is seen from here. ``options`` are what it can be
-    told. ``load`` opens a network, whose library is ``runtime``, and ``revision`` says which it is now where a name may come to
-    stand for another. ``own_sizes``: its maps may have other sizes than their photos, which is said. ``here``: it answers sooner
-    than a worker starts. ``own_code`` warns that what runs is the user's to trust. ``whole``: where some of it is refused nothing of it counts.
+    ``of(SOURCE, task)`` recognises one; ``check(NAME, SOURCE)`` raises ModelError where it cannot be had;
+    ``kept_as`` is how study.toml keeps it; ``there`` whether it can still be had, as far as that is seen from
+    here. ``options`` are what it can be told. ``load`` opens a network, whose library is ``runtime``, and
+    ``revision`` says which it is now where a name may come to stand for another. ``own_sizes``: its maps may
+    have other sizes than their photos, which is said. ``here``: it answers sooner than a worker starts.
+    ``own_code`` warns that what runs is the user's to trust. ``whole``: where some of it is refused nothing
+    of it counts.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Stamps: what the answers of a model in a shard were made from, and when they are to be made anew.
 
-Conventions: a stamp is ``CONTENT:RULES``, of what sees photos ``NETWORK:CONTENT:RULES``, by which label_maps sees shards of
-different networks. Another CONTENT (files, those of confidence too, network, photos, options) makes every answer anew; other
-RULES (what is accepted: mapping, classes, size) only the shards of which some were refused. Stamps hold times of files and lie
-outside every law. Digests are of content alone.
+Conventions: a stamp is ``CONTENT:RULES``, of what sees photos ``NETWORK:CONTENT:RULES``, by which label_maps
+sees shards of different networks. Another CONTENT (files, those of confidence too, network, photos, options)
+makes every answer anew; other RULES (what is accepted: mapping, classes, size) only the shards of which some
+were refused. Stamps hold times of files and lie outside every law. Digests are of content alone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,19 @@ from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import photos_key
 
 _BESIDE = (  # options that change no label map
-    "labels", "unmapped", "keep", "scorer", "offsets", "ood_data", "publication", "claims", "program", "between", "hidden", "open",
-)  # fmt: skip
+    "labels",
+    "unmapped",
+    "keep",
+    "scorer",
+    "offsets",
+    "ood_data",
+    "publication",
+    "claims",
+    "program",
+    "between",
+    "hidden",
+    "open",
+)
 _PIECE = 1 << 22  # bytes
 
 
@@ -41,14 +52,18 @@ def of_images(
     options: ModelOptions,
     mapping: dict[str, str],
 ) -> OfImages:
-    """Return the stamps and keys of a model whose answers follow from photos; ``digest`` is that of the model itself."""
+    """Return the stamps and keys of a model whose answers follow from photos; ``digest`` is that of the model
+    itself.
+    """
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
     used = _used(options)
     if settings.classifies:  # whose answers hold so many probabilities
         used["probabilities"] = [word for word in options.get("keep", []) if word.startswith("probabilities")]
     keys = {shard: photos_key(settings.size, images) for shard, images in shards}
     about = key_of(digest, used)[:16]  # the first field of a stamp, as `about_of` returns it
-    return OfImages({shard: f"{about}:{key_of(digest, used, key)}:{rules}" for shard, key in keys.items()}, keys)
+    return OfImages(
+        {shard: f"{about}:{key_of(digest, used, key)}:{rules}" for shard, key in keys.items()}, keys
+    )
 
 
 def about_of(digest: str, options: ModelOptions) -> str:
@@ -70,7 +85,11 @@ def again(images: Sequence[Image], failures: Sequence[tuple[str, str]]) -> bool:
 def outdated(before: str, now: str, *, refused: bool) -> bool:
     """Whether a part with this stamp must be made anew; ``refused``: some of its maps were.
 
-    >>> outdated("a:x", "a:y", refused=False), outdated("a:x", "a:y", refused=True), outdated("a:x", "n:b:x", refused=False)
+    >>> (
+    ...     outdated("a:x", "a:y", refused=False),
+    ...     outdated("a:x", "a:y", refused=True),
+    ...     outdated("a:x", "n:b:x", refused=False),
+    ... )
     (False, True, True)
     """
     (content, rules), (content_now, rules_now) = (["", *stamp.split(":")][-2:] for stamp in (before, now))
@@ -78,17 +97,25 @@ def outdated(before: str, now: str, *, refused: bool) -> bool:
 
 
 def digest_of_place(place: str, options: ModelOptions) -> str:
-    """Return a digest of the file or of all files of the folder at a place, of the words themselves where there is none."""
+    """Return a digest of the file or of all files of the folder at a place, of the words themselves where
+    there is none.
+    """
     del options
     path = Path(place)
     if not path.exists():
         return hashlib.sha256(place.encode()).hexdigest()
-    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")) if path.is_dir() else [path]
+    files = (
+        sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        if path.is_dir()
+        else [path]
+    )
     return digest_of_files(place, [(file, file.stat().st_size) for file in files])
 
 
 def digest_of_files(source: str, files: Sequence[tuple[Path, int]]) -> str:
-    """Return a digest of so many bytes of each of a model's files; ModelError where they are more than there is memory."""
+    """Return a digest of so many bytes of each of a model's files; ModelError where they are more than there
+    is memory.
+    """
     bounds.check_files(source, files)
     digest = hashlib.sha256()
     for file, most in files:

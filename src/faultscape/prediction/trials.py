@@ -1,6 +1,8 @@
-"""Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how much that is, and how many pictures it takes at once.
+"""Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how
+much that is, and how many pictures it takes at once.
 
-Conventions: it is shown empty photos of the size that the study's maps will have; where it gives NaN for these, a picture of the study.
+Conventions: it is shown empty photos of the size that the study's maps will have; where it gives NaN for
+these, a picture of the study.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ MOST = 64  # pictures at once that are tried
 
 
 def run(model: Inference, trial: Trial) -> None:
-    """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that gets for so many images."""
+    """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that
+    gets for so many images.
+    """
     size = trial.size
     prepared = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)
     (answer,) = model.run([prepared])
@@ -37,11 +41,15 @@ def run(model: Inference, trial: Trial) -> None:
         with suppress(ImageError):
             (output,) = model.predict([read_photo(trial.image)[0]], [size])
             if output.problem == NAN:
-                raise ModelError(f"{model.network.name}: gave NaN, for an empty picture and for {trial.image.id}")
+                raise ModelError(
+                    f"{model.network.name}: gave NaN, for an empty picture and for {trial.image.id}"
+                )
     elif output.labels is None:
         raise ModelError(output.problem)
     if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
-        raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")
+        raise ModelError(
+            f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept"
+        )
     root = next((folder for folder in (trial.where, *trial.where.parents) if folder.exists()), Path())
     kept = {kind: arrays for kind, arrays in output.kept.items() if kind not in trial.drop}
     for line in keep.told(kept, trial.images, shutil.disk_usage(root).free, model.keep):
@@ -49,17 +57,24 @@ def run(model: Inference, trial: Trial) -> None:
 
 
 def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
-    """ModelError where a network gives one answer for a whole image (3, H, W) that is larger than what one place of any segmentation network stands for."""
-    said = next((values for values in (answer.scores, *answer.members, answer.labels) if values is not None), None)
+    """ModelError where a network gives one answer for a whole image (3, H, W) that is larger than what one
+    place of any segmentation network stands for.
+    """
+    said = next(
+        (values for values in (answer.scores, *answer.members, answer.labels) if values is not None), None
+    )
     if said is not None and said.shape[-2:] == (1, 1) and max(shown.shape[1:]) > COARSEST:
         raise ModelError(
-            f"{name}: gives one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a classifier does; expected a map. "
-            f"Classifiers compete in a study made with `faultscape collect STUDY IMAGES --task classification`"
+            f"{name}: gives one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a"
+            " classifier does; expected a map. Classifiers compete in a study made with `faultscape collect"
+            " STUDY IMAGES --task classification`"
         )
 
 
 def count_channels(model: Inference, size: Size) -> None:
-    """Let a network that does not say how many channels it has show it on an empty photo; ModelError when it cannot run. One that gives labels has none."""
+    """Let a network that does not say how many channels it has show it on an empty photo; ModelError when it
+    cannot run. One that gives labels has none.
+    """
     if model.network.channels is None:
         (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
         if isinstance(answer, str):
@@ -68,9 +83,15 @@ def count_channels(model: Inference, size: Size) -> None:
         model.network.channels = len(layers[0]) if layers else None
 
 
-def offsets(model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None) -> dict[str, float]:
-    """Return {scorer: constant that it is counted from} of the scorers without ends, those that are ``held`` as they are, the others from the first image that can be read."""
-    out = {word: value for word, value in held.items() if not split_fitted(word) or word in model.keep.scorers}
+def offsets(
+    model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None
+) -> dict[str, float]:
+    """Return {scorer: constant that it is counted from} of the scorers without ends, those that are ``held``
+    as they are, the others from the first image that can be read.
+    """
+    out = {
+        word: value for word, value in held.items() if not split_fitted(word) or word in model.keep.scorers
+    }
     wanted = [word for word in model.keep.scorers if scorer_named(word).most is None and word not in out]
     for image in images if wanted else ():
         with suppress(ImageError):
@@ -78,13 +99,18 @@ def offsets(model: Inference, held: Mapping[str, float], images: Iterable[Image]
             (output,) = model.predict([photo], [size or (image.width, image.height)])
             if output.labels is None:  # its trial says what is wrong
                 break
-            out |= {word: offset_of(scorer_named(word), [output.kept[keep.doubt_folder(word)][0]]) for word in wanted}
+            out |= {
+                word: offset_of(scorer_named(word), [output.kept[keep.doubt_folder(word)][0]])
+                for word in wanted
+            }
             break
     return out
 
 
 def fitting_batch(model: Inference, size: Size) -> int:
-    """Return how many pictures of this size the device's memory takes at once, half of what was seen to fit, up to MOST."""
+    """Return how many pictures of this size the device's memory takes at once, half of what was seen to fit,
+    up to MOST.
+    """
     fits = 1
     item = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size).views[0]
     while fits < 2 * MOST:

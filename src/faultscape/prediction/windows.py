@@ -1,7 +1,8 @@
 """Sliding windows over a prepared picture, back into one array of scores.
 
-Conventions: windows are (top, left, height, width); they step by the stride, and the last of a row or column is moved back to end with the picture. Scores of a window
-are bilinear to the window's size, summed, and divided by how many windows see a pixel.
+Conventions: windows are (top, left, height, width); they step by the stride, and the last of a row or column
+is moved back to end with the picture. Scores of a window are bilinear to the window's size, summed, and
+divided by how many windows see a pixel.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ Window = tuple[int, int, int, int]
 
 
 def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, int]) -> list[Window]:
-    """Return the windows over a picture; ``window`` and ``stride`` are (width, height). A picture smaller than a window has one, smaller.
+    """Return the windows over a picture; ``window`` and ``stride`` are (width, height). A picture smaller
+    than a window has one, smaller.
 
     >>> places(4, 10, (4, 4), (3, 3))
     [(0, 0, 4, 4), (0, 3, 4, 4), (0, 6, 4, 4)]
     """
     tops = _steps(height, window[1], stride[1])
     return [
-        (top, left, min(window[1], height), min(window[0], width)) for top in tops for left in _steps(width, window[0], stride[0])
+        (top, left, min(window[1], height), min(window[0], width))
+        for top in tops
+        for left in _steps(width, window[0], stride[0])
     ]
 
 

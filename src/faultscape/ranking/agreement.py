@@ -1,8 +1,9 @@
-"""How far two rankings agree: rank correlations, the overlap of two selections, and a closed benchmark beside the open one.
+"""How far two rankings agree: rank correlations, the overlap of two selections, and a closed benchmark beside
+the open one.
 
-Conventions: scores are (J,) or (B, J), large = good, NaN = no score; a model without score in either ranking is left out;
-scores equal to 12 decimals are tied. Correlations are NaN for fewer than two models or where all are tied. A rank change is
-positive when a model moved up: benchmark rank minus its rank here.
+Conventions: scores are (J,) or (B, J), large = good, NaN = no score; a model without score in either ranking
+is left out; scores equal to 12 decimals are tied. Correlations are NaN for fewer than two models or where all
+are tied. A rank change is positive when a model moved up: benchmark rank minus its rank here.
 Source: S0 Tables 3 and 4.
 """
 
@@ -22,7 +23,8 @@ from faultscape.ties import DECIMALS
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Any:
-    """Return Spearman's rank correlation with ties, the Pearson correlation of mean ranks, over the last axis.
+    """Return Spearman's rank correlation with ties, the Pearson correlation of mean ranks, over the last
+    axis.
 
     >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
     0.8
@@ -36,7 +38,8 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Any:
 
 
 def kendall(first: ArrayLike, second: ArrayLike) -> Any:
-    """Return Kendall's tau-b over the last axis: concordant minus discordant pairs, scaled for ties on either side.
+    """Return Kendall's tau-b over the last axis: concordant minus discordant pairs, scaled for ties on either
+    side.
 
     >>> round(kendall([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
     0.666667
@@ -47,7 +50,8 @@ def kendall(first: ArrayLike, second: ArrayLike) -> Any:
 
 
 def pairs_in_order(scores: ArrayLike, reference: ArrayLike, *, apart: float = 0.0) -> tuple[int, int]:
-    """Return (pairs of models that scores (J,) put in the order of reference scores (J,), pairs that lie more than ``apart`` from each other there).
+    """Return (pairs of models that scores (J,) put in the order of reference scores (J,), pairs that lie more
+    than ``apart`` from each other there).
 
     Equal scores are not in order. A pair without two scores on both sides is not counted.
 
@@ -63,7 +67,8 @@ def pairs_in_order(scores: ArrayLike, reference: ArrayLike, *, apart: float = 0.
 
 
 def overlap(first: Collection[str], second: Collection[str]) -> float:
-    """Return the Jaccard index of two sets of images: those in both, as a share of those in either; NaN for two empty sets.
+    """Return the Jaccard index of two sets of images: those in both, as a share of those in either; NaN for
+    two empty sets.
 
     >>> overlap(["a", "b", "c"], ["b", "c", "d"])
     0.5
@@ -75,21 +80,25 @@ def overlap(first: Collection[str], second: Collection[str]) -> float:
 def compare_selections(
     standings: Standings, other: Standings, images: Collection[str], other_images: Collection[str]
 ) -> OtherSelection:
-    """Return how far the rankings agree in the standings of two selections, and the overlap of their images; of the standings of two selections (S0 Table 4).
+    """Return how far the rankings agree in the standings of two selections, and the overlap of their images;
+    of the standings of two selections (S0 Table 4).
 
     Only models of both count. RankingError when they have fewer than two in common.
     """
     models = [m for m in standings.models if m in other.models]
     if len(models) < 2:
         raise RankingError(
-            f"two rankings need two models in common to be compared; "
+            "two rankings need two models in common to be compared; "
             f"one has {', '.join(standings.models)}, the other {', '.join(other.models)}"
         )
     out = OtherSelection({}, {}, overlap(images, other_images))
     for name in standings.rankings:
         if name in other.rankings:
             mine, theirs = ([s.rankings[name].scores[m] for m in models] for s in (standings, other))
-            out.spearman[name], out.kendall[name] = float(spearman(mine, theirs)), float(kendall(mine, theirs))
+            out.spearman[name], out.kendall[name] = (
+                float(spearman(mine, theirs)),
+                float(kendall(mine, theirs)),
+            )
     return out
 
 
@@ -100,13 +109,17 @@ def compare_benchmark(
     replicates: Mapping[str, np.ndarray],
     level: float = LEVEL,
 ) -> Benchmark:
-    """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo, hi] (S0 Table 3).
+    """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo,
+    hi] (S0 Table 3).
 
-    ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that score every model
-    that ``scores`` does, NaN where more than 2 % do not. Where a ranking has no score for a model, its change is NaN and the benchmark is ranked anew among
-    the others. RankingError for a model that the benchmark does not name, or a score that is not a number.
+    ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that
+    score every model that ``scores`` does, NaN where more than 2 % do not. Where a ranking has no score for a
+    model, its change is NaN and the benchmark is ranked anew among the others. RankingError for a model that
+    the benchmark does not name, or a score that is not a number.
 
-    >>> said = compare_benchmark(["a", "b"], {"a": 0.8, "b": 0.9}, {"mine": np.array([2.0, 1.0])}, {"mine": np.empty((0, 2))})
+    >>> said = compare_benchmark(
+    ...     ["a", "b"], {"a": 0.8, "b": 0.9}, {"mine": np.array([2.0, 1.0])}, {"mine": np.empty((0, 2))}
+    ... )
     >>> said.rank_change["mine"], said.spearman["mine"]
     ({'a': 1, 'b': -1}, [-1.0, nan, nan])
     """
@@ -118,7 +131,9 @@ def compare_benchmark(
             )
     closed = np.array([float(benchmark[m]) for m in models])
     if not np.isfinite(closed).all():
-        raise RankingError(f"the benchmark's score of {models[int(np.argmin(np.isfinite(closed)))]!r} is not a number")
+        raise RankingError(
+            f"the benchmark's score of {models[int(np.argmin(np.isfinite(closed)))]!r} is not a number"
+        )
     change, correlation = {}, {}
     for name, own in scores.items():
         same = np.where(np.isnan(own), np.nan, closed)
@@ -147,11 +162,15 @@ def _paired(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarray, np.ndarray
     """Return both, of one shape, rounded, NaN wherever either is."""
     first, second = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
     gone = np.isnan(first) | np.isnan(second)
-    return np.where(gone, np.nan, np.round(first, DECIMALS)), np.where(gone, np.nan, np.round(second, DECIMALS))
+    return np.where(gone, np.nan, np.round(first, DECIMALS)), np.where(
+        gone, np.nan, np.round(second, DECIMALS)
+    )
 
 
 def _share(product: np.ndarray, first: np.ndarray, second: np.ndarray) -> Any:
-    """Return product / sqrt(first second), at most 1 in size; NaN where either is zero. A float for a single pair."""
+    """Return product / sqrt(first second), at most 1 in size; NaN where either is zero. A float for a single
+    pair.
+    """
     size = np.sqrt(first * second)
     out = np.clip(np.divide(product, size, out=np.full(np.shape(size), np.nan), where=size > 0), -1, 1)
     return out if out.ndim else float(out)

@@ -1,13 +1,15 @@
-"""RANKINGS: all rankings that standings can hold, each with what it is made from, and which of them stands first.
+"""RANKINGS: all rankings that standings can hold, each with what it is made from, and which of them stands
+first.
 
-Conventions: an entry is complete; titles, ranges of scores, intervals and what fits a selection stand here and nowhere else, and
-one law (tests/laws/test_rankings.py) runs over all of them. A person's own entry comes from ``file.py:name`` (`find_ranking`). J
-models, I labelled images, B replicates, of which the first is the point estimate; scores are large = good, NaN where nothing is
-known. What stands first is decided by the table of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else;
-when the table changes, this does. It depends on how the images were chosen: ``chance`` (drawn with known probabilities), ``best``
-(so drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy, model-picker),
-``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself stays with MAD's duels: they show
-where models fail, which is another question.
+Conventions: an entry is complete; titles, ranges of scores, intervals and what fits a selection stand here
+and nowhere else, and one law (tests/laws/test_rankings.py) runs over all of them. A person's own entry comes
+from ``file.py:name`` (`find_ranking`). J models, I labelled images, B replicates, of which the first is the
+point estimate; scores are large = good, NaN where nothing is known. What stands first is decided by the table
+of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else; when the table changes, this
+does. It depends on how the images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so
+drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
+model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself
+stays with MAD's duels: they show where models fail, which is another question.
 Source: each entry says its own; what stands first is ours (benchmarks/leave_one_out.py and choice_table.py).
 """
 
@@ -59,13 +61,17 @@ class Ranking:
 
     ``compute`` gives scores of what the ranking ``takes``:
 
-    - "ratios": ``compute(ratios (B, J, J)) -> (B, J)``, of duels of label maps; ``matrix(performance (B, 2, J, J), epsilon)`` makes the ratios;
+    - "ratios": ``compute(ratios (B, J, J)) -> (B, J)``, of duels of label maps; ``matrix(performance (B, 2,
+      J, J), epsilon)`` makes the ratios;
     - "counts": ``compute(PairCounts, laplace) -> (B, J)``, of pairs of classifiers;
-    - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a label does not decide, weights how often an image is drawn;
+    - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a
+      label does not decide, weights how often an image is drawn;
     - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities;
-    - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two models (`choice_shares.choice_games`).
+    - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two
+      models (`choice_shares.choice_games`).
 
-    ``bounds``: "share" scores lie in 0..1, "difference" within 1 - 1/J of 0, "none" anywhere. ``interval``: "bootstrap" over images, "wilson" of shares, "student" t.
+    ``bounds``: "share" scores lie in 0..1, "difference" within 1 - 1/J of 0, "none" anywhere. ``interval``:
+    "bootstrap" over images, "wilson" of shares, "student" t.
     """
 
     name: str
@@ -88,7 +94,9 @@ class Ranking:
         """
         if self.bounds == "share":
             return 0.0, 1.0
-        most = 1 - 1 / models if self.bounds == "difference" else math.inf  # strengths and potentials may be any number
+        most = (
+            1 - 1 / models if self.bounds == "difference" else math.inf
+        )  # strengths and potentials may be any number
         return -most, most
 
     def words(self) -> dict[str, str]:
@@ -97,7 +105,9 @@ class Ranking:
 
 
 def pair_ratios(counts: PairCounts, laplace: float) -> np.ndarray:
-    """Return B (B, J, J) of S2: how many times more often the row model is right than the column model, on the images of their pair."""
+    """Return B (B, J, J) of S2: how many times more often the row model is right than the column model, on
+    the images of their pair.
+    """
     return dominance(smoothed_accuracy(counts.correct, counts.total, laplace))
 
 
@@ -114,88 +124,201 @@ def pair_points(counts: PairCounts) -> np.ndarray:
 
 RANKINGS: tuple[Ranking, ...] = (
     Ranking(
-        "aggressiveness", "Aggressiveness", "Aggr.", "how well a model exposes the failures of others", "S0 eq. 3, 6",
-        FAITHFUL, "ratios", thurstone, matrix=aggressiveness,
+        "aggressiveness",
+        "Aggressiveness",
+        "Aggr.",
+        "how well a model exposes the failures of others",
+        "S0 eq. 3, 6",
+        FAITHFUL,
+        "ratios",
+        thurstone,
+        matrix=aggressiveness,
     ),
     Ranking(
-        "resistance", "Resistance", "Resist.", "how well a model stands on the images it was attacked with", "S0 eq. 5, 6",
-        FAITHFUL, "ratios", thurstone, matrix=resistance,
+        "resistance",
+        "Resistance",
+        "Resist.",
+        "how well a model stands on the images it was attacked with",
+        "S0 eq. 5, 6",
+        FAITHFUL,
+        "ratios",
+        thurstone,
+        matrix=resistance,
     ),
     Ranking(
-        "perron", "Perron rank", "Perron", "a model's share of dominance over the others", "S2 eq. 5",
-        FAITHFUL, "counts", lambda counts, laplace: perron(pair_ratios(counts, laplace)), "share",
+        "perron",
+        "Perron rank",
+        "Perron",
+        "a model's share of dominance over the others",
+        "S2 eq. 5",
+        FAITHFUL,
+        "counts",
+        lambda counts, laplace: perron(pair_ratios(counts, laplace)),
+        "share",
     ),
     Ranking(
-        "hodge", "HodgeRank", "Hodge", "the potential that explains most of all log ratios", "Jiang et al. 2011",
-        FAITHFUL, "counts", lambda counts, laplace: hodge_rank(pair_flow(counts, laplace), counts.total)[0],
+        "hodge",
+        "HodgeRank",
+        "Hodge",
+        "the potential that explains most of all log ratios",
+        "Jiang et al. 2011",
+        FAITHFUL,
+        "counts",
+        lambda counts, laplace: hodge_rank(pair_flow(counts, laplace), counts.total)[0],
     ),
     Ranking(
-        "bradley_terry", "Bradley–Terry, own pairs", "B–T own", "strengths from wins and ties of each pair", "Davidson 1970",
-        FAITHFUL, "counts", lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
+        "bradley_terry",
+        "Bradley–Terry, own pairs",
+        "B–T own",
+        "strengths from wins and ties of each pair",
+        "Davidson 1970",
+        FAITHFUL,
+        "counts",
+        lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
     ),
     Ranking(
-        "rank_centrality", "Rank Centrality", "Centr.", "where a walk from loser to winner ends up", "Negahban et al. 2017",
-        FAITHFUL, "counts", lambda counts, _: rank_centrality(pair_points(counts), PSEUDO_COUNT), "share",
+        "rank_centrality",
+        "Rank Centrality",
+        "Centr.",
+        "where a walk from loser to winner ends up",
+        "Negahban et al. 2017",
+        FAITHFUL,
+        "counts",
+        lambda counts, _: rank_centrality(pair_points(counts), PSEUDO_COUNT),
+        "share",
     ),
     Ranking(
-        "borda", "Borda", "Borda", "the mean share of points won against others", "win shares",
-        FAITHFUL, "counts", lambda counts, _: borda(pair_points(counts)), "share",
+        "borda",
+        "Borda",
+        "Borda",
+        "the mean share of points won against others",
+        "win shares",
+        FAITHFUL,
+        "counts",
+        lambda counts, _: borda(pair_points(counts)),
+        "share",
     ),
     Ranking(
-        "margins", "Margins", "Margins", "how far a model lies above the mean of all, with what the models themselves say of the rest", "ours",
-        UNBIASED, "draws", estimates.margins, "difference", "student",
+        "margins",
+        "Margins",
+        "Margins",
+        "how far a model lies above the mean of all, with what the models themselves say of the rest",
+        "ours",
+        UNBIASED,
+        "draws",
+        estimates.margins,
+        "difference",
+        "student",
     ),
     Ranking(
-        "prediction_powered", "Prediction-powered", "Pred.-p.", "LURE, with what the models themselves say of the images without label",
-        "Angelopoulos et al. 2023", UNBIASED, "draws", estimates.prediction_powered, "share", "wilson",
+        "prediction_powered",
+        "Prediction-powered",
+        "Pred.-p.",
+        "LURE, with what the models themselves say of the images without label",
+        "Angelopoulos et al. 2023",
+        UNBIASED,
+        "draws",
+        estimates.prediction_powered,
+        "share",
+        "wilson",
     ),
     Ranking(
-        "lure", "LURE", "LURE", "what a model is worth on the pool drawn from, labels weighted by how likely they were drawn",
-        "Farquhar et al. 2021", UNBIASED, "draws", estimates.lure, "share", "wilson",
+        "lure",
+        "LURE",
+        "LURE",
+        "what a model is worth on the pool drawn from, labels weighted by how likely they were drawn",
+        "Farquhar et al. 2021",
+        UNBIASED,
+        "draws",
+        estimates.lure,
+        "share",
+        "wilson",
     ),
     Ranking(
-        "corpus", "Whole corpus", "Corpus", "the score on all images, from labels of those on which models differ and of those on which they agree",
-        "Farquhar et al. 2021, two strata", UNBIASED, "draws", estimates.combined, "share", "wilson",
+        "corpus",
+        "Whole corpus",
+        "Corpus",
+        "the score on all images, from labels of those on which models differ and of those on which they"
+        " agree",
+        "Farquhar et al. 2021, two strata",
+        UNBIASED,
+        "draws",
+        estimates.combined,
+        "share",
+        "wilson",
     ),
     Ranking(
-        "reuse_margins", "Margins, all labels", "Margins, all", "margins of the labels as they come, without the weights of the draws", "ours",
-        REUSE, "draws", estimates.margins, "difference",
+        "reuse_margins",
+        "Margins, all labels",
+        "Margins, all",
+        "margins of the labels as they come, without the weights of the draws",
+        "ours",
+        REUSE,
+        "draws",
+        estimates.margins,
+        "difference",
     ),
     Ranking(
-        "reuse_mean", "Mean over all labels", "Mean", "each labelled image scores every model", "mean score",
-        REUSE, "scores", mean_scores, "share", "wilson",
+        "reuse_mean",
+        "Mean over all labels",
+        "Mean",
+        "each labelled image scores every model",
+        "mean score",
+        REUSE,
+        "scores",
+        mean_scores,
+        "share",
+        "wilson",
     ),
     Ranking(
-        "reuse_bradley_terry", "Bradley–Terry, all labels", "B–T", "each labelled image is won or lost between every pair of models",
-        "strengths on a log scale", REUSE, "scores", reuse_strengths,
+        "reuse_bradley_terry",
+        "Bradley–Terry, all labels",
+        "B–T",
+        "each labelled image is won or lost between every pair of models",
+        "strengths on a log scale",
+        REUSE,
+        "scores",
+        reuse_strengths,
     ),
     Ranking(
-        "choices_bradley_terry", "Bradley–Terry, choices", "B–T choices", "strengths from what people chose between two models", "Bradley and Terry 1952",
-        REUSE, "choices", choice_strengths,
+        "choices_bradley_terry",
+        "Bradley–Terry, choices",
+        "B–T choices",
+        "strengths from what people chose between two models",
+        "Bradley and Terry 1952",
+        REUSE,
+        "choices",
+        choice_strengths,
     ),
-)  # fmt: skip
+)
 _CALLED_WITH = {  # what a person's own ranking is given, and gives
     "ratios": "ratios (replicates, models, models) alone, and gives scores (replicates, models)",
     "counts": "counts of pairs and laplace, and gives scores (replicates, models)",
-    "scores": "scores (models, images) and weights (replicates, images), and gives scores (replicates, models)",
+    "scores": (
+        "scores (models, images) and weights (replicates, images), and gives scores (replicates, models)"
+    ),
 }
 _NAMED = {ranking.name: ranking for ranking in RANKINGS}
 
 
 def entry(name: str, extra: Sequence[Ranking] = ()) -> Ranking:
-    """Return the ranking of that name, built in or a person's own (``extra``); OptionError, which lists all, for another.
+    """Return the ranking of that name, built in or a person's own (``extra``); OptionError, which lists all,
+    for another.
 
     >>> entry("perron").source
     'S2 eq. 5'
     """
     known = _NAMED | {ranking.name: ranking for ranking in extra}
     if name not in known:
-        raise OptionError(f"ranking {name!r} is not known; known are {', '.join(known)}.{closest(name, list(known))}")
+        raise OptionError(
+            f"ranking {name!r} is not known; known are {', '.join(known)}.{closest(name, list(known))}"
+        )
     return known[name]
 
 
 def taking(takes: Takes, extra: Sequence[Ranking] = ()) -> list[Ranking]:
-    """Return the rankings made from ratios, counts, scores or draws, those that a person added (``extra``) last.
+    """Return the rankings made from ratios, counts, scores or draws, those that a person added (``extra``)
+    last.
 
     >>> [ranking.name for ranking in taking("ratios")]
     ['aggressiveness', 'resistance']
@@ -204,19 +327,23 @@ def taking(takes: Takes, extra: Sequence[Ranking] = ()) -> list[Ranking]:
 
 
 def words_of(extra: Sequence[Ranking]) -> dict[str, list[dict[str, str]]]:
-    """Return what standings record of rankings of a person's own, so that tables and pages can name them without the file; nothing where there are none."""
+    """Return what standings record of rankings of a person's own, so that tables and pages can name them
+    without the file; nothing where there are none.
+    """
     return {"rankings": [ranking.words() for ranking in extra]} if extra else {}
 
 
 def find_ranking(source: str) -> Ranking:
-    """Return the ranking that ``file.py:name`` holds: a `Ranking`, or a function of scores (J, I) and weights (B, I) to scores (B, J), told by its name and the first line of its docstring.
+    """Return the ranking that ``file.py:name`` holds: a `Ranking`, or a function of scores (J, I) and weights
+    (B, I) to scores (B, J), told by its name and the first line of its docstring.
 
-    OptionError for a file or name that is not there, for anything but these two, for an estimate of draws, and for the name of a
-    built-in ranking; RankingError when it runs and gives another shape.
+    OptionError for a file or name that is not there, for anything but these two, for an estimate of draws,
+    and for the name of a built-in ranking; RankingError when it runs and gives another shape.
     """
     if source in _NAMED:
         raise OptionError(
-            f"--ranking adds one of your own, file.py:name; {source} is built in, and made wherever a selection allows it"
+            f"--ranking adds one of your own, file.py:name; {source} is built in, and made wherever a"
+            " selection allows it"
         )
     if not source.rpartition(":")[0].endswith(".py"):
         raise OptionError(f"--ranking takes file.py:name, a ranking of your own; got {source!r}")
@@ -227,27 +354,47 @@ def find_ranking(source: str) -> Ranking:
         name = source.rpartition(":")[2]
         says = (inspect.getdoc(held) or "").partition("\n")[0].rstrip(".")
         held = Ranking(
-            name, name, name, says, source.rpartition(":")[0].replace("\\", "/").rpartition("/")[2], REUSE, "scores", held
+            name,
+            name,
+            name,
+            says,
+            source.rpartition(":")[0].replace("\\", "/").rpartition("/")[2],
+            REUSE,
+            "scores",
+            held,
         )
-    for field, known in (("kind", tuple(KINDS)), ("takes", get_args(Takes)), ("bounds", _BOUNDS), ("interval", _INTERVALS)):
+    for field, known in (
+        ("kind", tuple(KINDS)),
+        ("takes", get_args(Takes)),
+        ("bounds", _BOUNDS),
+        ("interval", _INTERVALS),
+    ):
         if getattr(held, field) not in known:
-            raise OptionError(f"ranking {source}: {field} is {getattr(held, field)!r}; use {', '.join(known)}")
+            raise OptionError(
+                f"ranking {source}: {field} is {getattr(held, field)!r}; use {', '.join(known)}"
+            )
     if held.takes in ("draws", "choices"):
         raise OptionError(
-            f"ranking {source}: takes {held.takes}, which rankings of your own cannot; let it take scores, counts or ratios"
+            f"ranking {source}: takes {held.takes}, which rankings of your own cannot; let it take scores,"
+            " counts or ratios"
         )
     if held.name in _NAMED:
-        raise OptionError(f"ranking {source}: {held.name!r} is the name of a built-in ranking; give yours another")
+        raise OptionError(
+            f"ranking {source}: {held.name!r} is the name of a built-in ranking; give yours another"
+        )
     return replace(held, compute=_checked(source, held))
 
 
 def refuse_misfits(extra: Sequence[Ranking], fits: Takes | None) -> None:
-    """OptionError for a ranking that is made from what a selection does not have: ``fits`` are its ratios (duels) or counts (pairs), beside scores, which all have."""
+    """OptionError for a ranking that is made from what a selection does not have: ``fits`` are its ratios
+    (duels) or counts (pairs), beside scores, which all have.
+    """
     of = {"ratios": "duels of label maps", "counts": "pairs of classifiers"}
     for ranking in extra:
         if ranking.takes not in ("scores", fits):
             raise OptionError(
-                f"--ranking {ranking.name} is made from {of[ranking.takes]}, and this selection is of others; one that takes scores fits all"
+                f"--ranking {ranking.name} is made from {of[ranking.takes]}, and this selection is of others;"
+                " one that takes scores fits all"
             )
     names = [ranking.name for ranking in extra]
     if twice := next((name for name in names if names.count(name) > 1), ""):
@@ -258,13 +405,24 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
     """Return the ranking's function with a look at what it gives, since nobody vouches for it."""
 
     def compute(made_from: Any, more: Any = None) -> np.ndarray:
-        given = (_read_only(made_from),) if ranking.takes == "ratios" else (_read_only(made_from), _read_only(more))
-        with plug.plain_errors(f"ranking {source}", RankingError, f"; it is called with {_CALLED_WITH[ranking.takes]}"):
+        given = (
+            (_read_only(made_from),)
+            if ranking.takes == "ratios"
+            else (_read_only(made_from), _read_only(more))
+        )
+        with plug.plain_errors(
+            f"ranking {source}", RankingError, f"; it is called with {_CALLED_WITH[ranking.takes]}"
+        ):
             scores = np.array(ranking.compute(*given), dtype=float)
-        shape = (len(more), len(made_from)) if ranking.takes == "scores" else np.shape(getattr(made_from, "total", made_from))[:2]
+        shape = (
+            (len(more), len(made_from))
+            if ranking.takes == "scores"
+            else np.shape(getattr(made_from, "total", made_from))[:2]
+        )
         if scores.shape != shape or np.isinf(scores).any():
             raise RankingError(
-                f"ranking {source}: expected finite scores or NaN, {shape[0]} replicates by {shape[1]} models; got shape {scores.shape}{' with infinity' if scores.shape == shape else ''}"
+                f"ranking {source}: expected finite scores or NaN, {shape[0]} replicates by {shape[1]}"
+                f" models; got shape {scores.shape}{' with infinity' if scores.shape == shape else ''}"
             )
         return scores
 
@@ -272,7 +430,9 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
 
 
 def _read_only(given: Any) -> Any:
-    """Return what a ranking is made from with arrays that it cannot change: those of others are made from the same."""
+    """Return what a ranking is made from with arrays that it cannot change: those of others are made from the
+    same.
+    """
     if isinstance(given, np.ndarray):
         return plug.read_only(given)
     return (
@@ -295,7 +455,10 @@ SELECTION = "--goal order"
 def chosen_by(rows: Sequence[Row]) -> str:
     """Return how the images of a selection were chosen: by ``chance`` where every draw has a probability.
 
-    >>> chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]), chosen_by([Draw("entropy", 1, 1, "x", 1.0, math.nan, 2)])
+    >>> (
+    ...     chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]),
+    ...     chosen_by([Draw("entropy", 1, 1, "x", 1.0, math.nan, 2)]),
+    ... )
     ('chance', 'top')
     >>> chosen_by([])
     'duels'
@@ -305,8 +468,11 @@ def chosen_by(rows: Sequence[Row]) -> str:
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP
 
 
-def ordered(rankings: Mapping[str, ModelRanking], chosen: str, goal: str | None = None) -> dict[str, ModelRanking]:
-    """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is that of draws by chance.
+def ordered(
+    rankings: Mapping[str, ModelRanking], chosen: str, goal: str | None = None
+) -> dict[str, ModelRanking]:
+    """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is
+    that of draws by chance.
 
     >>> few = ModelRanking(unusable="too few")
     >>> list(ordered({"lure": few, "reuse_mean": ModelRanking(), "margins": few}, "chance"))

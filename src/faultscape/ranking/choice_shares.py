@@ -1,6 +1,9 @@
-"""What people's choices between two models are worth: shares of each slot, and games between every two models.
+"""What people's choices between two models are worth: shares of each slot, and games between every two
+models.
 
-Conventions: ``Shares`` are {(image, model, other): (share of the choices for the model, number of choices)}, each image and two models once, in either order. A share is between 0 and 1; choices that decide nothing count half for each.
+Conventions: ``Shares`` are {(image, model, other): (share of the choices for the model, number of choices)},
+each image and two models once, in either order. A share is between 0 and 1; choices that decide nothing count
+half for each.
 Source: S0 4.4.
 """
 
@@ -19,11 +22,15 @@ Shares: TypeAlias = Mapping[tuple[str, str, str], tuple[float, int]]
 
 
 def slot_shares(rows: Sequence[Slot], choices: Shares) -> tuple[np.ndarray, np.ndarray]:
-    """Return (S,) the share of choices for the defender of each slot, NaN where nobody chose between its models on its image, and (S,) how many choices.
+    """Return (S,) the share of choices for the defender of each slot, NaN where nobody chose between its
+    models on its image, and (S,) how many choices.
 
     An image may serve several cells: a choice counts in each cell of its two models.
 
-    >>> rows = [Slot("mad", 1, 1, "unet", "fcn", "car", 1, "x", 0.1, 1.0, 9), Slot("mad", 1, 1, "fcn", "unet", "bus", 1, "x", 0.1, 1.0, 9)]
+    >>> rows = [
+    ...     Slot("mad", 1, 1, "unet", "fcn", "car", 1, "x", 0.1, 1.0, 9),
+    ...     Slot("mad", 1, 1, "fcn", "unet", "bus", 1, "x", 0.1, 1.0, 9),
+    ... ]
     >>> slot_shares(rows, {("x", "fcn", "unet"): (0.25, 4)})
     (array([0.75, 0.25]), array([4, 4]))
     """
@@ -37,7 +44,8 @@ def slot_shares(rows: Sequence[Slot], choices: Shares) -> tuple[np.ndarray, np.n
 
 
 def choice_games(models: Sequence[str], images: Sequence[str], choices: Shares) -> np.ndarray:
-    """Return (I, J, J) how many choices were for the row model against the column model on each image; RankingError for a share that is none.
+    """Return (I, J, J) how many choices were for the row model against the column model on each image;
+    RankingError for a share that is none.
 
     >>> choice_games(("fcn", "unet"), ["x"], {("x", "fcn", "unet"): (0.25, 4)})
     array([[[0., 1.],
@@ -48,7 +56,8 @@ def choice_games(models: Sequence[str], images: Sequence[str], choices: Shares) 
     for (of, a, b), (share, number) in choices.items():
         if not 0 <= share <= 1 or number < 1:
             raise RankingError(
-                f"choices between {a} and {b} on {of}: expected a share from 0 to 1 of one choice or more; got {share} of {number}"
+                f"choices between {a} and {b} on {of}: expected a share from 0 to 1 of one choice or more;"
+                f" got {share} of {number}"
             )
         if of in image and a in model and b in model:
             out[image[of], model[a], model[b]] += share * number
@@ -57,7 +66,8 @@ def choice_games(models: Sequence[str], images: Sequence[str], choices: Shares) 
 
 
 def choice_strengths(games: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return (B, J) Bradley-Terry strengths from the games (I, J, J) of `choice_games`, images drawn as often as the weights (B, I) say.
+    """Return (B, J) Bradley-Terry strengths from the games (I, J, J) of `choice_games`, images drawn as often
+    as the weights (B, I) say.
 
     >>> choice_strengths(np.array([[[0.0, 1], [3, 0]]]), np.ones((1, 1))).round(3)  # (3 + 1/2) to (1 + 1/2)
     array([[-0.424,  0.424]])

@@ -1,8 +1,10 @@
-"""Who wins among classifiers, from the labels of a selection: five faithful rankings and two of re-use, with intervals.
+"""Who wins among classifiers, from the labels of a selection: five faithful rankings and two of re-use, with
+intervals.
 
-Conventions: ``correct`` (J, I) is 1, 0 or NaN where the label does not decide. *Faithful* rankings (Perron, Hodge, Bradley-Terry
-with ties, Rank Centrality, Borda) use each label only for the pairs that chose its image; *re-use* rankings let it score every
-model that it decides. The unit of the bootstrap is the image. A slot has ``model_a``, ``model_b``, ``image``; the pair is unordered.
+Conventions: ``correct`` (J, I) is 1, 0 or NaN where the label does not decide. *Faithful* rankings (Perron,
+Hodge, Bradley-Terry with ties, Rank Centrality, Borda) use each label only for the pairs that chose its
+image; *re-use* rankings let it score every model that it decides. The unit of the bootstrap is the image. A
+slot has ``model_a``, ``model_b``, ``image``; the pair is unordered.
 Source: S2 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours.
 """
 
@@ -63,20 +65,26 @@ def classifier_rankings(
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
 ) -> Standings:
-    """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN where not decided.
+    """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN
+    where not decided.
 
-    ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and only with
-    ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``, Bradley-Terry's the
-    ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair the numbers of images ``case_1``,
-    ``case_2`` (row right, column wrong) and ``case_3``. ``benchmark`` is {model: score}, larger being better; ``groups`` {image:
-    group} are drawn whole; ``keys`` (I,) say what each image is whatever it is called (its id by default): the bootstrap draws
-    images in their order. ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots, shapes,
-    answers or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and
+    only with ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``,
+    Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair
+    the numbers of images ``case_1``, ``case_2`` (row right, column wrong) and ``case_3``. ``benchmark`` is
+    {model: score}, larger being better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) say what
+    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
+    ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots, shapes, answers
+    or a benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(model_a="vgg", model_b="resnet", image=image) for image in "xyz"]
-    >>> table = classifier_rankings(["vgg", "resnet"], rows, [[1, 1, 0], [0, 1, 0]], ["x", "y", "z"], resamples=0)
-    >>> [round(table.matrices[name][0][1], 9) for name in ("accuracy", "dominance", "case_2")]  # 3/5, (3/5) / (2/5)
+    >>> table = classifier_rankings(
+    ...     ["vgg", "resnet"], rows, [[1, 1, 0], [0, 1, 0]], ["x", "y", "z"], resamples=0
+    ... )
+    >>> [
+    ...     round(table.matrices[name][0][1], 9) for name in ("accuracy", "dominance", "case_2")
+    ... ]  # 3/5, (3/5) / (2/5)
     [0.6, 1.5, 1.0]
     >>> {model: round(score, 9) for model, score in table.rankings["perron"].scores.items()}
     {'vgg': 0.6, 'resnet': 0.4}
@@ -112,18 +120,32 @@ def classifier_rankings(
     open_ = _partly_labelled(first, second, image, correct, chosen)
     notes = [labelled_note(int(chosen.sum()), int((open_ & chosen).sum()), n_chosen, "chosen")]
     if besides := len(used) - int(chosen.sum()):
-        notes.append(
-            f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
-        )
+        outside = "labelled image outside the selection counts", "labelled images outside the selection count"
+        notes.append(f"{counted(besides, *outside)} in the re-use rankings")
     notes += _said(models, point, image, correct, ratios)
     again, errors, others = replicates.reuse(models, correct, weights, extra)
-    errors["bradley_terry"] = standard_errors(_games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT)
-    drawn = dict.fromkeys(scores, draws_of(chosen, group)) | dict.fromkeys(again, draws_of(np.ones(len(used), bool), group))
+    errors["bradley_terry"] = standard_errors(
+        _games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT
+    )
+    drawn = dict.fromkeys(scores, draws_of(chosen, group)) | dict.fromkeys(
+        again, draws_of(np.ones(len(used), bool), group)
+    )
     whole = replicates.table(
-        models, matrices, scores | again, errors, fits | others, drawn, notes, ~np.isnan(correct), group, extra=extra
+        models,
+        matrices,
+        scores | again,
+        errors,
+        fits | others,
+        drawn,
+        notes,
+        ~np.isnan(correct),
+        group,
+        extra=extra,
     )
     own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
-    own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"} | words_of(extra)
+    own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"} | words_of(
+        extra
+    )
     of = whole.rankings
     rankings = of | {
         "perron": replace(of["perron"], consistency_ratio=float(consistency_ratio(ratios))),
@@ -132,13 +154,22 @@ def classifier_rankings(
     }
     return Standings(
         models=models,
-        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
+        labels={
+            "used": len(used),
+            "slots": len(rows),
+            "discarded": discarded,
+            "missing": n_chosen - int(chosen.sum()),
+        }
         | ({"of_selection": int(chosen.sum())} if besides else {})
         | ({"partly": int(open_.sum())} if open_.any() else {}),
         matrices=whole.matrices,
         rankings=rankings,
         definitions={**(definitions or {}), **own},
-        benchmark=None if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
+        benchmark=(
+            None
+            if benchmark is None
+            else compare_benchmark(models, benchmark, whole.scores, whole.replicates)
+        ),
         notes=whole.notes,
     )
 
@@ -146,7 +177,9 @@ def classifier_rankings(
 def _partly_labelled(
     first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
-    """Return which images (I,) labels decide in part: a chosen one not for all models of its slots, another not for all models."""
+    """Return which images (I,) labels decide in part: a chosen one not for all models of its slots, another
+    not for all models.
+    """
     there = image >= 0
     open_ = ~chosen & np.isnan(correct).any(0)
     for models in (first[there], second[there]):
@@ -157,7 +190,8 @@ def _partly_labelled(
 def pair_places(
     models: Sequence[str], rows: Sequence[PairSlot], images: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the slots as places (S,) of first model, second model and image, -1 for an image that is not there.
+    """Return the slots as places (S,) of first model, second model and image, -1 for an image that is not
+    there.
 
     RankingError for a model that is not known.
 
@@ -169,7 +203,10 @@ def pair_places(
     for row in rows:
         for name in (row.model_a, row.model_b):
             if name not in model:
-                raise RankingError(f"a slot pairs {name!r}; the models are {', '.join(models)}.{closest(name, tuple(models))}")
+                raise RankingError(
+                    f"a slot pairs {name!r}; the models are"
+                    f" {', '.join(models)}.{closest(name, tuple(models))}"
+                )
     columns = [(model[row.model_a], model[row.model_b], place.get(row.image, -1)) for row in rows]
     first, second, image = np.array(columns, dtype=np.intp).reshape(-1, 3).T
     return first, second, image
@@ -186,27 +223,37 @@ def _games(
     return first[known], second[known], image[known], points[known]
 
 
-def _said(models: tuple[str, ...], point: PairCounts, image: np.ndarray, correct: np.ndarray, ratios: np.ndarray) -> list[str]:
-    """Return what a reader should know: shares of the cases, who was compared, what no ratio or partial labels leave open."""
+def _said(
+    models: tuple[str, ...], point: PairCounts, image: np.ndarray, correct: np.ndarray, ratios: np.ndarray
+) -> list[str]:
+    """Return what a reader should know: shares of the cases, who was compared, what no ratio or partial
+    labels leave open.
+    """
     decided = point.total.sum() / 2
     notes = []
     if decided:
         cases = (point.both_right.sum() / 2, point.wins.sum(), point.both_wrong.sum() / 2)
-        shares = ", ".join(f"{name} {100 * n / decided:.1f} %" for name, n in zip(("I", "II", "III"), cases, strict=True))
+        shares = ", ".join(
+            f"{name} {100 * n / decided:.1f} %" for name, n in zip(("I", "II", "III"), cases, strict=True)
+        )
         notes.append(f"cases of {decided:.0f} decided slots: {shares}")
     if open_slots := int((image >= 0).sum() - decided):
         one = "slot has a label that does not decide both of its models, or repeats an image of its pair"
-        many = "slots have a label that does not decide both of their models, or repeat an image of their pair"
+        many = (
+            "slots have a label that does not decide both of their models, or repeat an image of their pair"
+        )
         notes.append(counted(open_slots, one, many))
     if not (point.total > 0)[~np.eye(len(models), dtype=bool)].all():
         notes.append(connectivity(models, point.total))
     if (ratios == 0).any():
         notes.append(
-            "perron, hodge: a model is never right where another is, and no ratio says how far apart they are; give --laplace above 0"
+            "perron, hodge: a model is never right where another is, and no ratio says how far apart they"
+            " are; give --laplace above 0"
         )
     if np.isnan(correct).any():
         notes.append(
-            f"re-use: labels decide {100 * (~np.isnan(correct)).mean():.1f} % of all answers; a mean is over those of its own model, "
-            "and a label that only says what is not there decides against models alone"
+            f"re-use: labels decide {100 * (~np.isnan(correct)).mean():.1f} % of all answers; a mean is over"
+            " those of its own model, and a label that only says what is not there decides against models"
+            " alone"
         )
     return notes

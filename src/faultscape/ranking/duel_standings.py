@@ -1,10 +1,12 @@
-"""Who wins, from the labels of a selection: four rankings of one set of models, with intervals, and what they rest on.
+"""Who wins, from the labels of a selection: four rankings of one set of models, with intervals, and what they
+rest on.
 
-Conventions: two *faithful* rankings (aggressiveness, resistance: S0 eq. 3-6) use each labelled image only for the duels that
-chose it; two *re-use* rankings (mean concordance, Bradley-Terry) let each labelled image score every model, on the images
-that every ranked model has. The unit of the bootstrap is the image; images outside the selection (``all_labels``) are drawn
-as a stratum of their own, so that they leave the faithful intervals alone. A pair of models compared in one direction only
-has no part in eq. 6: a lone ratio would always favour its row model.
+Conventions: two *faithful* rankings (aggressiveness, resistance: S0 eq. 3-6) use each labelled image only for
+the duels that chose it; two *re-use* rankings (mean concordance, Bradley-Terry) let each labelled image score
+every model, on the images that every ranked model has. The unit of the bootstrap is the image; images outside
+the selection (``all_labels``) are drawn as a stratum of their own, so that they leave the faithful intervals
+alone. A pair of models compared in one direction only has no part in eq. 6: a lone ratio would always favour
+its row model.
 Source: S0 3.1.3, Tables 1 and 3; the re-use of labels is ours.
 """
 
@@ -32,7 +34,10 @@ from faultscape.standings import ParentStandings, Standings
 
 __all__ = ["from_json", "rank_accuracies", "standings", "to_json"]
 
-INVERSE = "resistance is the element-wise inverse of aggressiveness transposed: the two rankings differ only through eq. 6"
+INVERSE = (
+    "resistance is the element-wise inverse of aggressiveness transposed: the two rankings differ only"
+    " through eq. 6"
+)
 
 
 def standings(
@@ -48,20 +53,25 @@ def standings(
     discarded: int = 0,
     keys: Sequence[str] | None = None,
 ) -> Standings:
-    """Return the standings of a selection's models from counts against a truth, with the selection's own concordance.
+    """Return the standings of a selection's models from counts against a truth, with the selection's own
+    concordance.
 
-    ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled. ``benchmark`` is
-    {model: score}, larger being better. ``keys`` (I,) say what each image is whatever it is called, such as the SHA-256 of its
-    file (its id by default): the bootstrap draws images in their order, so that names change no interval. Errors: RankingError
-    when nothing is labelled, a model is not in ``pairs`` or the benchmark lacks one.
+    ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled.
+    ``benchmark`` is {model: score}, larger being better. ``keys`` (I,) say what each image is whatever it is
+    called, such as the SHA-256 of its file (its id by default): the bootstrap draws images in their order, so
+    that names change no interval. Errors: RankingError when nothing is labelled, a model is not in ``pairs``
+    or the benchmark lacks one.
     """
     for model in slots.models:
         if model not in pairs.models:
             raise RankingError(
-                f"the selection ranks {model!r}, the pairs hold {', '.join(pairs.models)}.{closest(model, pairs.models)}"
+                f"the selection ranks {model!r}, the pairs hold"
+                f" {', '.join(pairs.models)}.{closest(model, pairs.models)}"
             )
     definition = slots.definition
-    accuracy = accuracies(pairs, definition.get("concordance", "miou"), over=definition.get("over", "union"), truth=truth)
+    accuracy = accuracies(
+        pairs, definition.get("concordance", "miou"), over=definition.get("over", "union"), truth=truth
+    )
     seen = list(dict.fromkeys(row.class_ for row in slots.duels))
     return rank_accuracies(
         slots.models,
@@ -101,23 +111,29 @@ def rank_accuracies(
     extra: Sequence[Ranking] = (),
     choices: Shares | None = None,
 ) -> Standings:
-    """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
+    """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where
+    unknown.
 
-    ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
-    used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better;
-    ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`; ``extra`` are rankings of a person's own
-    (`find_ranking`). ``choices`` are what people chose between two models (`choice_shares`): where an image has no label, they say what both sides of
-    its slots are worth; its column is NaN. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for
-    options out of range.
+    ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that
+    no row chose are used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model:
+    score}, larger being better; ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`;
+    ``extra`` are rankings of a person's own (`find_ranking`). ``choices`` are what people chose between two
+    models (`choice_shares`): where an image has no label, they say what both sides of its slots are worth;
+    its column is NaN. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at
+    all; OptionError for options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
-    >>> table = rank_accuracies(["unet", "fcn"], rows, [[0.8, 0.6], [0.4, 0.5]], ["x", "y"], class_names=["car"], resamples=0)
+    >>> table = rank_accuracies(
+    ...     ["unet", "fcn"], rows, [[0.8, 0.6], [0.4, 0.5]], ["x", "y"], class_names=["car"], resamples=0
+    ... )
     >>> table.rankings["resistance"].order, round(table.matrices["resistance"][0][1], 3)  # .81 / .41
     (['unet', 'fcn'], 1.976)
     """
     class_names = list(class_names)
-    models, images, accuracy = replicates.checked(models, images, accuracy, resamples, "concordances", keys=keys)
+    models, images, accuracy = replicates.checked(
+        models, images, accuracy, resamples, "concordances", keys=keys
+    )
     labelled = np.array(~np.isnan(accuracy).all(0))
     places = duels(models, rows, images, class_names, choices).among(labelled)
     games = choice_games(models, images, choices) if choices else None
@@ -143,15 +159,20 @@ def rank_accuracies(
         games=None if games is None else games[used],
         **options,
     )
-    notes = [f"{int((chosen & labelled).sum())} of {n_chosen} chosen images are labelled"] if labelled.any() else []
+    notes = (
+        [f"{int((chosen & labelled).sum())} of {n_chosen} chosen images are labelled"]
+        if labelled.any()
+        else []
+    )
     if games is not None:
         notes.append(
-            _choices_text(int(games[used].sum()), int(by_choice.sum()), n_chosen, labels=bool((chosen & labelled).any()))
+            _choices_text(
+                int(games[used].sum()), int(by_choice.sum()), n_chosen, labels=bool((chosen & labelled).any())
+            )
         )
     if besides := len(used) - int(chosen.sum()):
-        notes.append(
-            f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
-        )
+        outside = "labelled image outside the selection counts", "labelled images outside the selection count"
+        notes.append(f"{counted(besides, *outside)} in the re-use rankings")
     by_parent: dict[str, ParentStandings] = {}
     for name, members in (parents or {}).items():
         named = [class_names.index(member) for member in members if member in class_names]
@@ -162,12 +183,22 @@ def rank_accuracies(
             every = np.ones(len(mine), bool)
             inside_games = None if games is None else games[mine]
             part = table(
-                models, inside.at(mine), accuracy[:, mine], every, groups=len(named), together=of, games=inside_games, **options
+                models,
+                inside.at(mine),
+                accuracy[:, mine],
+                every,
+                groups=len(named),
+                together=of,
+                games=inside_games,
+                **options,
             )
             labels = {"used": len(mine), "slots": len(inside.image)}
             by_parent[name] = ParentStandings(labels, part.matrices, part.rankings, part.notes)
         elif len(inside.image):
-            notes.append(f"parent group {name}: none of its {counted(len(inside.image), 'slot')} is labelled; it is not ranked")
+            notes.append(
+                f"parent group {name}: none of its {counted(len(inside.image), 'slot')} is labelled; it is"
+                " not ranked"
+            )
     own = options | {"all_labels": all_labels, "level": LEVEL, "interval": INTERVAL}
     own |= words_of(extra)
     own |= {
@@ -177,20 +208,34 @@ def rank_accuracies(
     }
     return Standings(
         models=models,
-        labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
-        | ({"choices": int(games[used].sum()), "by_choice": int(by_choice.sum())} if games is not None else {})
+        labels={
+            "used": len(used),
+            "slots": len(rows),
+            "discarded": discarded,
+            "missing": n_chosen - int(chosen.sum()),
+        }
+        | (
+            {"choices": int(games[used].sum()), "by_choice": int(by_choice.sum())}
+            if games is not None
+            else {}
+        )
         | ({"of_selection": int(chosen.sum())} if besides else {}),
         matrices=whole.matrices,
         rankings=whole.rankings,
         definitions={**(definitions or {}), **own},
-        benchmark=None if benchmark is None else compare_benchmark(models, benchmark, whole.scores, whole.replicates),
+        benchmark=(
+            None
+            if benchmark is None
+            else compare_benchmark(models, benchmark, whole.scores, whole.replicates)
+        ),
         parents=by_parent,
         notes=(*notes, *whole.notes, INVERSE),
     )
 
 
 def _choices_text(answers: int, images: int, chosen: int, *, labels: bool) -> str:
-    """Return what to say of people's choices: how many there are, and on which images they count, where some have ``labels``.
+    """Return what to say of people's choices: how many there are, and on which images they count, where some
+    have ``labels``.
 
     >>> _choices_text(60, 30, 45, labels=False)
     '60 choices between two models decide 30 of 45 chosen images; intervals redraw images, not people'

@@ -1,9 +1,11 @@
 """How far scores may move: the bootstrap over images, ranks with ties, intervals of shares.
 
-Conventions: ``scores`` (J,), ``replicates`` (B, J), large = good, NaN = no score; a replicate is one draw of images with
-replacement, so that an image that serves many duels is drawn with all of them. Intervals are percentile intervals over the
-replicates with a score; NaN without any. Rank 1 is best, equal scores (to 12 decimals) share the mean of their ranks.
-Source: Efron 1979; Wilson 1927; the number of images that a variance is worth: Kish 1965, Korn and Graubard 1998.
+Conventions: ``scores`` (J,), ``replicates`` (B, J), large = good, NaN = no score; a replicate is one draw of
+images with replacement, so that an image that serves many duels is drawn with all of them. Intervals are
+percentile intervals over the replicates with a score; NaN without any. Rank 1 is best, equal scores (to 12
+decimals) share the mean of their ranks.
+Source: Efron 1979; Wilson 1927; the number of images that a variance is worth: Kish 1965, Korn and Graubard
+1998.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ _CHUNK = 2_000_000
 
 
 def bootstrap_weights(images: int, resamples: int, seed: int | np.random.Generator = 0) -> np.ndarray:
-    """Return (B, I) how often each image is drawn in each of ``resamples`` draws of I images with replacement.
+    """Return (B, I) how often each image is drawn in each of ``resamples`` draws of I images with
+    replacement.
 
     >>> bootstrap_weights(5, 3, seed=0).sum(1)
     array([5., 5., 5.])
@@ -67,13 +70,17 @@ def percentile_interval(replicates: np.ndarray, level: float = LEVEL) -> np.ndar
 def share_intervals(
     share: np.ndarray, variance: np.ndarray, unit: float, factor: float, shift: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """Return (J, 2) Wilson's intervals of shares (J,) between 0 and 1, of as many images as their ``variance`` says they are worth.
+    """Return (J, 2) Wilson's intervals of shares (J,) between 0 and 1, of as many images as their
+    ``variance`` says they are worth.
 
-    ``unit`` is the variance of a share p in units of p (1 - p) as the number of images alone lets expect, ``factor`` the quantile of
-    Student's t. A variance v counts as that of n = q^2 / v cases, q = p (1 - p), and the ``unit`` in its place is believed by
-    (6 / (n + 6))^2: where no case was seen there is no variance, and yet some may be. ``shift`` (J,) is of the variance, and the same whatever p is.
+    ``unit`` is the variance of a share p in units of p (1 - p) as the number of images alone lets expect,
+    ``factor`` the quantile of Student's t. A variance v counts as that of n = q^2 / v cases, q = p (1 - p),
+    and the ``unit`` in its place is believed by (6 / (n + 6))^2: where no case was seen there is no variance,
+    and yet some may be. ``shift`` (J,) is of the variance, and the same whatever p is.
 
-    >>> share_intervals(np.array([0.0, 0.5]), np.array([0.0, 0.0025]), 0.01, 1.96).round(3)  # a hundred images
+    >>> share_intervals(np.array([0.0, 0.5]), np.array([0.0, 0.0025]), 0.01, 1.96).round(
+    ...     3
+    ... )  # a hundred images
     array([[0.   , 0.037],
            [0.404, 0.596]])
     """
@@ -93,7 +100,9 @@ def share_intervals(
 
 
 def _positions(replicates: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the columns sorted with NaN last and one row of NaN more, how many are known, and where the two ends lie (J, 2)."""
+    """Return the columns sorted with NaN last and one row of NaN more, how many are known, and where the two
+    ends lie (J, 2).
+    """
     replicates = np.asarray(replicates, dtype=float)
     ordered = np.concatenate([np.sort(replicates, axis=0), np.full((1, replicates.shape[1]), np.nan)])
     count = (~np.isnan(replicates)).sum(0)

@@ -1,9 +1,10 @@
 """Who topples whom, and who stands: the matrices of aggressiveness and resistance.
 
-Conventions: ``performance`` (..., 2, J, J) is [role, defender, attacker] as ``outcomes`` gives it; a matrix is (..., J, J),
-row against column, ones on the diagonal, NaN where nothing was compared or both sides are zero without epsilon. Large = good
-for the row model. Both matrices hold the same ratios: R is the element-wise inverse of A transposed, r_ij = 1 / a_ji. The two
-rankings made from them differ only because eq. 6 takes the ratios as weights.
+Conventions: ``performance`` (..., 2, J, J) is [role, defender, attacker] as ``outcomes`` gives it; a matrix
+is (..., J, J), row against column, ones on the diagonal, NaN where nothing was compared or both sides are
+zero without epsilon. Large = good for the row model. Both matrices hold the same ratios: R is the
+element-wise inverse of A transposed, r_ij = 1 / a_ji. The two rankings made from them differ only because eq.
+6 takes the ratios as weights.
 Source: S0 3.1.3.
 """
 
@@ -31,7 +32,8 @@ def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray
 
 
 def resistance(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
-    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, S0 eq. 5.
+    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, S0
+    eq. 5.
 
     (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 

@@ -1,10 +1,13 @@
-"""What each side of a duel is worth on the images chosen for it: P of S0 eq. 4, for many bootstrap weights at once.
+"""What each side of a duel is worth on the images chosen for it: P of S0 eq. 4, for many bootstrap weights at
+once.
 
-Conventions: J models, I images with labels, S slots, B sets of weights. A cell is (defender, attacker, class); the images of
-cell (d, a, y) are S_da^(y). ``performance[b, role, d, a]`` is the mean over the cells of the ordered pair (d, a) of the
-weighted mean concordance with the truth of the defender (role 0) or the attacker (role 1); NaN where nothing is known. A slot
-counts where its image has a label and both models a concordance, so that the two sides of a ratio are always taken over the
-same images; or, without a label, where people chose between the two (``worth``): then each side is worth the share of choices for it. Cells without weight are skipped.
+Conventions: J models, I images with labels, S slots, B sets of weights. A cell is (defender, attacker,
+class); the images of cell (d, a, y) are S_da^(y). ``performance[b, role, d, a]`` is the mean over the cells
+of the ordered pair (d, a) of the weighted mean concordance with the truth of the defender (role 0) or the
+attacker (role 1); NaN where nothing is known. A slot counts where its image has a label and both models a
+concordance, so that the two sides of a ratio are always taken over the same images; or, without a label,
+where people chose between the two (``worth``): then each side is worth the share of choices for it. Cells
+without weight are skipped.
 Source: S0 3.1.3, 4.4.
 """
 
@@ -23,7 +26,9 @@ _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """P of S0 eq. 4 and what had to be skipped: cells never filled, cells without any label, slots without label."""
+    """P of S0 eq. 4 and what had to be skipped: cells never filled, cells without any label, slots without
+    label.
+    """
 
     performance: np.ndarray
     cells: int
@@ -46,11 +51,14 @@ def duel_outcomes(
 ) -> Outcomes:
     """Return the performance of both sides on the images of every ordered pair, S0 eq. 4.
 
-    ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of ``accuracy``; image -1
-    has no label. ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; ``weights`` (B, I)
-    are nonnegative, ones by default (B = 1). ``groups`` is the number of classes that could fill a cell, the classes seen by
-    default. ``worth`` (2, S) is the share of choices for the defender and the attacker of a slot whose image has no label, NaN where nobody chose, and ``voices`` (S,) of how
-    many choices, ones by default: such a slot weighs in its cell by their number, in units of the mean over such slots; one with a label weighs 1. RankingError for columns of unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
+    ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of
+    ``accuracy``; image -1 has no label. ``accuracy`` (J, I) is the concordance of each model with the truth,
+    NaN where unknown; ``weights`` (B, I) are nonnegative, ones by default (B = 1). ``groups`` is the number
+    of classes that could fill a cell, the classes seen by default. ``worth`` (2, S) is the share of choices
+    for the defender and the attacker of a slot whose image has no label, NaN where nobody chose, and
+    ``voices`` (S,) of how many choices, ones by default: such a slot weighs in its cell by their number, in
+    units of the mean over such slots; one with a label weighs 1. RankingError for columns of unequal lengths,
+    or places that ``accuracy`` and ``weights`` do not have.
 
     >>> found = duel_outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
     >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
@@ -58,12 +66,15 @@ def duel_outcomes(
     >>> found.cells, found.empty_cells, found.unlabelled_cells
     (4, 1, 1)
     """
-    defender, attacker, group, image = (np.asarray(column, dtype=np.intp) for column in (defender, attacker, group, image))
+    defender, attacker, group, image = (
+        np.asarray(column, dtype=np.intp) for column in (defender, attacker, group, image)
+    )
     accuracy = np.asarray(accuracy, dtype=float)
     columns = {"defender": defender, "attacker": attacker, "group": group, "image": image}
     if len({len(column) for column in columns.values()}) > 1:
         raise RankingError(
-            f"slots have columns of one length; got {', '.join(f'{name} {len(c)}' for name, c in columns.items())}"
+            "slots have columns of one length; got"
+            f" {', '.join(f'{name} {len(c)}' for name, c in columns.items())}"
         )
     if accuracy.ndim != 2:
         raise RankingError(f"accuracy is models x images; got shape {accuracy.shape}")
@@ -71,7 +82,9 @@ def duel_outcomes(
     for name, end in {"defender": j, "attacker": j, "image": i}.items():
         low = -1 if name == "image" else 0
         if len(places := columns[name]) and not low <= places.min() <= places.max() < end:
-            raise RankingError(f"{name} goes from {places.min()} to {places.max()}; accuracy has places 0 to {end - 1}")
+            raise RankingError(
+                f"{name} goes from {places.min()} to {places.max()}; accuracy has places 0 to {end - 1}"
+            )
     weights = np.ones((1, i)) if weights is None else np.asarray(weights, dtype=float)
     n_groups = int(group.max(initial=-1)) + 1 if groups is None else groups
 
@@ -92,15 +105,25 @@ def duel_outcomes(
 
     filled = len(np.unique(cell))
     cells, place = np.unique(cell[known], return_inverse=True)
-    performance = _means(cells // max(n_groups, 1), place, image[known], values[:, known], size[known], weights, j)
+    performance = _means(
+        cells // max(n_groups, 1), place, image[known], values[:, known], size[known], weights, j
+    )
     total = j * (j - 1) * n_groups
     return Outcomes(performance, total, total - filled, filled - len(cells), len(cell) - len(known))
 
 
 def _means(
-    pair: np.ndarray, place: np.ndarray, image: np.ndarray, values: np.ndarray, size: np.ndarray, weights: np.ndarray, j: int
+    pair: np.ndarray,
+    place: np.ndarray,
+    image: np.ndarray,
+    values: np.ndarray,
+    size: np.ndarray,
+    weights: np.ndarray,
+    j: int,
 ) -> np.ndarray:
-    """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image, two values and how much it weighs."""
+    """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image,
+    two values and how much it weighs.
+    """
     b, i = weights.shape
     out = np.full((b, 2, j * j), np.nan)
     if not len(pair):

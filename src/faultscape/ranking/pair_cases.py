@@ -1,8 +1,10 @@
-"""What the labels say of two classifiers on the images chosen for them: accuracies, and cases I, II, III, of every pair.
+"""What the labels say of two classifiers on the images chosen for them: accuracies, and cases I, II, III, of
+every pair.
 
-Conventions: J models, I images with labels, S slots, B sets of weights. A slot is an unordered pair and an image; ``correct`` (J, I)
-is 1, 0 or NaN (no label, or a partial label that does not decide). A slot counts where both of its models are decided, so that
-both sides of a ratio are taken over the same images. An image counts once for every pair that chose it.
+Conventions: J models, I images with labels, S slots, B sets of weights. A slot is an unordered pair and an
+image; ``correct`` (J, I) is 1, 0 or NaN (no label, or a partial label that does not decide). A slot counts
+where both of its models are decided, so that both sides of a ratio are taken over the same images. An image
+counts once for every pair that chose it.
 Source: S2 2.1; cases I (both right), II (one right), III (both wrong).
 """
 
@@ -19,9 +21,11 @@ _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Weighted numbers of images (B, J, J): symmetric, but for ``wins``, the images that the row model has right, the column wrong.
+    """Weighted numbers of images (B, J, J): symmetric, but for ``wins``, the images that the row model has
+    right, the column wrong.
 
-    ``total`` decided images of the pair; ``both_right`` case I; ``both_wrong`` case III. Case II is ``wins`` plus its transpose.
+    ``total`` decided images of the pair; ``both_right`` case I; ``both_wrong`` case III. Case II is ``wins``
+    plus its transpose.
     """
 
     total: np.ndarray
@@ -41,12 +45,17 @@ class PairCounts:
 
 
 def pair_counts(
-    first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+    first: np.ndarray,
+    second: np.ndarray,
+    image: np.ndarray,
+    correct: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> PairCounts:
     """Return the counts of every pair from its own slots.
 
-    ``first``, ``second``, ``image`` (S,) are places of models and columns of ``correct`` (J, I); image -1 has no label. ``weights``
-    (B, I) count the images, ones by default (B = 1). RankingError for a model paired with itself or an answer but 0, 1, NaN.
+    ``first``, ``second``, ``image`` (S,) are places of models and columns of ``correct`` (J, I); image -1 has
+    no label. ``weights`` (B, I) count the images, ones by default (B = 1). RankingError for a model paired
+    with itself or an answer but 0, 1, NaN.
 
     >>> correct = np.array([[1, 1, 0, 1], [0, 1, 0, np.nan]])
     >>> counts = pair_counts([0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 2, 3], correct)
@@ -64,7 +73,9 @@ def pair_counts(
     low, high = np.minimum(first, second), np.maximum(first, second)
     low, high, image = np.unique(np.stack([low, high, image]), axis=1) if len(image) else (low, high, image)
     decided = image >= 0
-    decided[decided] = ~np.isnan(correct[low[decided], image[decided]] + correct[high[decided], image[decided]])
+    decided[decided] = ~np.isnan(
+        correct[low[decided], image[decided]] + correct[high[decided], image[decided]]
+    )
     low, high, image = low[decided], high[decided], image[decided]
     one, other = correct[low, image] > 0, correct[high, image] > 0
 

@@ -1,10 +1,13 @@
-"""What all tables of rankings share: draws of images, who is linked, the re-use rankings, a ranking with its intervals.
+"""What all tables of rankings share: draws of images, who is linked, the re-use rankings, a ranking with its
+intervals.
 
-Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point estimate, whose weights are
-ones; the others are draws of images with replacement, the images of the selection and the others each as a stratum of their
-own, so that further labels leave the faithful intervals alone. Models that comparisons do not link have no score, nor has a
-replicate that fails to link those that the point estimate does; where more than 2 % fail, those left are no fair sample and all ranks stay open. Ranks,
-who is tied for best, and both for all models at once come from one set of tests, so that they cannot contradict each other. A score lies inside its interval.
+Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point
+estimate, whose weights are ones; the others are draws of images with replacement, the images of the selection
+and the others each as a stratum of their own, so that further labels leave the faithful intervals alone.
+Models that comparisons do not link have no score, nor has a replicate that fails to link those that the point
+estimate does; where more than 2 % fail, those left are no fair sample and all ranks stay open. Ranks, who is
+tied for best, and both for all models at once come from one set of tests, so that they cannot contradict each
+other. A score lies inside its interval.
 Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 """
 
@@ -31,8 +34,11 @@ from faultscape.ranking.simultaneous_ranks import rank_sets, replicate_p_values,
 from faultscape.standings import ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 
-FEW = 10  # fewer images carry no interval and tell no models apart; of whole groups, whose intervals are Student's, LEAST do
-# what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen images
+# fewer images carry no interval and tell no models apart; of whole groups, whose intervals are Student's,
+# LEAST do
+FEW = 10
+# what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen
+# images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
 MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
@@ -40,7 +46,9 @@ INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B, J)."""
+    """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B,
+    J).
+    """
 
     matrices: dict[str, list[list[float]]]
     rankings: dict[str, ModelRanking]
@@ -58,9 +66,11 @@ def checked(
     *,
     keys: Sequence[str] | None = None,
 ) -> tuple[tuple[str, ...], list[str], np.ndarray]:
-    """Return what every table of rankings is made from, scores (J, I) as numbers; RankingError or OptionError where it does not fit.
+    """Return what every table of rankings is made from, scores (J, I) as numbers; RankingError or OptionError
+    where it does not fit.
 
-    Images are put in the order of ``faultscape.ties``, by their ``keys`` (I,) or their ids: whatever they are called and however they came, the bootstrap draws the same.
+    Images are put in the order of ``faultscape.ties``, by their ``keys`` (I,) or their ids: whatever they are
+    called and however they came, the bootstrap draws the same.
 
     >>> checked(["a", "b"], ["x"], [[1], [0]], 0, "answers")
     (('a', 'b'), ['x'], array([[1.],
@@ -70,7 +80,9 @@ def checked(
     if len(models) < 2:
         raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
     if scores.shape != (len(models), len(images)):
-        raise RankingError(f"{what} are {scores.shape}; expected {len(models)} models by {len(images)} images")
+        raise RankingError(
+            f"{what} are {scores.shape}; expected {len(models)} models by {len(images)} images"
+        )
     if resamples < 0:
         raise OptionError(f"resamples cannot be negative; got {resamples}")
     if keys is not None and len(keys) != len(images):
@@ -79,7 +91,9 @@ def checked(
     return tuple(models), [images[int(k)] for k in order], scores[:, order]
 
 
-def image_weights(chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None) -> np.ndarray:
+def image_weights(
+    chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None
+) -> np.ndarray:
     """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
 
     Where images have a ``group`` (I,) whole groups are drawn, of chosen and other images together.
@@ -101,16 +115,26 @@ def image_weights(chosen: np.ndarray, resamples: int, seed: int, group: np.ndarr
 def draws_of(some: np.ndarray, group: np.ndarray | None) -> int:
     """Return how many draws there are of ``some`` (I,) of the images: as many as images, or as their groups.
 
-    >>> draws_of(np.array([True, True, False]), None), draws_of(np.array([True, True, False]), np.array([7, 7, 8]))
+    >>> (
+    ...     draws_of(np.array([True, True, False]), None),
+    ...     draws_of(np.array([True, True, False]), np.array([7, 7, 8])),
+    ... )
     (2, 1)
     """
     return int(some.sum()) if group is None else len(np.unique(group[some]))
 
 
-def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say of the others.
+def one_footing(
+    models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray
+) -> tuple[np.ndarray, list[str]]:
+    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say
+    of the others.
 
-    >>> one_footing(("a", "b", "c"), np.array([True, True, False]), np.array([[1.0, 2, np.nan], [np.nan, 1, 2], [2, 1, 3]]))[0]
+    >>> one_footing(
+    ...     ("a", "b", "c"),
+    ...     np.array([True, True, False]),
+    ...     np.array([[1.0, 2, np.nan], [np.nan, 1, 2], [2, 1, 3]]),
+    ... )[0]
     array([[ 1.,  2., nan],
            [nan, nan, nan],
            [ 2.,  1., nan]])
@@ -126,12 +150,16 @@ def one_footing(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray)
     if np.isnan(scores[0, joined]).any():
         notes.append("no score: the comparisons are too uneven for a maximum to be found in floating point")
     elif joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
-        notes.append(f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the intervals")
+        notes.append(
+            f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the"
+            " intervals"
+        )
     return scores, notes
 
 
 def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> str:
-    """Return which of the ``lone`` models always win, which always lose, and which win against some alone and lose to the others; ``games`` (J, J) are wins of the row.
+    """Return which of the ``lone`` models always win, which always lose, and which win against some alone and
+    lose to the others; ``games`` (J, J) are wins of the row.
 
     >>> one_sided(["a", "b", "c"], np.array([[0, 2, 3], [0, 0, 1], [0, 0, 0]]), [0, 1, 2])
     'a always wins, c always loses, b always wins against some and always loses to the others'
@@ -154,18 +182,21 @@ def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> 
 def reuse(
     models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray, extra: Sequence[Ranking] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
-    """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of a person's own (``extra``), their sandwich errors (J,), and what to say.
+    """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of a person's own
+    (``extra``), their sandwich errors (J,), and what to say.
 
-    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both models are known.
-    Where all is known and right or wrong, Bradley-Terry orders the models as the mean does, each having met each equally often,
-    and is left out.
+    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both
+    models are known. Where all is known and right or wrong, Bradley-Terry orders the models as the mean does,
+    each having met each equally often, and is left out.
 
     >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
     >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
     (array([[0.6 , 0.45]]), array([[0., 0.]]))
     """
     mean = mean_scores(accuracy, weights)
-    others = {ranking.name: ranking.compute(accuracy, weights) for ranking in extra if ranking.takes == "scores"}
+    others = {
+        ranking.name: ranking.compute(accuracy, weights) for ranking in extra if ranking.takes == "scores"
+    }
     if np.isin(accuracy, (0, 1)).all():
         return {"reuse_mean": mean} | others, {}, {}
     games = wins(accuracy, weights)
@@ -193,39 +224,58 @@ def table(
 ) -> Table:
     """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
 
-    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's replicates draw from,
-    ``decided`` (J, I) whether a label says how good a model is on an image; ``notes`` go first. Where whole groups were drawn, ``group`` (I,) is that of
-    each image, and ``drawn`` counts groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of a person's own among them.
+    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's
+    replicates draw from, ``decided`` (J, I) whether a label says how good a model is on an image; ``notes``
+    go first. Where whole groups were drawn, ``group`` (I,) is that of each image, and ``drawn`` counts
+    groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of a person's own
+    among them.
     """
     what, least = ("images", FEW) if group is None else ("groups of images", LEAST)
     spans = {name: entry(name, extra).span(len(models)) for name in scores}
     scores = {name: np.clip(s, *spans[name]) for name, s in scores.items()}
     resamples = len(next(iter(scores.values()))) - 1
     texts = dict.fromkeys(text for lines in said.values() for text in lines)
-    notes = [*notes, *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts)]
+    notes = [
+        *notes,
+        *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts),
+    ]
     if not resamples:
         notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
     elif (images := max(drawn.values())) == groups_told and group is not None:
         pass
     elif images < least:
-        notes.append(f"no interval of a score: fewer than {least} {what} ({images}) cannot carry one, nor tell models apart")
+        notes.append(
+            f"no interval of a score: fewer than {least} {what} ({images}) cannot carry one, nor tell models"
+            " apart"
+        )
     elif group is not None:
-        told = f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom" if images < MANY else ""
+        told = (
+            f": fewer than {MANY}, and Student's t with {images - 1} degrees of freedom"
+            if images < MANY
+            else ""
+        )
         notes.append(f"intervals redraw whole groups of images; labels lie in {images} groups{told}")
     if few := [name for name, s in scores.items() if lost_share(s[0], s[1:]) > intervals.LOST]:
         notes.append(
-            f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the replicates are left out"
+            f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the"
+            " replicates are left out"
         )
     rankings = {
         name: replace(
-            ranking(models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=spans[name]),
+            ranking(
+                models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=spans[name]
+            ),
             speaks_of=CHOSEN,
         )
         for name, s in scores.items()
     }
-    for name in (one.name for one in taking("scores", extra) if one.name in scores and one.interval == "wilson"):
+    for name in (
+        one.name for one in taking("scores", extra) if one.name in scores and one.interval == "wilson"
+    ):
         bounds = held(_mean_intervals(scores[name], decided, group, least), scores[name][0])
-        rankings[name] = replace(rankings[name], score_interval=dict(zip(models, bounds.tolist(), strict=True)))
+        rankings[name] = replace(
+            rankings[name], score_interval=dict(zip(models, bounds.tolist(), strict=True))
+        )
     return Table(
         {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
@@ -256,12 +306,14 @@ def ranking(
     groups: bool = False,
     span: tuple[float, float] = (-math.inf, math.inf),
 ) -> ModelRanking:
-    """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models where it says so.
+    """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models
+    where it says so.
 
-    A model is tied for best where no test says that another is better; of fewer images than ``least`` (ten, or six groups) nothing
-    is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels there can be are in them. Intervals are NaN
-    for too few images, and where replicates do not vary: what has not been seen to vary is not known. Where ``images`` counts
-    ``groups``, and these are fewer than twenty, intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
+    A model is tied for best where no test says that another is better; of fewer images than ``least`` (ten,
+    or six groups) nothing is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels
+    there can be are in them. Intervals are NaN for too few images, and where replicates do not vary: what has
+    not been seen to vary is not known. Where ``images`` counts ``groups``, and these are fewer than twenty,
+    intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
@@ -271,7 +323,10 @@ def ranking(
     least = least or (LEAST if groups else FEW)
     order = sorted(
         range(len(models)),
-        key=lambda k: (np.isnan(scores[k]), -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0),
+        key=lambda k: (
+            np.isnan(scores[k]),
+            -round(float(scores[k]), DECIMALS) if scores[k] == scores[k] else 0,
+        ),
     )
     if groups and images > 1:
         replicates = scores + (replicates - scores) * np.sqrt(
@@ -305,7 +360,8 @@ def ranking(
 
 
 def held(bounds: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return intervals (J, 2) that hold the scores (J,): wider where one lies outside, as scores with a bias may; NaN stays NaN.
+    """Return intervals (J, 2) that hold the scores (J,): wider where one lies outside, as scores with a bias
+    may; NaN stays NaN.
 
     >>> held(np.array([[0.1, 0.2], [np.nan, np.nan]]), np.array([0.25, 0.3]))
     array([[0.1 , 0.25],
@@ -322,16 +378,28 @@ def unusable(models: tuple[str, ...], why: str, *, speaks_of: str = "") -> Model
     """
     none = {m: [float("nan")] * 2 for m in models}
     return ModelRanking(
-        scores=dict.fromkeys(models, float("nan")), score_interval=none, rank_interval=none, simultaneous_rank_interval=none,
-        unusable=why, speaks_of=speaks_of,
-    )  # fmt: skip
+        scores=dict.fromkeys(models, float("nan")),
+        score_interval=none,
+        rank_interval=none,
+        simultaneous_rank_interval=none,
+        unusable=why,
+        speaks_of=speaks_of,
+    )
 
 
-def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None, least: int) -> np.ndarray:
-    """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their replicates."""
+def _mean_intervals(
+    scores: np.ndarray, decided: np.ndarray, group: np.ndarray | None, least: int
+) -> np.ndarray:
+    """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their
+    replicates.
+    """
     out = np.full((len(decided), 2), np.nan)
     for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
-        sizes = np.ones(decided[k].sum()) if group is None else np.unique(group[decided[k]], return_counts=True)[1]
+        sizes = (
+            np.ones(decided[k].sum())
+            if group is None
+            else np.unique(group[decided[k]], return_counts=True)[1]
+        )
         if (n := len(sizes)) < least:
             continue
         variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
@@ -342,7 +410,12 @@ def _mean_intervals(scores: np.ndarray, decided: np.ndarray, group: np.ndarray |
 
 
 def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
-    """Return the variance of a share p in units of p (1 - p), as the number of images lets expect, and more where groups of these ``sizes`` (G,) vary by more."""
-    least, most = 1 / sizes.sum(), (sizes**2).sum() / sizes.sum() ** 2  # each image for itself, each group as if it were one
+    """Return the variance of a share p in units of p (1 - p), as the number of images lets expect, and more
+    where groups of these ``sizes`` (G,) vary by more.
+    """
+    least, most = (
+        1 / sizes.sum(),
+        (sizes**2).sum() / sizes.sum() ** 2,
+    )  # each image for itself, each group as if it were one
     own = share * (1 - share)
     return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

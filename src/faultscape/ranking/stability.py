@@ -1,9 +1,10 @@
 """How far a ranking hangs on single models, on how many images a pair has, and on who met whom.
 
-Conventions: ``score`` is a function from the slots that count, (S,) bool, to the scores (J,) that they give, large = good, NaN = no
-score: whatever the task and the ranking. Ranks are compared by Spearman's correlation of ranks with ties.
-Source: S2 Fig. 5; leaving out one model's images: Phang et al. 2021, who found rankings on images chosen against one model
-unstable.
+Conventions: ``score`` is a function from the slots that count, (S,) bool, to the scores (J,) that they give,
+large = good, NaN = no score: whatever the task and the ranking. Ranks are compared by Spearman's correlation
+of ranks with ties.
+Source: S2 Fig. 5; leaving out one model's images: Phang et al. 2021, who found rankings on images chosen
+against one model unstable.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ MOST = 60  # values of k that a curve of stability has at most: each is a rankin
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the most, if any does."""
+    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the
+    most, if any does.
+    """
 
     model: str
     slots: int
@@ -33,11 +36,12 @@ class LeftOut:
 
 
 def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -> list[LeftOut]:
-    """Return, for each model, how the others rank without the slots in which it takes part, beside how they ranked with them.
+    """Return, for each model, how the others rank without the slots in which it takes part, beside how they
+    ranked with them.
 
-    ``takes_part`` (J, S) says which slots go with which model: those that it attacked (S0), or both models of an unordered pair
-    (S2). The change is that of the rank among the others; NaN, and no name, where they cannot be ranked without it.
-    RankingError for a shape that does not fit the models.
+    ``takes_part`` (J, S) says which slots go with which model: those that it attacked (S0), or both models of
+    an unordered pair (S2). The change is that of the rank among the others; NaN, and no name, where they
+    cannot be ranked without it. RankingError for a shape that does not fit the models.
 
     >>> of_slot = np.array([[3.0, 2, 1], [1, 2, 3]])  # two slots, each with an opinion
     >>> score = lambda keep: of_slot[keep].mean(0) if keep.any() else np.full(3, np.nan)
@@ -46,7 +50,9 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
     """
     takes_part = np.asarray(takes_part, dtype=bool)
     if takes_part.ndim != 2 or len(takes_part) != len(models):
-        raise RankingError(f"who takes part must be {len(models)} models by slots; got shape {takes_part.shape}")
+        raise RankingError(
+            f"who takes part must be {len(models)} models by slots; got shape {takes_part.shape}"
+        )
     whole = np.asarray(score(np.ones(takes_part.shape[1], bool)), dtype=float)
     found = []
     for k, model in enumerate(models):
@@ -68,7 +74,8 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
 
 
 def places_shown(places: int, most: int = MOST) -> np.ndarray:
-    """Return the values of k at which a curve over 1, ..., ``places`` is looked at: all, or ``most`` of them evenly spread, both ends among them.
+    """Return the values of k at which a curve over 1, ..., ``places`` is looked at: all, or ``most`` of them
+    evenly spread, both ends among them.
 
     >>> places_shown(4), places_shown(1000, most=4)
     (array([1, 2, 3, 4]), array([   1,  334,  667, 1000]))
@@ -76,11 +83,15 @@ def places_shown(places: int, most: int = MOST) -> np.ndarray:
     return np.unique(np.linspace(1, places, min(places, most)).round().astype(int))
 
 
-def against_places(score: Score, place: np.ndarray, values: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
-    """Return (K,) Spearman's correlation of the ranking from places 1..k with that from all places, for k of ``values`` (S2 Fig. 5).
+def against_places(
+    score: Score, place: np.ndarray, values: Sequence[int] | np.ndarray | None = None
+) -> np.ndarray:
+    """Return (K,) Spearman's correlation of the ranking from places 1..k with that from all places, for k of
+    ``values`` (S2 Fig. 5).
 
-    ``place`` (S,) is the place of a slot in its pair or cell, from 1; ``values`` are ``places_shown`` of the last place unless
-    given. NaN where the first k places rank fewer than two models. RankingError for places below 1.
+    ``place`` (S,) is the place of a slot in its pair or cell, from 1; ``values`` are ``places_shown`` of the
+    last place unless given. NaN where the first k places rank fewer than two models. RankingError for places
+    below 1.
 
     >>> of_slot = np.array([[1.0, 2, 3], [9.0, 4, 2]])
     >>> against_places(lambda keep: of_slot[keep].sum(0), np.array([1, 2]))
@@ -95,12 +106,14 @@ def against_places(score: Score, place: np.ndarray, values: Sequence[int] | np.n
 
 
 def connectivity(models: Sequence[str], met: np.ndarray) -> str:
-    """Return in words whether comparisons link all models: ``met`` (J, J) are counts of comparisons, of either direction.
+    """Return in words whether comparisons link all models: ``met`` (J, J) are counts of comparisons, of
+    either direction.
 
     >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [0, 0, 2], [0, 0, 0]]))
     'all 3 models are linked; 2 of 3 pairs were compared'
     >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [4, 0, 0], [0, 0, 0]]))
-    'comparisons fall apart into 2 groups: a, b | c; between groups nothing is known; 1 of 3 pairs were compared'
+    'comparisons fall apart into 2 groups: a, b | c; between groups nothing is known; 1 of 3 pairs were
+    compared'
     """
     edges = np.nan_to_num(np.asarray(met, dtype=float)) > 0
     edges = (edges | edges.T) & ~np.eye(len(models), dtype=bool)
@@ -113,4 +126,6 @@ def connectivity(models: Sequence[str], met: np.ndarray) -> str:
         return f"all {len(models)} models are linked; {pairs}"
     groups.sort(key=len, reverse=True)
     named = " | ".join(", ".join(models[k] for k in group) for group in groups)
-    return f"comparisons fall apart into {len(groups)} groups: {named}; between groups nothing is known; {pairs}"
+    return (
+        f"comparisons fall apart into {len(groups)} groups: {named}; between groups nothing is known; {pairs}"
+    )

@@ -1,8 +1,10 @@
-"""How far standings hang on single models and on how many images a cell has: stability of the faithful ranking that stands first, for both tasks.
+"""How far standings hang on single models and on how many images a cell has: stability of the faithful
+ranking that stands first, for both tasks.
 
-Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or those of its pairs (S2:
-Perron). ``top_k`` are Spearman's correlations of the ranking from places 1..k with that from all places, k of ``top_k_places``:
-all places, or sixty of them where there are more. Numbers as ``stability`` gives them.
+Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or
+those of its pairs (S2: Perron). ``top_k`` are Spearman's correlations of the ranking from places 1..k with
+that from all places, k of ``top_k_places``: all places, or sixty of them where there are more. Numbers as
+``stability`` gives them.
 Source: S2 Fig. 5; Phang et al. 2021.
 """
 
@@ -26,12 +28,20 @@ from faultscape.standings import Stability, WithoutModel
 
 
 def of_pairs(
-    models: Sequence[str], rows: Sequence[PairSlot], correct: np.ndarray, images: Sequence[str], *, laplace: float = 1
+    models: Sequence[str],
+    rows: Sequence[PairSlot],
+    correct: np.ndarray,
+    images: Sequence[str],
+    *,
+    laplace: float = 1,
 ) -> Stability:
-    """Return what becomes of Perron's ranking of classifiers, from (J, I) whether each is right; ``rows`` have a place each.
+    """Return what becomes of Perron's ranking of classifiers, from (J, I) whether each is right; ``rows``
+    have a place each.
 
     >>> from types import SimpleNamespace as Row
-    >>> rows = [Row(model_a="vgg", model_b="resnet", image=image, place=k) for k, image in enumerate("xyz", 1)]
+    >>> rows = [
+    ...     Row(model_a="vgg", model_b="resnet", image=image, place=k) for k, image in enumerate("xyz", 1)
+    ... ]
     >>> of_pairs(["vgg", "resnet"], rows, np.array([[1, 1, 0], [0, 1, 0]]), ["x", "y", "z"]).top_k
     [1.0, 1.0, 1.0]
     """
@@ -39,7 +49,9 @@ def of_pairs(
     correct = np.asarray(correct, dtype=float)
 
     def score(keep: np.ndarray) -> np.ndarray:
-        return entry("perron").compute(pair_counts(first[keep], second[keep], image[keep], correct), laplace)[0]
+        return entry("perron").compute(pair_counts(first[keep], second[keep], image[keep], correct), laplace)[
+            0
+        ]
 
     takes_part = np.stack([(first == k) | (second == k) for k in range(len(models))])
     met = pair_counts(first, second, image, correct).total[0]
@@ -47,10 +59,18 @@ def of_pairs(
 
 
 def of_duels(
-    models: Sequence[str], rows: Sequence[Slot], accuracy: np.ndarray, images: Sequence[str], class_names: Sequence[str], *, epsilon: float = 0.01,
+    models: Sequence[str],
+    rows: Sequence[Slot],
+    accuracy: np.ndarray,
+    images: Sequence[str],
+    class_names: Sequence[str],
+    *,
+    epsilon: float = 0.01,
     choices: Shares | None = None,
-) -> Stability:  # fmt: skip
-    """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth and people's ``choices``."""
+) -> Stability:
+    """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth and
+    people's ``choices``.
+    """
     found = duels(tuple(models), rows, list(images), list(class_names), choices)
     accuracy = np.asarray(accuracy, dtype=float)
 
@@ -59,7 +79,9 @@ def of_duels(
 
     def score(keep: np.ndarray) -> np.ndarray:
         ratios = aggressiveness(performance(keep), epsilon)
-        return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))  # a pair compared one way only has no part in eq. 6
+        return thurstone(
+            np.where(np.isnan(ratios.T), np.nan, ratios)
+        )  # a pair compared one way only has no part in eq. 6
 
     takes_part = np.stack([found.attacker == k for k in range(len(models))])
     met = np.zeros((len(models), len(models)))
@@ -68,14 +90,21 @@ def of_duels(
 
 
 def _said(
-    name: str, score: Score, models: Sequence[str], takes_part: np.ndarray, rows: Sequence[Any], met: np.ndarray
+    name: str,
+    score: Score,
+    models: Sequence[str],
+    takes_part: np.ndarray,
+    rows: Sequence[Any],
+    met: np.ndarray,
 ) -> Stability:
     left = leave_one_out(score, models, takes_part)
     place = np.array([row.place for row in rows], dtype=int)
     shown = places_shown(place.max(initial=0))
     return Stability(
         ranking=name,
-        leave_one_out={one.model: WithoutModel(one.slots, one.spearman, one.largest_change, one.moved) for one in left},
+        leave_one_out={
+            one.model: WithoutModel(one.slots, one.spearman, one.largest_change, one.moved) for one in left
+        },
         top_k=against_places(score, place, shown).tolist(),
         top_k_places=shown.tolist(),
         connectivity=connectivity(models, met),

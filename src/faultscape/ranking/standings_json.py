@@ -1,7 +1,7 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``, against, benchmark and parents only when they hold something; NaN and infinity become null, whole-number
-ranks stay whole.
+Conventions: the keys are those of ``Standings``, against, benchmark and parents only when they hold
+something; NaN and infinity become null, whole-number ranks stay whole.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
 """
 
@@ -15,45 +15,85 @@ import numpy as np
 
 from faultscape.errors import RankingError
 from faultscape.nouns import JsonObject
-from faultscape.standings import Benchmark, ModelRanking, OtherSelection, ParentStandings, Stability, Standings, WithoutModel
+from faultscape.standings import (
+    Benchmark,
+    ModelRanking,
+    OtherSelection,
+    ParentStandings,
+    Stability,
+    Standings,
+    WithoutModel,
+)
 
 _KEYS = (
-    "models", "labels", "matrices", "rankings", "against", "benchmark", "parents", "stability", "definitions", "notes", "provenance",
-)  # fmt: skip
+    "models",
+    "labels",
+    "matrices",
+    "rankings",
+    "against",
+    "benchmark",
+    "parents",
+    "stability",
+    "definitions",
+    "notes",
+    "provenance",
+)
 _OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
 _WHEN_THERE = ("against", "benchmark", "parents", "stability")
-_NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents", "stability")  # where null means an undefined number
+_NUMBERS = (
+    "matrices",
+    "rankings",
+    "against",
+    "benchmark",
+    "parents",
+    "stability",
+)  # where null means an undefined number
 
 
 def to_json(standings: Standings) -> JsonObject:
     """Return the content of standings.json.
 
-    >>> raw = to_json(Standings(("a",), {"used": 1}, {"resistance": [[float("nan")]]}, {}, {"epsilon": 0.1 + 0.2}))
+    >>> raw = to_json(
+    ...     Standings(("a",), {"used": 1}, {"resistance": [[float("nan")]]}, {}, {"epsilon": 0.1 + 0.2})
+    ... )
     >>> raw["matrices"], raw["definitions"]
     ({'resistance': [[None]]}, {'epsilon': 0.3})
     """
-    return {key: written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE}
+    return {
+        key: written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE
+    }
 
 
 def from_json(raw: JsonObject) -> Standings:
-    """Return the standings that ``to_json`` wrote; RankingError when a part is missing, or of another kind."""
+    """Return the standings that ``to_json`` wrote; RankingError when a part is missing, or of another
+    kind.
+    """
     held = cast("dict[str, Any]", raw)
     anew = "make them anew with `faultscape rank STUDY`"
-    if missing := [key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in held]:
+    if missing := [
+        key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in held
+    ]:
         raise RankingError(f"these are no standings: {missing[0]!r} is missing; {anew}")
     lists = ("models", "notes")
-    if odd := next((key for key in _KEYS if key in held and not isinstance(held[key], list if key in lists else dict)), ""):
+    if odd := next(
+        (key for key in _KEYS if key in held and not isinstance(held[key], list if key in lists else dict)),
+        "",
+    ):
         raise RankingError(f"these are no standings: {odd} is {str(held[odd])[:40]!r}; {anew}")
     parts = {"": held} | held.get("parents", {})
     if odd := next((name for name, part in parts.items() if not isinstance(part, dict)), ""):
         raise RankingError(f"these are no standings: parent group {odd[:40]!r} is damaged; {anew}")
     for part in parts.values():
         for name, ranking in part.get("rankings", {}).items():
-            if not isinstance(ranking, dict) or not (isinstance(ranking.get("unusable"), str) or _is_whole(ranking)):
+            if not isinstance(ranking, dict) or not (
+                isinstance(ranking.get("unusable"), str) or _is_whole(ranking)
+            ):
                 raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
     if not all(isinstance(word, str) for key in lists for word in held.get(key, ())):
         raise RankingError(f"these are no standings: models or notes are no words; {anew}")
-    values: dict[str, Any] = {key: _read(held[key]) if key in _NUMBERS else held[key] for key in _KEYS if key in held}
+    values: dict[str, Any] = {
+        key: _read(held[key]) if key in _NUMBERS else held[key] for key in _KEYS if key in held
+    }
     values |= {"models": tuple(held["models"]), "notes": tuple(held.get("notes", ()))}
     try:
         return _built(values)
@@ -62,12 +102,17 @@ def from_json(raw: JsonObject) -> Standings:
 
 
 def _built(values: dict[str, Any]) -> Standings:
-    """Return standings whose rankings, parents, stability and comparisons are dataclasses, from what JSON held."""
+    """Return standings whose rankings, parents, stability and comparisons are dataclasses, from what JSON
+    held.
+    """
     values["rankings"] = _rankings(values["rankings"])
     if parents := values.get("parents"):
         values["parents"] = {
             name: ParentStandings(
-                part["labels"], part.get("matrices", {}), _rankings(part["rankings"]), tuple(part.get("notes", ()))
+                part["labels"],
+                part.get("matrices", {}),
+                _rankings(part["rankings"]),
+                tuple(part.get("notes", ())),
             )
             for name, part in parents.items()
         }
@@ -84,11 +129,14 @@ def _built(values: dict[str, Any]) -> Standings:
 
 def _rankings(raw: dict[str, Any]) -> dict[str, ModelRanking]:
     known = {field.name for field in fields(ModelRanking)}
-    return {name: ModelRanking(**{key: said[key] for key in said.keys() & known}) for name, said in raw.items()}
+    return {
+        name: ModelRanking(**{key: said[key] for key in said.keys() & known}) for name, said in raw.items()
+    }
 
 
 def written(value: Any) -> Any:
-    """Return a value as JSON can hold it: numbers with 12 digits, None for what is undefined; of a dataclass the fields that say something.
+    """Return a value as JSON can hold it: numbers with 12 digits, None for what is undefined; of a dataclass
+    the fields that say something.
 
     >>> written({"a": (np.float64(1 / 3), np.nan), 2: -0.0})
     {'a': [0.333333333333, None], '2': 0.0}
@@ -115,15 +163,22 @@ def written(value: Any) -> Any:
 
 
 def _is_whole(ranking: dict[str, Any]) -> bool:
-    """Whether a ranking has an order, scores that are numbers, and intervals, of all its models or none, that are pairs of numbers."""
+    """Whether a ranking has an order, scores that are numbers, and intervals, of all its models or none, that
+    are pairs of numbers.
+    """
     if not all(isinstance(ranking.get(key), kind) for key, kind in _OF_RANKING.items()):
         return False
     intervals = [value for key, value in ranking.items() if key.endswith("_interval")]
     order = ranking["order"]
     sets = [ranking.get(key, []) for key in ("tied_for_best", "best_set")]
-    if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in (order, *sets)):
+    if not all(
+        isinstance(words, list) and all(isinstance(word, str) for word in words) for words in (order, *sets)
+    ):
         return False
-    if not all(isinstance(interval, dict) and (not interval or interval.keys() >= set(order)) for interval in intervals):
+    if not all(
+        isinstance(interval, dict) and (not interval or interval.keys() >= set(order))
+        for interval in intervals
+    ):
         return False
     pairs = [pair for interval in intervals for pair in interval.values()]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):

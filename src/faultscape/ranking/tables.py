@@ -1,9 +1,11 @@
-"""Four rankings of one set of models on one set of images, each with intervals: the core that standings are made of.
+"""Four rankings of one set of models on one set of images, each with intervals: the core that standings are
+made of.
 
-Conventions: J models, I images with labels, S slots, B replicates. Row 0 of the weights is the point estimate, all ones; the
-others are draws of images with replacement, the images of the selection and the others each as a stratum of their own, so that
-further labels leave the faithful intervals alone. Models that comparisons do not connect both ways have no score, nor has a
-replicate that fails to connect those that the point estimate does.
+Conventions: J models, I images with labels, S slots, B replicates. Row 0 of the weights is the point
+estimate, all ones; the others are draws of images with replacement, the images of the selection and the
+others each as a stratum of their own, so that further labels leave the faithful intervals alone. Models that
+comparisons do not connect both ways have no score, nor has a replicate that fails to connect those that the
+point estimate does.
 Source: S0 3.1.3; the re-use of labels is ours.
 """
 
@@ -31,7 +33,8 @@ from faultscape.ties import DECIMALS
 class Duels:
     """Slots as places of models, classes and images, (S,) each; image -1 has no label.
 
-    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN where nobody chose between them there, and ``voices`` (S,) the number of these choices.
+    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN where nobody chose
+    between them there, and ``voices`` (S,) the number of these choices.
     """
 
     defender: np.ndarray
@@ -48,13 +51,17 @@ class Duels:
         return replace(self, image=np.where(known | ~np.isnan(self.worth[0]), self.image, -1))
 
     def at(self, columns: np.ndarray) -> Duels:
-        """Number the images by their place in ``columns`` (sorted), which hold every image that a slot has."""
+        """Number the images by their place in ``columns`` (sorted), which hold every image that a slot
+        has.
+        """
         return replace(self, image=np.where(self.image < 0, -1, np.searchsorted(columns, self.image)))
 
     def only(self, keep: np.ndarray) -> Duels:
         """Keep some of the slots."""
         columns = (self.defender, self.attacker, self.group, self.image)
-        return Duels(*(column[keep] for column in columns), worth=self.worth[:, keep], voices=self.voices[keep])
+        return Duels(
+            *(column[keep] for column in columns), worth=self.worth[:, keep], voices=self.voices[keep]
+        )
 
     def of(self, groups: list[int]) -> Duels:
         """Keep the slots of some classes, numbered by their place in ``groups``."""
@@ -63,27 +70,43 @@ class Duels:
         return replace(kept, group=np.array([new[g] for g in kept.group], dtype=np.intp))
 
     def outcomes(self, accuracy: np.ndarray, weights: np.ndarray | None = None, *, groups: int) -> Outcomes:
-        """Return what both sides are worth by (J, I) concordances with the truth and by choices: see `outcomes.duel_outcomes`."""
+        """Return what both sides are worth by (J, I) concordances with the truth and by choices: see
+        `outcomes.duel_outcomes`.
+        """
         places = (self.defender, self.attacker, self.group, self.image)
         return duel_outcomes(*places, accuracy, weights, groups=groups, worth=self.worth, voices=self.voices)
 
 
 def duels(
-    models: tuple[str, ...], rows: Sequence[Slot], images: list[str], class_names: list[str], choices: Shares | None = None
+    models: tuple[str, ...],
+    rows: Sequence[Slot],
+    images: list[str],
+    class_names: list[str],
+    choices: Shares | None = None,
 ) -> Duels:
-    """Return the slots as places, with the ``choices`` that people made between their models; RankingError for a model or class that is not known."""
-    model, image, group = ({name: place for place, name in enumerate(names)} for names in (models, images, class_names))
+    """Return the slots as places, with the ``choices`` that people made between their models; RankingError
+    for a model or class that is not known.
+    """
+    model, image, group = (
+        {name: place for place, name in enumerate(names)} for names in (models, images, class_names)
+    )
     for row in rows:
         for name in (row.defender, row.attacker):
             if name not in model:
-                raise RankingError(f"a slot is a duel of {name!r}; the models are {', '.join(models)}.{closest(name, models)}")
+                raise RankingError(
+                    f"a slot is a duel of {name!r}; the models are"
+                    f" {', '.join(models)}.{closest(name, models)}"
+                )
         if row.class_ not in group:
             raise RankingError(
-                f"a slot is of class {row.class_!r}; the classes are {', '.join(class_names)}.{closest(row.class_, class_names)}"
+                f"a slot is of class {row.class_!r}; the classes are"
+                f" {', '.join(class_names)}.{closest(row.class_, class_names)}"
             )
     columns = [(model[r.defender], model[r.attacker], group[r.class_], image.get(r.image, -1)) for r in rows]
     share, voices = slot_shares(rows, choices or {})
-    return Duels(*np.array(columns, dtype=np.intp).reshape(-1, 4).T, worth=np.stack([share, 1 - share]), voices=voices)
+    return Duels(
+        *np.array(columns, dtype=np.intp).reshape(-1, 4).T, worth=np.stack([share, 1 - share]), voices=voices
+    )
 
 
 def table(
@@ -100,9 +123,12 @@ def table(
     extra: Sequence[Ranking] = (),
     games: np.ndarray | None = None,
 ) -> Table:
-    """Return the four rankings, and those of a person's own (``extra``), from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole.
+    """Return the four rankings, and those of a person's own (``extra``), from (J, I) concordances with the
+    truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn
+    whole.
 
-    Where people chose between models, ``games`` (I, J, J) are the choices for the row model against the column model: then a ranking of these is there, and the two of labels only where there are labels.
+    Where people chose between models, ``games`` (I, J, J) are the choices for the row model against the
+    column model: then a ranking of these is there, and the two of labels only where there are labels.
     """
     weights = image_weights(chosen, resamples, seed, together)
     found = duels.outcomes(accuracy, weights, groups=groups)
@@ -117,7 +143,10 @@ def table(
         fitted = faithful.compute(np.where(both_ways & joined[:, None] & joined[None, :], ratios, np.nan))
         scores[name], fits[name] = replicates.one_footing(models, joined, fitted)
         if name == "aggressiveness" and (lone := int((~np.isnan(ratios[0]) & ~both_ways[0]).sum())):
-            notes.append(f"pairs of models compared in one direction only, which the rankings of eq. 6 leave out: {lone}")
+            notes.append(
+                "pairs of models compared in one direction only, which the rankings of eq. 6 leave out:"
+                f" {lone}"
+            )
 
     drawn = dict.fromkeys(scores, draws_of(chosen, together))
     if games is not None:
@@ -128,16 +157,29 @@ def table(
             drawn[by_choice.name] = draws_of(np.asarray(games.any((1, 2))), together)
     shared, whole, said = _shared(models, accuracy)
     labelled = np.array(~np.isnan(accuracy).all(0))
-    again, errors, others = replicates.reuse(models, shared, weights[:, whole], extra) if labelled.any() else ({}, {}, {})
+    again, errors, others = (
+        replicates.reuse(models, shared, weights[:, whole], extra) if labelled.any() else ({}, {}, {})
+    )
     drawn |= dict.fromkeys(again, draws_of(labelled, together))
     together = None if together is None else together[whole]
     return replicates.table(
-        models, matrices, scores | again, errors, fits | others, drawn, notes + said, ~np.isnan(shared), together, extra=extra
+        models,
+        matrices,
+        scores | again,
+        errors,
+        fits | others,
+        drawn,
+        notes + said,
+        ~np.isnan(shared),
+        together,
+        extra=extra,
     )
 
 
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return the concordances on the images that every ranked model has, rounded, which images those are, and what to say."""
+    """Return the concordances on the images that every ranked model has, rounded, which images those are, and
+    what to say.
+    """
     known = ~np.isnan(accuracy)
     labelled, ranked = np.array(known.any(0)), np.array(known.any(1))
     whole = np.array(known[ranked].all(0)) & labelled
@@ -145,9 +187,12 @@ def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, 
     if not labelled.any():
         return accuracy[:, whole], whole, []
     if not whole[labelled].all():
-        lacking = ", ".join(m for m, row in zip(models, known[:, labelled], strict=True) if row.any() and not row.all())
+        lacking = ", ".join(
+            m for m, row in zip(models, known[:, labelled], strict=True) if row.any() and not row.all()
+        )
         notes.append(
-            f"re-use: {counted(int((labelled & ~whole).sum()), 'labelled image is', 'labelled images are')} left out, on which {lacking} cannot be scored"
+            f"re-use: {counted(int((labelled & ~whole).sum()), 'labelled image is', 'labelled images are')}"
+            f" left out, on which {lacking} cannot be scored"
         )
     if not ranked.all():
         lacking = ", ".join(m for m, yes in zip(models, ranked, strict=True) if not yes)
@@ -158,9 +203,11 @@ def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, 
 def _skipped(found: Outcomes) -> list[str]:
     notes = []
     if found.empty_cells:
-        notes.append(f"{found.empty_cells} of {found.cells} cells (defender, attacker, class) hold no image and are skipped")
-    if found.unlabelled_cells:
         notes.append(
-            f"{counted(found.unlabelled_cells, 'cell holds images but no label and is', 'cells hold images but no label and are')} skipped"
+            f"{found.empty_cells} of {found.cells} cells (defender, attacker, class) hold no image and are"
+            " skipped"
         )
+    if found.unlabelled_cells:
+        words = "cell holds images but no label and is", "cells hold images but no label and are"
+        notes.append(f"{counted(found.unlabelled_cells, *words)} skipped")
     return notes

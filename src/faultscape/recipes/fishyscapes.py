@@ -1,8 +1,13 @@
-"""S4, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and cut-outs, every method of Table 1, and the table with its guards.
+"""S4, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and cut-outs, every
+method of Table 1, and the table with its guards.
 
-Conventions: DATA is Cityscapes as its site hands it out, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder of cut-outs with transparent backgrounds (FS Web), models are {name: source} of networks. An edition of FS Web is the objects that the folder holds on that day; earlier ones stay.
-Methods are searched on the 30 validation frames of FS Static; the paper's searches (Tables 4 to 9) are on the validation set of FS Lost and Found (`recipes/fs_lost_and_found.py`). Its base is a DeepLabv3+ on Xception-71; ours is on ResNet-101.
-Run as ``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]``; without models it trains its own, which takes days on one GPU.
+Conventions: DATA is Cityscapes as its site hands it out, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder
+of cut-outs with transparent backgrounds (FS Web), models are {name: source} of networks. An edition of FS Web
+is the objects that the folder holds on that day; earlier ones stay. Methods are searched on the 30 validation
+frames of FS Static; the paper's searches (Tables 4 to 9) are on the validation set of FS Lost and Found
+(`recipes/fs_lost_and_found.py`). Its base is a DeepLabv3+ on Xception-71; ours is on ResNet-101. Run as
+``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]``; without models
+it trains its own, which takes days on one GPU.
 Source: Blum et al. 2021 (S4), 3.1, 3.3, 5.1, 5.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
 
@@ -17,7 +22,13 @@ from faultscape.verbs.reliability import Reliability
 
 BASE, BACKBONE = "base", "deeplabv3plus"
 VALIDATION = "fs-static-v2-validation"  # that methods are searched on
-SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]  # Table 1: random, softmax; and two that came later
+SCORERS = [
+    "random",
+    "msp",
+    "entropy",
+    "max-logit",
+    "energy",
+]  # Table 1: random, softmax; and two that came later
 METHODS: list[FitMethod] = [
     "odin",
     "standardised-max-logit",
@@ -40,54 +51,92 @@ MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq
 
 
 def base(study: str, data: str, *, train: bool = False) -> None:
-    """Collect the validation set that objects are blended into, and where methods are to learn the training set."""
-    fs.collect(study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val"))
+    """Collect the validation set that objects are blended into, and where methods are to learn the training
+    set.
+    """
+    fs.collect(
+        study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val")
+    )
     if train:
-        fs.collect(study, data, set_="train", role="train", known=fs.KnownData(layout="cityscapes", split="train"))
+        fs.collect(
+            study, data, set_="train", role="train", known=fs.KnownData(layout="cityscapes", split="train")
+        )
 
 
 def static(study: str, voc: str) -> None:
-    """Make FS Static (3.1): objects of PASCAL VOC, 30 frames of validation and 1,000 of test, fog on known pixels by a chance of a fifth."""
+    """Make FS Static (3.1): objects of PASCAL VOC, 30 frames of validation and 1,000 of test, fog on known
+    pixels by a chance of a fifth.
+    """
     fs.stress.blend(study, preset="fs-static", objects=voc)
 
 
 def web(study: str, objects: str, edition: str) -> None:
-    """Make an edition of FS Web (3.1), with the steps of June 2019 and fog against who knows the backgrounds."""
-    fs.stress.blend(study, preset="fishyscapes-v2", objects=objects, edition=edition, blending=fs.Blending(fog=0.2))
+    """Make an edition of FS Web (3.1), with the steps of June 2019 and fog against who knows the
+    backgrounds.
+    """
+    fs.stress.blend(
+        study, preset="fishyscapes-v2", objects=objects, edition=edition, blending=fs.Blending(fog=0.2)
+    )
 
 
 def train(study: str, backbone: str = BACKBONE, schedules: fs.Schedules | None = None) -> dict[str, str]:
-    """Train the base network and those of 5.1 that need training of their own; return {name: source}. The Bayesian one has dropout in its middle (B.3), the others start from the base; of a prior network all but the last layer (B.4)."""
+    """Train the base network and those of 5.1 that need training of their own; return {name: source}. The
+    Bayesian one has dropout in its middle (B.3), the others start from the base; of a prior network all but
+    the last layer (B.4).
+    """
     told = schedules or fs.Schedules()
     fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", schedules=told)
-    fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], schedules=told)
+    fs.train(
+        study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], schedules=told
+    )
     for loss in LOSSES:
         fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, schedules=told)
     return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES)}
 
 
 def fit(
-    study: str, model: str, validation: str | None = None, flow: fs.MethodOptions = FLOW, data: fs.FitData = DATA
+    study: str,
+    model: str,
+    validation: str | None = None,
+    flow: fs.MethodOptions = FLOW,
+    data: fs.FitData = DATA,
 ) -> list[FitMethod]:
-    """Fit every method to a network, where a set with labels of anomaly is given with the searches for layer, k and epsilon (Tables 4 to 9); return their scorers."""
+    """Fit every method to a network, where a set with labels of anomaly is given with the searches for layer,
+    k and epsilon (Tables 4 to 9); return their scorers.
+    """
     for method in METHODS:
         layered = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
         searched = validation if layered or method == "odin" else None
-        mine, images = flow if method == "flow" else fs.MethodOptions(), fs.FitData() if method == "odin" else data
+        mine, images = (
+            flow if method == "flow" else fs.MethodOptions(),
+            (fs.FitData() if method == "odin" else data),
+        )
         fs.fit(
-            study, method, model=model, validation=searched, select_layer=layered, data=images, method_options=mine
-        )  # fmt: skip
+            study,
+            method,
+            model=model,
+            validation=searched,
+            select_layer=layered,
+            data=images,
+            method_options=mine,
+        )
     return METHODS
 
 
 def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
-    """Return the scores of a network of `train`, of another those of every network and of the methods that were fitted to it."""
+    """Return the scores of a network of `train`, of another those of every network and of the methods that
+    were fitted to it.
+    """
     own = {**{str(loss): [scorer] for loss, scorer in LOSSES.items()}, "bayesian": MEMBERS}
     return own.get(model, [*SCORERS, *fitted])
 
 
-def table_1(study: str, models: dict[str, str], ensemble: list[str] | None = None, fitted: Sequence[str] = ()) -> Reliability:
-    """Score every model and the ensemble of some, and write the card: table-s4 has AP, FPR95 and flags a set, errors Table 3, the guards what cheats gain."""
+def table_1(
+    study: str, models: dict[str, str], ensemble: list[str] | None = None, fitted: Sequence[str] = ()
+) -> Reliability:
+    """Score every model and the ensemble of some, and write the card: table-s4 has AP, FPR95 and flags a set,
+    errors Table 3, the guards what cheats gain.
+    """
     for name, source in models.items():
         fs.predict(study, {name: source}, scorer=scorers_of(name, fitted), measure=True)
     if ensemble:
@@ -99,7 +148,9 @@ def table_1(study: str, models: dict[str, str], ensemble: list[str] | None = Non
 def main(words: list[str]) -> None:
     """Run what the words of a command line ask for."""
     if len(words) < 5 or not all("=" in word for word in words[5:]):
-        sys.exit("usage: python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]")
+        sys.exit(
+            "usage: python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]"
+        )
     study, data, voc, objects, edition, *named = words
     base(study, data, train=True)
     static(study, voc)

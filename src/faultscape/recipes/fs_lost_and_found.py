@@ -1,9 +1,12 @@
-"""S4, "The Fishyscapes benchmark", section 3.2: FS Lost and Found from the original Lost and Found tree, top to bottom.
+"""S4, "The Fishyscapes benchmark", section 3.2: FS Lost and Found from the original Lost and Found tree, top
+to bottom.
 
-Conventions: LOST_AND_FOUND is the unpacked data set (leftImg8bit/ and gtCoarse/), LABELS the folder of the published Fishyscapes labels (DDDD_NAME_labels.png), where there is one. OUT/SPLIT/images holds
-a link to each image (a copy where there are no links), OUT/SPLIT/labels-VARIANT its labels 0, 1, 255, OUT/selection.csv a row an image. Without LABELS the variant is *on-road*:
-object 1, free space 0, all else 255. The authors labelled the background by hand, so that numbers of the two variants are not to be compared.
-Run as ``python -m faultscape.recipes.fs_lost_and_found LOST_AND_FOUND OUT [LABELS]``.
+Conventions: LOST_AND_FOUND is the unpacked data set (leftImg8bit/ and gtCoarse/), LABELS the folder of the
+published Fishyscapes labels (DDDD_NAME_labels.png), where there is one. OUT/SPLIT/images holds a link to each
+image (a copy where there are no links), OUT/SPLIT/labels-VARIANT its labels 0, 1, 255, OUT/selection.csv a
+row an image. Without LABELS the variant is *on-road*: object 1, free space 0, all else 255. The authors
+labelled the background by hand, so that numbers of the two variants are not to be compared. Run as ``python
+-m faultscape.recipes.fs_lost_and_found LOST_AND_FOUND OUT [LABELS]``.
 Source: Blum et al. 2021 (S4).
 """
 
@@ -35,7 +38,9 @@ def original_frames(root: str) -> tuple[Frame, ...]:
 
 
 def selection(root: str) -> tuple[Frame, ...]:
-    """Return the frames that 3.2 selects: no children or bicycles, every sixth image, no image without an object, split by location."""
+    """Return the frames that 3.2 selects: no children or bicycles, every sixth image, no image without an
+    object, split by location.
+    """
     chosen = lost_and_found_selection.choose(original_frames(root))
     print(chosen)
     return chosen.frames
@@ -45,7 +50,9 @@ def published_selection(root: str, labels: str) -> tuple[Frame, ...]:
     """Return the frames of the published validation labels, with these as their truth."""
     found = sorted(Path(labels).rglob("*_labels.png"))
     if not found:
-        raise CorpusError(f"{labels}: holds no labels; expected DDDD_NAME_labels.png as Fishyscapes publishes them")
+        raise CorpusError(
+            f"{labels}: holds no labels; expected DDDD_NAME_labels.png as Fishyscapes publishes them"
+        )
     labelled = [Frame(path.name.removesuffix("_labels.png"), "", str(path)) for path in found]
     return lost_and_found_selection.published(original_frames(root), labelled)
 
@@ -64,10 +71,19 @@ def write(frames: Sequence[Frame], out: str, variant: str) -> None:
         if not image.exists():
             _link(Path(frame.image).absolute(), image)
         rows.append(
-            (frame.id, frame.split, frame.group, variant, int(np.count_nonzero(truth == 1)), int(np.count_nonzero(truth == 255)))
+            (
+                frame.id,
+                frame.split,
+                frame.group,
+                variant,
+                int(np.count_nonzero(truth == 1)),
+                int(np.count_nonzero(truth == 255)),
+            )
         )
     with Path(out, "selection.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("id", "split", "group", "truth", "anomalous", "void"), *rows])
+        csv.writer(file, lineterminator="\n").writerows(
+            [("id", "split", "group", "truth", "anomalous", "void"), *rows]
+        )
 
 
 def build(root: str, out: str, labels: str = "") -> tuple[Frame, ...]:
@@ -80,7 +96,8 @@ def build(root: str, out: str, labels: str = "") -> tuple[Frame, ...]:
     for split in sorted({frame.split for frame in frames}):
         number = sum(frame.split == split for frame in frames)
         print(
-            f"{split}: {number} images ({variant}); next: faultscape measure {Path(out, split, f'labels-{variant}')} --anomaly NAME=SCORES --preset fishyscapes"
+            f"{split}: {number} images ({variant}); next: faultscape measure"
+            f" {Path(out, split, f'labels-{variant}')} --anomaly NAME=SCORES --preset fishyscapes"
         )
     return frames
 

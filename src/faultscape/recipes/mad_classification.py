@@ -1,9 +1,12 @@
-"""S2, "MAD competition for comparing classifiers", top to bottom: Algorithm 1, then Algorithm 2, in lines of verbs.
+"""S2, "MAD competition for comparing classifiers", top to bottom: Algorithm 1, then Algorithm 2, in lines of
+verbs.
 
-Conventions: IMAGES is the large unlabelled set D (or a CSV file of ids, where only predictions exist), models are the set F as {name: source}. Between
-`algorithm_1_until_labels` and `algorithm_1_from_labels` people answer two yes/no questions an image. Run as
-``python -m faultscape.recipes.mad_classification STUDY IMAGES CLASSES NAME=SOURCE NAME=SOURCE ...`` and again with ``answers=FILE.csv`` once there are answers.
-Source: Wang et al., "I am going MAD: maximum discrepancy competition for comparing classifiers adaptively" (S2).
+Conventions: IMAGES is the large unlabelled set D (or a CSV file of ids, where only predictions exist), models
+are the set F as {name: source}. Between `algorithm_1_until_labels` and `algorithm_1_from_labels` people
+answer two yes/no questions an image. Run as ``python -m faultscape.recipes.mad_classification STUDY IMAGES
+CLASSES NAME=SOURCE NAME=SOURCE ...`` and again with ``answers=FILE.csv`` once there are answers.
+Source: Wang et al., "I am going MAD: maximum discrepancy competition for comparing classifiers adaptively"
+(S2).
 """
 
 from __future__ import annotations
@@ -19,18 +22,26 @@ from faultscape.standings import Standings
 def algorithm_1_until_labels(
     study: str, images: str, classes: str, models: dict[str, str], *, only: str | None = None, top: int = 30
 ) -> Slots:
-    """Do lines 1 to 10 of Algorithm 1: predict, measure distances over WordNet, choose the k farthest apart of each pair; then export the questions."""
-    fs.collect(study, images, task="classification", classes=classes, only_classes=only)  # 3.1: D, of 200 of the 1,000 classes
+    """Do lines 1 to 10 of Algorithm 1: predict, measure distances over WordNet, choose the k farthest apart
+    of each pair; then export the questions.
+    """
+    fs.collect(
+        study, images, task="classification", classes=classes, only_classes=only
+    )  # 3.1: D, of 200 of the 1,000 classes
     fs.predict(study, models)  # lines 2-4: {f_i(x) | x in D}
     slots = fs.select(
         study, top=top, classifiers=fs.ClassifierRules(confidence=0.8, cap=3)
     )  # lines 5-10: eq. 3 and 4, min(p_i, p_j) >= T, three a predicted label
-    fs.label.export(study, str(Path(study) / "questions.csv"))  # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
+    fs.label.export(
+        study, str(Path(study) / "questions.csv")
+    )  # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
     return slots
 
 
 def algorithm_1_from_labels(study: str, answers: str, benchmark: str | None = None) -> Standings:
-    """Do lines 12 to 15 of Algorithm 1: take the answers in, compute A (eq. 1), B and Perron's rank (eq. 5); Table 1 beside a closed benchmark."""
+    """Do lines 12 to 15 of Algorithm 1: take the answers in, compute A (eq. 1), B and Perron's rank (eq. 5);
+    Table 1 beside a closed benchmark.
+    """
     fs.label.import_(
         study, answers
     )  # line 12: majority of the annotators; more than three of five unsure: discarded, the k+1-th instead
@@ -40,15 +51,21 @@ def algorithm_1_from_labels(study: str, answers: str, benchmark: str | None = No
 
 
 def algorithm_2(study: str, model: dict[str, str]) -> Slots:
-    """Add a classifier: the same verbs again, which choose for its own pairs alone; S and its labels stay as they are (Algorithm 2, lines 2-7)."""
+    """Add a classifier: the same verbs again, which choose for its own pairs alone; S and its labels stay as
+    they are (Algorithm 2, lines 2-7).
+    """
     fs.predict(study, model)  # line 2
     slots = fs.select(study)  # lines 3-7
-    fs.label.export(study, str(Path(study) / f"questions-{'-'.join(model)}.csv"))  # line 8: only questions that nobody answered
+    fs.label.export(
+        study, str(Path(study) / f"questions-{'-'.join(model)}.csv")
+    )  # line 8: only questions that nobody answered
     return slots
 
 
 def other_distances(study: str, distances: tuple[str, ...] = ("01", "hops")) -> Standings:
-    """Select again under other distances, eq. 2 among them, and compare the rankings with that under eq. 3."""
+    """Select again under other distances, eq. 2 among them, and compare the rankings with that under eq.
+    3.
+    """
     for distance in distances:
         fs.select(study, as_=f"by-{distance}", classifiers=fs.ClassifierRules(distance=distance))
     return fs.rank(study, against=[f"by-{distance}" for distance in distances])
@@ -58,7 +75,8 @@ def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
     if len(words) < 5:
         sys.exit(
-            "usage: python -m faultscape.recipes.mad_classification STUDY IMAGES CLASSES NAME=SOURCE NAME=SOURCE ... [only=FILE] [answers=FILE.csv] [benchmark=FILE.csv]"
+            "usage: python -m faultscape.recipes.mad_classification STUDY IMAGES CLASSES NAME=SOURCE"
+            " NAME=SOURCE ... [only=FILE] [answers=FILE.csv] [benchmark=FILE.csv]"
         )
     study, images, classes, *rest = words
     named = dict(word.split("=", 1) for word in rest)

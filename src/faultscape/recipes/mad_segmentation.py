@@ -1,8 +1,9 @@
 """S0, "MAD for semantic segmentation", top to bottom: Algorithm 1, then Algorithm 2, in lines of verbs.
 
-Conventions: IMAGES is the large unlabelled set D, models are the set F as {name: source}, MASKS the training masks that the scale statistics come from.
-Between `algorithm_1_until_labels` and `algorithm_1_from_labels` people label what was exported. Run as
-``python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS CLASSES NAME=SOURCE ...`` and again once LABELS are there.
+Conventions: IMAGES is the large unlabelled set D, models are the set F as {name: source}, MASKS the training
+masks that the scale statistics come from. Between `algorithm_1_until_labels` and `algorithm_1_from_labels`
+people label what was exported. Run as ``python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS
+CLASSES NAME=SOURCE ...`` and again once LABELS are there.
 Source: Yan et al., "Exposing semantic segmentation failures via maximum discrepancy competition" (S0).
 """
 
@@ -17,9 +18,18 @@ from faultscape.standings import Standings
 
 
 def algorithm_1_until_labels(
-    study: str, images: str, masks: str, classes: str, models: dict[str, str], *, size: str = "512x512", per_class: int = 1
+    study: str,
+    images: str,
+    masks: str,
+    classes: str,
+    models: dict[str, str],
+    *,
+    size: str = "512x512",
+    per_class: int = 1,
 ) -> Slots:
-    """Do lines 1 to 17 of Algorithm 1: predict, compare, divide by the defender's classes, filter by scale, choose; then export what to label."""
+    """Do lines 1 to 17 of Algorithm 1: predict, compare, divide by the defender's classes, filter by scale,
+    choose; then export what to label.
+    """
     scale = str(Path(study) / "scale.json")
     fs.collect(study, images, classes=classes, size=size)  # 4.1.1: D; inputs are resized to 512 x 512
     fs.predict(study, models)  # lines 2-4: {f_i(x) | x in D}
@@ -31,7 +41,9 @@ def algorithm_1_until_labels(
 
 
 def algorithm_1_from_labels(study: str, labels: str) -> Standings:
-    """Do lines 18 to 20 of Algorithm 1: take the labels in, compute A and R (eq. 3-5), and both rankings (eq. 6)."""
+    """Do lines 18 to 20 of Algorithm 1: take the labels in, compute A and R (eq. 3-5), and both rankings (eq.
+    6).
+    """
     fs.label.import_(study, labels)  # line 18
     standings = fs.rank(study)  # lines 19 and 20
     fs.report(study)
@@ -39,16 +51,22 @@ def algorithm_1_from_labels(study: str, labels: str) -> Standings:
 
 
 def algorithm_2(study: str, model: dict[str, str]) -> Slots:
-    """Add a model to a competition: the same verbs again, which do only its own pairs and cells (Algorithm 2, lines 2-13)."""
+    """Add a model to a competition: the same verbs again, which do only its own pairs and cells (Algorithm 2,
+    lines 2-13).
+    """
     fs.predict(study, model)  # line 2
     fs.compare(study)  # line 4
     slots = fs.select(study)  # lines 5-12, both roles
-    fs.label.export(study, str(Path(study) / "to-label"))  # line 14: only images that nobody has labelled are new
+    fs.label.export(
+        study, str(Path(study) / "to-label")
+    )  # line 14: only images that nobody has labelled are new
     return slots
 
 
 def sensitivity(study: str) -> Standings:
-    """Do section 4.3: select again under FWIoU and MPA and compare the rankings with those under mIoU (Table 4)."""
+    """Do section 4.3: select again under FWIoU and MPA and compare the rankings with those under mIoU (Table
+    4).
+    """
     scale = str(Path(study) / "scale.json")
     for concordance in ("fwiou", "mpa"):
         fs.select(study, as_=concordance, maps=fs.MapRules(concordance=concordance, scale=scale))
@@ -59,7 +77,8 @@ def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
     if len(words) < 5:
         sys.exit(
-            "usage: python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS CLASSES NAME=SOURCE NAME=SOURCE ... [labels=FOLDER]"
+            "usage: python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS CLASSES NAME=SOURCE"
+            " NAME=SOURCE ... [labels=FOLDER]"
         )
     study, images, masks, classes, *rest = words
     named = dict(word.split("=", 1) for word in rest)

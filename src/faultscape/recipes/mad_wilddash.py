@@ -1,8 +1,12 @@
-"""S0 4.4, "Further testing on WildDash": four models are ranked by what two people choose between their maps, without a single mask.
+"""S0 4.4, "Further testing on WildDash": four models are ranked by what two people choose between their maps,
+without a single mask.
 
-Conventions: IMAGES is the unlabelled set D of urban scenes, models are {name: source}, MASKS the training masks that the scale statistics come from. Between `until_choices` and `from_choices` two people answer in their browsers, forced to
-choose, until Ctrl-C; what was said is kept, and the line goes on where it was. Run as ``python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE ...``.
-Source: Yan et al., "Exposing semantic segmentation failures via maximum discrepancy competition" (S0), Table 5.
+Conventions: IMAGES is the unlabelled set D of urban scenes, models are {name: source}, MASKS the training
+masks that the scale statistics come from. Between `until_choices` and `from_choices` two people answer in
+their browsers, forced to choose, until Ctrl-C; what was said is kept, and the line goes on where it was. Run
+as ``python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE ...``.
+Source: Yan et al., "Exposing semantic segmentation failures via maximum discrepancy competition" (S0), Table
+5.
 """
 
 from __future__ import annotations
@@ -16,7 +20,14 @@ from faultscape.standings import Standings
 
 
 def until_choices(
-    study: str, images: str, masks: str, classes: str, models: dict[str, str], *, size: str = "512x512", per_class: int = 1
+    study: str,
+    images: str,
+    masks: str,
+    classes: str,
+    models: dict[str, str],
+    *,
+    size: str = "512x512",
+    per_class: int = 1,
 ) -> Slots:
     """Choose the images on which the models differ most, as on PASCAL VOC: the protocol is the same (4.1)."""
     scale = str(Path(study) / "scale.json")
@@ -28,12 +39,16 @@ def until_choices(
 
 
 def choices(study: str, *, port: int = 8760) -> None:
-    """Let two people choose the better of two maps, without a way out (two-alternative forced choice); ends with Ctrl-C."""
+    """Let two people choose the better of two maps, without a way out (two-alternative forced choice); ends
+    with Ctrl-C.
+    """
     fs.label.serve(study, port=port, forced=True, campaign=fs.CampaignRules(overlap=2, repeats=0))
 
 
 def from_choices(study: str) -> Standings:
-    """Rank the models: P(f) of eq. 4 is the share of choices for f over people and images of a cell, then eq. 3, 5 and 6 (Table 5)."""
+    """Rank the models: P(f) of eq. 4 is the share of choices for f over people and images of a cell, then eq.
+    3, 5 and 6 (Table 5).
+    """
     standings = fs.rank(study)
     fs.report(study)
     return standings
@@ -42,7 +57,10 @@ def from_choices(study: str) -> Standings:
 def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
     if len(words) < 6:
-        sys.exit("usage: python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE NAME=SOURCE ...")
+        sys.exit(
+            "usage: python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE"
+            " NAME=SOURCE ..."
+        )
     study, images, masks, classes, *rest = words
     print(repr(until_choices(study, images, masks, classes, dict(word.split("=", 1) for word in rest))))
     choices(study)

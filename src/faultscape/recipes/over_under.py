@@ -1,7 +1,9 @@
-"""S1, "Rethinking semantic segmentation evaluation for explainability and model selection", top to bottom, in lines of verbs and rooms.
+"""S1, "Rethinking semantic segmentation evaluation for explainability and model selection", top to bottom, in
+lines of verbs and rooms.
 
-Conventions: TRUTH is a folder of true maps, models are {name: folder of maps}, CONFIDENCE {name: folder of the winning probability} of those that have it.
-Run as ``python -m faultscape.recipes.over_under TRUTH CLASSES NAME=MAPS ... [confidence:NAME=FOLDER ...]``, or with one TOML list for all of Table I.
+Conventions: TRUTH is a folder of true maps, models are {name: folder of maps}, CONFIDENCE {name: folder of
+the winning probability} of those that have it. Run as ``python -m faultscape.recipes.over_under TRUTH CLASSES
+NAME=MAPS ... [confidence:NAME=FOLDER ...]``, or with one TOML list for all of Table I.
 Source: Zhang, Mehta and Caspi (S1).
 """
 
@@ -19,10 +21,22 @@ from faultscape.verbs.measure import Measured
 if TYPE_CHECKING:
     from faultscape.reporting.measure.document import SetDocument
 
-TABLE_1 = ("miou", "dice", "pixel_accuracy", "gce", "pe_os", "pe_us", "ap", "rom", "rum")  # its rows; all are shown as errors
+TABLE_1 = (
+    "miou",
+    "dice",
+    "pixel_accuracy",
+    "gce",
+    "pe_os",
+    "pe_us",
+    "ap",
+    "rom",
+    "rum",
+)  # its rows; all are shown as errors
 
 
-def equations(truth: np.ndarray, prediction: np.ndarray, classes: Any, **options: Any) -> dict[str, np.ndarray]:
+def equations(
+    truth: np.ndarray, prediction: np.ndarray, classes: Any, **options: Any
+) -> dict[str, np.ndarray]:
     """Return every term of eq. 5 to 10 for each class of one image, by S1's signs."""
     found = fs.metrics.regions(truth, prediction, classes, **options)
     signs = {
@@ -35,10 +49,19 @@ def equations(truth: np.ndarray, prediction: np.ndarray, classes: Any, **options
 
 
 def table_1(
-    truth: str, classes: str, models: dict[str, str], confidence: dict[str, str] | None = None, *, output: str = "over-under"
+    truth: str,
+    classes: str,
+    models: dict[str, str],
+    confidence: dict[str, str] | None = None,
+    *,
+    output: str = "over-under",
 ) -> Measured:
-    """Do section V: measure every model with every metric of Table I, with intervals; draw Figs. 5 and 7; write the report."""
-    return fs.measure(truth, models, classes=classes, scores=fs.ScoreFolders(confidence=confidence), output=output)
+    """Do section V: measure every model with every metric of Table I, with intervals; draw Figs. 5 and 7;
+    write the report.
+    """
+    return fs.measure(
+        truth, models, classes=classes, scores=fs.ScoreFolders(confidence=confidence), output=output
+    )
 
 
 def several_tables(datasets: str, *, output: str = "over-under") -> Measured:
@@ -51,14 +74,26 @@ def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]
     rows = []
     for metric in TABLE_1:
         entries = {
-            name: found[metric] for name, found in models.items() if metric in found and found[metric]["value"] is not None
+            name: found[metric]
+            for name, found in models.items()
+            if metric in found and found[metric]["value"] is not None
         }
-        rows.append((metric, {name: 1 - e["value"] if e["better"] == "high" else e["value"] for name, e in entries.items()}))
+        rows.append(
+            (
+                metric,
+                {
+                    name: 1 - e["value"] if e["better"] == "high" else e["value"]
+                    for name, e in entries.items()
+                },
+            )
+        )
     return rows
 
 
 def explained(document: SetDocument, model: str) -> str:
-    """Return what Table I is for: the sentence that says where a model's error comes from (V, "the source of performance discrepancy")."""
+    """Return what Table I is for: the sentence that says where a model's error comes from (V, "the source of
+    performance discrepancy").
+    """
     return sentence(document, model)
 
 
@@ -66,7 +101,9 @@ def areas(document: SetDocument) -> dict[str, float]:
     """Return the area under each model's ROM-RUM curve (Fig. 5, right); less is better."""
     curves = document.get("curves", {})
     return {
-        name: cast("dict[str, float]", found["confidence"])["area"] for name, found in curves.items() if "confidence" in found
+        name: cast("dict[str, float]", found["confidence"])["area"]
+        for name, found in curves.items()
+        if "confidence" in found
     }
 
 
@@ -75,9 +112,16 @@ def shown(name: str, document: SetDocument) -> str:
     models = list(document["models"])
     lines = [name, f"{'':<16}" + "".join(f"{model:>14}" for model in models)]
     for metric, row in rows_of_table_1(document["models"]):
-        lines.append(f"{metric:<16}" + "".join(f"{row[model]:>14.2f}" if model in row else f"{'-':>14}" for model in models))
+        lines.append(
+            f"{metric:<16}"
+            + "".join(f"{row[model]:>14.2f}" if model in row else f"{'-':>14}" for model in models)
+        )
     lines += [said for model in models if (said := explained(document, model))]
-    lines += [f"{model}: area under the ROM-RUM curve {area:.4f}" for model, area in areas(document).items() if area is not None]
+    lines += [
+        f"{model}: area under the ROM-RUM curve {area:.4f}"
+        for model, area in areas(document).items()
+        if area is not None
+    ]
     return "\n".join(lines)
 
 
@@ -85,14 +129,21 @@ def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
     if not words or (len(words) > 1 and len(words) < 3):
         sys.exit(
-            "usage: python -m faultscape.recipes.over_under TRUTH CLASSES NAME=MAPS ... [confidence:NAME=FOLDER ...], or LIST.toml"
+            "usage: python -m faultscape.recipes.over_under TRUTH CLASSES NAME=MAPS ..."
+            " [confidence:NAME=FOLDER ...], or LIST.toml"
         )
     if len(words) == 1:
         measured = several_tables(words[0])
     else:
         named = dict(word.split("=", 1) for word in words[2:])
-        sure = {name.removeprefix("confidence:"): folder for name, folder in named.items() if name.startswith("confidence:")}
-        measured = table_1(words[0], words[1], {name: folder for name, folder in named.items() if ":" not in name}, sure)
+        sure = {
+            name.removeprefix("confidence:"): folder
+            for name, folder in named.items()
+            if name.startswith("confidence:")
+        }
+        measured = table_1(
+            words[0], words[1], {name: folder for name, folder in named.items() if ":" not in name}, sure
+        )
     sets = measured.document.get("datasets") or {"": measured.document}
     print("\n\n".join(shown(name, document) for name, document in sets.items()))
     print(f"{measured.path}/report.html")

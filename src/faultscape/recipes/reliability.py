@@ -1,8 +1,11 @@
-"""S3, "Reliability benchmarks for image segmentation", top to bottom: two sets in distribution, three shifts, three tasks, in lines of verbs.
+"""S3, "Reliability benchmarks for image segmentation", top to bottom: two sets in distribution, three shifts,
+three tasks, in lines of verbs.
 
-Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks. `cityscapes` makes the columns of Table 2, `ade20k` those of Table 3, and
-`rows` trains what the rows compare: one backbone with four heads. The paper's text and its released code differ: which corruptions, which classes are held out, how void counts; both are presets here (docs/errata.md).
-Run as ``python -m faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...``.
+Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks.
+`cityscapes` makes the columns of Table 2, `ade20k` those of Table 3, and `rows` trains what the rows compare:
+one backbone with four heads. The paper's text and its released code differ: which corruptions, which classes
+are held out, how void counts; both are presets here (docs/errata.md). Run as ``python -m
+faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...``.
 Source: Buchanan et al. 2022 (S3), Tables 1 to 3.
 """
 
@@ -14,13 +17,22 @@ import faultscape as fs
 from faultscape.choices import HeadName, TrainingPresetName
 from faultscape.verbs.reliability import Reliability
 
-HEADS: tuple[HeadName, ...] = ("linear", "batch-ensemble", "gp", "heteroscedastic")  # the rows of Tables 2 and 3
+HEADS: tuple[HeadName, ...] = (
+    "linear",
+    "batch-ensemble",
+    "gp",
+    "heteroscedastic",
+)  # the rows of Tables 2 and 3
 SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probability
 
 
 def cityscapes(study: str, data: str, models: dict[str, str], *, objects: str | None = None) -> Reliability:
-    """Make Table 2: Cityscapes val, Cityscapes-C, and objects that no class knows blended into val (the paper took the 30 public frames of FS Static)."""
-    fs.collect(study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val"))
+    """Make Table 2: Cityscapes val, Cityscapes-C, and objects that no class knows blended into val (the paper
+    took the 30 public frames of FS Static).
+    """
+    fs.collect(
+        study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val")
+    )
     corrupted(study)
     fs.stress.blend(study, preset="fishyscapes-v2", objects=objects)  # Table 1: open set recognition
     return judged(study, models)
@@ -28,16 +40,24 @@ def cityscapes(study: str, data: str, models: dict[str, str], *, objects: str | 
 
 def ade20k(study: str, data: str, models: dict[str, str], *, classes: str = "s3-paper") -> Reliability:
     """Make Table 3: ADE20k-InD and its corruptions, with three classes held out (ADE20k-Open)."""
-    fs.collect(study, data, classes="ade20k", role="test", known=fs.KnownData(layout="ade20k", split="validation"))
+    fs.collect(
+        study, data, classes="ade20k", role="test", known=fs.KnownData(layout="ade20k", split="validation")
+    )
     corrupted(study)
     fs.stress.holdout(study, preset=classes)
     return judged(study, models)
 
 
 def rows(
-    study: str, data: str, layout: str, backbone: str = "hf:google/vit-large-patch16-224", preset: TrainingPresetName = "s3-paper"
+    study: str,
+    data: str,
+    layout: str,
+    backbone: str = "hf:google/vit-large-patch16-224",
+    preset: TrainingPresetName = "s3-paper",
 ) -> dict[str, str]:
-    """Train the rows: a Segmenter with each head (section 2), on the training split of the data set and without the classes that the study withholds."""
+    """Train the rows: a Segmenter with each head (section 2), on the training split of the data set and
+    without the classes that the study withholds.
+    """
     fs.collect(
         study,
         data,
@@ -51,7 +71,9 @@ def rows(
 
 
 def corrupted(study: str) -> None:
-    """Make the corrupted sets: the paper does not name the corruptions; its data builder has four, its configurations one."""
+    """Make the corrupted sets: the paper does not name the corruptions; its data builder has four, its
+    configurations one.
+    """
     fs.stress.corrupt(study, preset="s3-data")
 
 
@@ -65,7 +87,9 @@ def main(words: list[str]) -> None:
     """Run what the words of a command line ask for."""
     recipes = {"cityscapes": cityscapes, "ade20k": ade20k}
     if len(words) < 4 or words[1] not in recipes or not all("=" in word for word in words[3:]):
-        sys.exit("usage: python -m faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...")
+        sys.exit(
+            "usage: python -m faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ..."
+        )
     study, which, data, *named = words
     print(recipes[which](study, data, dict(word.split("=", 1) for word in named)))
 

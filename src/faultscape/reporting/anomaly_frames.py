@@ -1,8 +1,11 @@
-"""Frames with anomalous objects as a page shows them: the photo with the objects outlined, labels, what the model predicts, and the map of its score, with the objects that it misses.
+"""Frames with anomalous objects as a page shows them: the photo with the objects outlined, labels, what the
+model predicts, and the map of its score, with the objects that it misses.
 
-Conventions: arrays are (H, W) at one size; labels of anomaly are 0 known, 1 anomalous, 255 void; a score is known by its *place* among all float16 (metrics.scores.histogram), and drawn by the share of
-the set's known pixels that score as high: grey where more than 5 % do, blue where fewer do, the darker the fewer. So maps of different models and scorers mean the same. An object is missed where fewer
-than half of its pixels are among those. Misclassified pixels are black, void ones green, as S4 draws them.
+Conventions: arrays are (H, W) at one size; labels of anomaly are 0 known, 1 anomalous, 255 void; a score is
+known by its *place* among all float16 (metrics.scores.histogram), and drawn by the share of the set's known
+pixels that score as high: grey where more than 5 % do, blue where fewer do, the darker the fewer. So maps of
+different models and scorers mean the same. An object is missed where fewer than half of its pixels are among
+those. Misclassified pixels are black, void ones green, as S4 draws them.
 Source: S3 Fig. 1; S4 Figs. 2, 5 and 6.
 """
 
@@ -29,14 +32,28 @@ VOID_GREEN, WRONG_BLACK = (120, 235, 70), (0, 0, 0)
 _OUTLINE, _CASING = (255, 128, 20), (20, 20, 24)
 _FAINT = 1e-4  # the share of known pixels from which a score is darkest
 _GREYS = ((251, 250, 247), (241, 239, 235), (230, 228, 223), (218, 215, 210), (206, 203, 198))
-_BLUES = ((150, 190, 232), (116, 166, 220), (84, 141, 205), (58, 116, 186), (38, 92, 163), (25, 71, 138), (17, 53, 112), (12, 38, 87), (9, 26, 63), (6, 15, 40))  # fmt: skip
+_BLUES = (
+    (150, 190, 232),
+    (116, 166, 220),
+    (84, 141, 205),
+    (58, 116, 186),
+    (38, 92, 163),
+    (25, 71, 138),
+    (17, 53, 112),
+    (12, 38, 87),
+    (9, 26, 63),
+    (6, 15, 40),
+)
 _RAMP = np.array([*_GREYS, *_BLUES], np.uint8)
 _TURN = len(_GREYS) / len(_RAMP)
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One frame: its labels of anomaly, the place of each pixel's score, ``shares`` (65536,) of the set's known pixels at each place or above, and what else is known of it: photo, predicted classes and true ones (places, C void)."""
+    """One frame: its labels of anomaly, the place of each pixel's score, ``shares`` (65536,) of the set's
+    known pixels at each place or above, and what else is known of it: photo, predicted classes and true ones
+    (places, C void).
+    """
 
     anomaly: np.ndarray
     score: np.ndarray
@@ -59,7 +76,9 @@ class Ring:
 
 @dataclass(frozen=True)
 class FramePicture:
-    """One picture of a frame as a data URI, with what stands below it; ``ringed``: missed objects are marked on it."""
+    """One picture of a frame as a data URI, with what stands below it; ``ringed``: missed objects are marked
+    on it.
+    """
 
     caption: str
     uri: str
@@ -68,7 +87,9 @@ class FramePicture:
 
 @dataclass(frozen=True)
 class FrameCard:
-    """A frame of a model and scorer in a set, among the ``best`` or ``worst`` by its average precision; ``share`` of its pixels are anomalous, which is the average precision of chance there."""
+    """A frame of a model and scorer in a set, among the ``best`` or ``worst`` by its average precision;
+    ``share`` of its pixels are anomalous, which is the average precision of chance there.
+    """
 
     data_set: str
     model: str
@@ -93,15 +114,22 @@ class FrameCard:
 def choose_frames(
     values: Mapping[str, float], ranks: Mapping[str, int], many: int
 ) -> list[tuple[Literal["best", "worst"], int, str]]:
-    """Return (kind, place, image) of the ``many`` worst and best images by value, the worst first and none twice; ``ranks`` order equal ones. NaN takes no part.
+    """Return (kind, place, image) of the ``many`` worst and best images by value, the worst first and none
+    twice; ``ranks`` order equal ones. NaN takes no part.
 
     >>> choose_frames({"a": 0.2, "b": 0.9, "c": 0.5}, {"a": 0, "b": 1, "c": 2}, 2)
     [('worst', 0, 'a'), ('worst', 1, 'c'), ('best', 0, 'b')]
     """
-    order = sorted((id_ for id_ in values if values[id_] == values[id_]), key=lambda id_: (round(values[id_], 12), ranks[id_]))
+    order = sorted(
+        (id_ for id_ in values if values[id_] == values[id_]),
+        key=lambda id_: (round(values[id_], 12), ranks[id_]),
+    )
     few = min(many, (len(order) + 1) // 2)
     worst, best = order[:few], order[few:][::-1][:many]
-    return [*(("worst", k, id_) for k, id_ in enumerate(worst)), *(("best", k, id_) for k, id_ in enumerate(best))]
+    return [
+        *(("worst", k, id_) for k, id_ in enumerate(worst)),
+        *(("best", k, id_) for k, id_ in enumerate(best)),
+    ]
 
 
 def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
@@ -114,13 +142,19 @@ def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
     outline = _outline(frame.anomaly == 1, size)
     pictures = []
     if frame.photo is not None:
-        photo = np.asarray(Image.fromarray(np.ascontiguousarray(frame.photo)).resize(size, Image.Resampling.LANCZOS)).copy()
-        pictures.append(FramePicture("photo, objects outlined", photo_uri(_outlined(photo, outline), size), ringed=True))
+        photo = np.asarray(
+            Image.fromarray(np.ascontiguousarray(frame.photo)).resize(size, Image.Resampling.LANCZOS)
+        ).copy()
+        pictures.append(
+            FramePicture("photo, objects outlined", photo_uri(_outlined(photo, outline), size), ringed=True)
+        )
     pictures.append(FramePicture("labels", uri(label_picture(nearest(frame.anomaly, size)))))
     if frame.prediction is not None and frame.classes is not None:
         drawn = prediction_picture(frame.prediction, frame.semantic, frame.anomaly, frame.classes, size)
         pictures.append(FramePicture("prediction", uri(_outlined(drawn, outline, casing=False))))
-    pictures.append(FramePicture("score", uri(_outlined(score_picture(shares, size), outline, casing=False)), ringed=True))
+    pictures.append(
+        FramePicture("score", uri(_outlined(score_picture(shares, size), outline, casing=False)), ringed=True)
+    )
     return replace(
         card,
         objects=len(objects.pixels),
@@ -145,7 +179,9 @@ def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], 
 
 
 def by_model(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
-    """Return frames by model and scorer, each with a heading that says the range of their average precision."""
+    """Return frames by model and scorer, each with a heading that says the range of their average
+    precision.
+    """
     groups: dict[tuple[str, str], list[FrameCard]] = {}
     for frame in frames:
         groups.setdefault((frame.model, frame.scorer), []).append(frame)
@@ -170,9 +206,14 @@ def label_picture(anomaly: np.ndarray) -> np.ndarray:
 
 
 def prediction_picture(
-    prediction: np.ndarray, semantic: np.ndarray | None, anomaly: np.ndarray, classes: Classes, size: tuple[int, int]
+    prediction: np.ndarray,
+    semantic: np.ndarray | None,
+    anomaly: np.ndarray,
+    classes: Classes,
+    size: tuple[int, int],
 ) -> np.ndarray:
-    """Return predicted classes in their colours, wrong known pixels black and void ones green; an anomalous pixel has no right class and keeps its colour.
+    """Return predicted classes in their colours, wrong known pixels black and void ones green; an anomalous
+    pixel has no right class and keeps its colour.
 
     >>> one = Classes(("sky",), (0,), ((0, 0, 255),))
     >>> truth, void = np.array([[0, 0, 1]]), np.array([[0, 1, 255]])
@@ -191,7 +232,8 @@ def prediction_picture(
 
 
 def score_picture(shares: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return a score (H, W), as the shares of known pixels that score as high, at (width, height): grey above 5 %, blue below, dark where few do.
+    """Return a score (H, W), as the shares of known pixels that score as high, at (width, height): grey above
+    5 %, blue below, dark where few do.
 
     >>> [int(rgb[0]) for rgb in score_picture(np.array([[1.0, 0.051, 0.05, 0.0]]), (4, 1))[0]]
     [251, 206, 150, 6]
@@ -199,7 +241,9 @@ def score_picture(shares: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     safe = np.clip(np.where(np.isnan(shares), 1.0, shares), _FAINT, 1.0)
     below = np.log(1 / safe) / np.log(1 / FALSE)  # 0..1 of what is not flagged
     above = np.log(FALSE / safe) / np.log(FALSE / _FAINT)
-    strength = np.where(safe > FALSE, np.minimum(_TURN * below, _TURN - 1e-3), _TURN + (1 - _TURN) * above).astype(np.float32)
+    strength = np.where(
+        safe > FALSE, np.minimum(_TURN * below, _TURN - 1e-3), _TURN + (1 - _TURN) * above
+    ).astype(np.float32)
     small = np.asarray(Image.fromarray(strength).resize(size, Image.Resampling.BOX))
     return _RAMP[np.minimum((small * len(_RAMP)).astype(np.int64), len(_RAMP) - 1)]
 
@@ -209,8 +253,12 @@ def ramp() -> Sequence[str]:
     return ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in _RAMP.tolist()]
 
 
-def _rings(groups: np.ndarray, shares: np.ndarray, size: tuple[int, int], many: int) -> tuple[tuple[Ring, ...], int]:
-    """Return the largest objects that are missed, as rings on a picture of (width, height), and how many are missed in all."""
+def _rings(
+    groups: np.ndarray, shares: np.ndarray, size: tuple[int, int], many: int
+) -> tuple[tuple[Ring, ...], int]:
+    """Return the largest objects that are missed, as rings on a picture of (width, height), and how many are
+    missed in all.
+    """
     scale_x, scale_y = size[0] / groups.shape[1], size[1] / groups.shape[0]
     inside = (groups >= OBJECTS) & (groups != NO_GROUP)
     rows, columns = np.nonzero(inside)
@@ -222,14 +270,26 @@ def _rings(groups: np.ndarray, shares: np.ndarray, size: tuple[int, int], many: 
     for k in missed[np.argsort(-pixels[missed], kind="stable")][:MOST_RINGS].tolist():
         y, x = rows[of == k], columns[of == k]
         wide, tall = (int(x.max()) - int(x.min()) + 1) * scale_x, (int(y.max()) - int(y.min()) + 1) * scale_y
-        middle = ((int(x.max()) + int(x.min()) + 1) / 2 * scale_x, (int(y.max()) + int(y.min()) + 1) / 2 * scale_y)
+        middle = (
+            (int(x.max()) + int(x.min()) + 1) / 2 * scale_x,
+            (int(y.max()) + int(y.min()) + 1) / 2 * scale_y,
+        )
         says = f"missed: {100 * found[k]:.0f} % of its {pixels[k]:,} pixels found"
-        out.append(Ring(round(middle[0], 1), round(middle[1], 1), round(max(np.hypot(wide, tall) / 2 + 4, 8.0), 1), says))
+        out.append(
+            Ring(
+                round(middle[0], 1),
+                round(middle[1], 1),
+                round(max(np.hypot(wide, tall) / 2 + 4, 8.0), 1),
+                says,
+            )
+        )
     return tuple(out), len(missed)
 
 
 def _outline(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return (h, w) the pixels just outside of objects, at (width, height); an object of one pixel has an outline too."""
+    """Return (h, w) the pixels just outside of objects, at (width, height); an object of one pixel has an
+    outline too.
+    """
     small = np.asarray(Image.fromarray(mask.astype(np.float32)).resize(size, Image.Resampling.BOX)) > 0
     return _grown(small) & ~small
 

@@ -1,7 +1,7 @@
 """Small charts as inline SVG: a curve over whole numbers, a cloud of points, and several curves over names.
 
-Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark that says its
-numbers. The numbers of the axes stand inside the drawing.
+Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark
+that says its numbers. The numbers of the axes stand inside the drawing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def curve(
     low: float = 0.0,
     places: Sequence[int] | None = None,
 ) -> Markup:
-    """Return values at k = 1, 2, ..., or at ``places`` (none where they are not known), joined where neighbours are known, with a dashed line at ``line``."""
+    """Return values at k = 1, 2, ..., or at ``places`` (none where they are not known), joined where
+    neighbours are known, with a dashed line at ``line``.
+    """
     values = [None if value is None or math.isnan(value) else value for value in values]
     places = places or range(1, len(values) + 1)
     most = places[-1] if places else 0
@@ -45,15 +47,20 @@ def curve(
     for k, place, value in zip(places, at, values, strict=True):
         if place:
             says = f"<title>k = {k}: {value:.3f}</title>".replace("-", "−")
-            parts.append(f'<circle class="mark strong" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>')
+            parts.append(
+                f'<circle class="mark strong" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>'
+            )
     return _drawn("".join(parts), title)
 
 
 def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
-    """Return points (x, y, what each is) on axes from 0 to 1, with the dashed line on which both are equal."""
+    """Return points (x, y, what each is) on axes from 0 to 1, with the dashed line on which both are
+    equal.
+    """
     across = up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     dots = (
-        f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}" r="5"><title>{escape(says)}</title></circle>'
+        f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}"'
+        f' r="5"><title>{escape(says)}</title></circle>'
         for x, y, says in points
     )
     ends = f'x1="{_x(across, 0)}" y1="{_y(up, 0)}" x2="{_x(across, 1)}" y2="{_y(up, 1)}"'
@@ -62,7 +69,9 @@ def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
 
 @dataclass(frozen=True)
 class Line:
-    """One of several curves: what it is called, its values (None where they are not known), the class of its colour, and what stands at its end."""
+    """One of several curves: what it is called, its values (None where they are not known), the class of its
+    colour, and what stands at its end.
+    """
 
     name: str
     values: tuple[float | None, ...]
@@ -72,23 +81,35 @@ class Line:
 
 
 def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup:
-    """Return values over names, a line each, joined where neighbours are known, on an axis that begins at 0."""
-    across, up = Axis(0.0, max(len(names) - 1, 1), ()), axis([0.0, *(v for line in lines for v in line.values)], at_most=6)
+    """Return values over names, a line each, joined where neighbours are known, on an axis that begins at
+    0.
+    """
+    across, up = (
+        Axis(0.0, max(len(names) - 1, 1), ()),
+        axis([0.0, *(v for line in lines for v in line.values)], at_most=6),
+    )
     parts = [_frame(across, up)]
     for k, name in enumerate(names):
         anchor = "start" if k == 0 else "end" if k == len(names) - 1 else "middle"
-        parts.append(f'<text x="{_x(across, k)}" y="{_BOTTOM + 18}" text-anchor="{anchor}">{escape(name)}</text>')
+        parts.append(
+            f'<text x="{_x(across, k)}" y="{_BOTTOM + 18}" text-anchor="{anchor}">{escape(name)}</text>'
+        )
     ends: list[tuple[float, str, str]] = []
     for line in lines:
         at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in enumerate(line.values)]
         kind = f"line {line.ink}{' dashed' if line.dashed else ''}"
         for one, other in itertools.pairwise(at):
             if one and other:
-                parts.append(f'<line class="{kind}" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>')
+                parts.append(
+                    f'<line class="{kind}" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>'
+                )
         for name, place, value in zip(names, at, line.values, strict=True):
             if place:
                 says = f"<title>{escape(line.name)}, {escape(name)}: {value:.3f}</title>"
-                parts.append(f'<circle class="point {line.ink}" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>')
+                parts.append(
+                    f'<circle class="point {line.ink}" cx="{place[0]}" cy="{place[1]}"'
+                    f' r="3.5">{says}</circle>'
+                )
         if line.mark and (known := [place for place in at if place]):
             ends.append((float(known[-1][1]), known[-1][0], line.mark))
     lowest = float("-inf")
@@ -118,10 +139,15 @@ def _frame(across: Axis, up: Axis) -> str:
         f'<text x="{_LEFT - 1.5}%" y="{float(_y(up, t)) + 4:.1f}" text-anchor="end">{up.text(t)}</text>'
         for t in up.ticks
     ]
-    under = [f'<text x="{_x(across, t)}" y="{_BOTTOM + 18}" text-anchor="middle">{across.text(t)}</text>' for t in across.ticks]
+    under = [
+        f'<text x="{_x(across, t)}" y="{_BOTTOM + 18}" text-anchor="middle">{across.text(t)}</text>'
+        for t in across.ticks
+    ]
     return "".join([*rows, *under])
 
 
 def _drawn(inside: str, title: str) -> Markup:
-    head = Markup(f'<svg class="plot" width="100%" height="{_FOOT}" role="img" aria-label="') + escape(title) + Markup('">')  # noqa: S704
-    return head + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers, fixed words and what was escaped
+    start = Markup('<svg class="plot" width="100%" height="{}" role="img" aria-label="{}">').format(
+        _FOOT, title
+    )
+    return start + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers and escaped words

@@ -1,7 +1,8 @@
-"""The marks of the report: small inline SVG whose positions are percentages, so that they fit a phone and a wall alike.
+"""The marks of the report: small inline SVG whose positions are percentages, so that they fit a phone and a
+wall alike.
 
-Conventions: colours are CSS classes (report.css gives them ink for light and dark), text is escaped, every drawing has a title that says its numbers.
-An axis maps its range to 2..98 per cent of the width.
+Conventions: colours are CSS classes (report.css gives them ink for light and dark), text is escaped, every
+drawing has a title that says its numbers. An axis maps its range to 2..98 per cent of the width.
 """
 
 from __future__ import annotations
@@ -53,15 +54,26 @@ def axis(values: Sequence[float | None], *, at_most: int = 4) -> Axis:
 
 
 def scale(on: Axis) -> Markup:
-    """Return the numbers under a column of marks, every other of them of class ``more``, which narrow pages leave out: there they would touch."""
+    """Return the numbers under a column of marks, every other of them of class ``more``, which narrow pages
+    leave out: there they would touch.
+    """
     last = len(on.ticks) - 1
     anchor = lambda k: "start" if k == 0 else "end" if k == last else "middle"  # noqa: E731
-    texts = [_svg_text(on.at(t), on.text(t), anchor(k), "more" if (last - k) % 2 else "always") for k, t in enumerate(on.ticks)]
+    texts = [
+        _svg_text(on.at(t), on.text(t), anchor(k), "more" if (last - k) % 2 else "always")
+        for k, t in enumerate(on.ticks)
+    ]
     return _svg("".join(texts), "", height=16, hidden=True)
 
 
 def interval(
-    on: Axis, point: float | None, low: float | None, high: float | None, *, strong: bool = False, title: str = ""
+    on: Axis,
+    point: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    strong: bool = False,
+    title: str = "",
 ) -> Markup:
     """Return a dot with its interval; an empty row where the point is unknown."""
     parts = [_grid(on)]
@@ -74,7 +86,9 @@ def interval(
 
 
 def box_plot(on: Axis, what: Box | None, *, ink: str, title: str = "") -> Markup:
-    """Return a box from first to third quartile with its median, and a dashed line from the least to the largest value."""
+    """Return a box from first to third quartile with its median, and a dashed line from the least to the
+    largest value.
+    """
     if what is None:
         return _svg(_grid(on), title)
     width = f"{96 * (what.third - what.first) / (on.high - on.low):.2f}%"
@@ -100,11 +114,15 @@ def stacked(counts: Sequence[int], inks: Sequence[str], *, title: str = "") -> M
 
 def bar(share: float, *, ink: str = "one", title: str = "") -> Markup:
     """Return one bar from the left; ``share`` of the whole width."""
-    return _svg(f'<rect class="{ink}" x="0" width="{100 * min(max(share, 0), 1):.2f}%" y="4" height="14" rx="2"/>', title)
+    return _svg(
+        f'<rect class="{ink}" x="0" width="{100 * min(max(share, 0), 1):.2f}%" y="4" height="14" rx="2"/>',
+        title,
+    )
 
 
 def heat(ratio: float | None, most: float) -> tuple[str, str]:
-    """Return the side (up, down or even) of a ratio and how strong its colour is (0..1); ``most`` is the largest |log| of the matrix.
+    """Return the side (up, down or even) of a ratio and how strong its colour is (0..1); ``most`` is the
+    largest |log| of the matrix.
 
     >>> heat(2.0, math.log(2)), heat(0.5, math.log(4)), heat(1.0, 0.0)
     (('up', '1.00'), ('down', '0.50'), ('even', '0.00'))
@@ -115,7 +133,9 @@ def heat(ratio: float | None, most: float) -> tuple[str, str]:
 
 
 def _grid(on: Axis) -> str:
-    return "".join(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="{_ROW}"/>' for t in on.ticks)
+    return "".join(
+        f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="{_ROW}"/>' for t in on.ticks
+    )
 
 
 def _svg_text(x: str, text: str, anchor: str, kind: str) -> str:
@@ -125,4 +145,5 @@ def _svg_text(x: str, text: str, anchor: str, kind: str) -> str:
 def _svg(inside: str, title: str, *, height: int = _ROW, hidden: bool = False) -> Markup:
     says = Markup('aria-hidden="true"') if hidden or not title else Markup('role="img"')
     head = Markup("<title>") + escape(title) + Markup("</title>") if title else Markup("")
-    return Markup(f'<svg class="plot" width="100%" height="{height}" {says}>') + head + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers and fixed words only
+    start = Markup('<svg class="plot" width="100%" height="{}" {}>').format(height, says)
+    return start + head + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers and escaped words

@@ -1,6 +1,7 @@
 """The contact sheet of objects that are to be blended: each cut-out, to leave on or to switch off.
 
-Conventions: one HTML file with everything inside; nothing is loaded from anywhere else. Objects stand by class and digest. What is switched off lives in the browser until its button saves switched-off.csv.
+Conventions: one HTML file with everything inside; nothing is loaded from anywhere else. Objects stand by
+class and digest. What is switched off lives in the browser until its button saves switched-off.csv.
 """
 
 from __future__ import annotations

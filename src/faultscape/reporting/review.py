@@ -1,7 +1,9 @@
-"""The review pages: each picture from the web, to accept or to reject, in one HTML file for every 500 of them.
+"""The review pages: each picture from the web, to accept or to reject, in one HTML file for every 500 of
+them.
 
-Conventions: a page lies in STUDY/web beside the folders of thumbnails and pictures and links to them relatively; style and script travel inside, and nothing is
-loaded from anywhere else. Decisions live in the browser until its button saves accept.csv. No clock: the same pictures give the same bytes.
+Conventions: a page lies in STUDY/web beside the folders of thumbnails and pictures and links to them
+relatively; style and script travel inside, and nothing is loaded from anywhere else. Decisions live in the
+browser until its button saves accept.csv. No clock: the same pictures give the same bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ PER_PAGE = 500
 
 @dataclass(frozen=True)
 class ReviewCard:
-    """One picture on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is accept, reject or '', ``clear``: it has transparent parts."""
+    """One picture on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is
+    accept, reject or '', ``clear``: it has transparent parts.
+    """
 
     id: str
     file: str
@@ -54,8 +58,15 @@ def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PA
     decided = {card.id: card.decision for card in cards if card.decision}
     names = [page_name(k) for k in range(len(parts))]
     return {
-        name: template("review/review.html.jinja", address=web_address, path=quote).render(
-            study=study, cards=part, total=len(cards), names=names, number=k, known=_script_json(_of(part, decided))
+        name: (
+            template("review/review.html.jinja", address=web_address, path=quote).render(
+                study=study,
+                cards=part,
+                total=len(cards),
+                names=names,
+                number=k,
+                known=_script_json(_of(part, decided)),
+            )
         )
         for k, (name, part) in enumerate(zip(names, parts, strict=True))
     }

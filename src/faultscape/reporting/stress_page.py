@@ -1,6 +1,8 @@
-"""The contact sheet of made sets: the same few images under each condition, and blended objects with their labels.
+"""The contact sheet of made sets: the same few images under each condition, and blended objects with their
+labels.
 
-Conventions: one HTML file with everything inside. Images are drawn small. Labels of anomaly are drawn over nothing: 0 blue-grey, 1 orange, 255 black, as colours that colour-blind people tell apart.
+Conventions: one HTML file with everything inside. Images are drawn small. Labels of anomaly are drawn over
+nothing: 0 blue-grey, 1 orange, 255 black, as colours that colour-blind people tell apart.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ _COLOURS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # of la
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One image (H, W, 3) uint8 of a sheet with what stands below it, and its labels of anomaly (H, W) where it has some."""
+    """One image (H, W, 3) uint8 of a sheet with what stands below it, and its labels of anomaly (H, W) where
+    it has some.
+    """
 
     caption: str
     image: np.ndarray = field(repr=False)

@@ -1,4 +1,5 @@
-"""The templates of pages, which lie in ``templates``: strict about what is missing, and everything that is inserted is escaped.
+"""The templates of pages, which lie in ``templates``: strict about what is missing, and everything that is
+inserted is escaped.
 
 Conventions: ``|coded`` shows what stands between backticks as code, on every page.
 """
@@ -37,7 +38,8 @@ def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
 
 
 def coded(text: str) -> Any:
-    """Return words as HTML, with what stands between backticks as code, whose options are not broken at their hyphens.
+    """Return words as HTML, with what stands between backticks as code, whose options are not broken at their
+    hyphens.
 
     >>> str(coded("type `rank <a>` now"))
     'type <code>rank &lt;a&gt;</code> now'
@@ -48,10 +50,14 @@ def coded(text: str) -> Any:
     if len(parts) % 2 == 0:
         return escape(text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(part) for k, part in enumerate(parts)
+        Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(part)
+        for k, part in enumerate(parts)
     )
 
 
 def _options_whole(code: str) -> Any:
-    words = [Markup('<span class="whole">{}</span>').format(w) if w.startswith("--") else escape(w) for w in code.split(" ")]
+    words = [
+        Markup('<span class="whole">{}</span>').format(w) if w.startswith("--") else escape(w)
+        for w in code.split(" ")
+    ]
     return Markup(" ").join(words)

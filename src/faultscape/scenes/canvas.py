@@ -1,8 +1,9 @@
 """The canvas of a drawn street: a camera, and a picture that remembers which surface covers each pixel.
 
-Conventions: world in metres, X right, Y up, Z away from the camera; the street runs along Z and bends by X + bend * Z**2. Pixels (u, v) from the
-top left, at twice the size of the finished picture. Each surface has a class, an instance (0: none) and a plane ``1/Z = a u + b v + c``,
-so that class, instance and depth are looked up once at the end. A heading of 0 looks away from the camera.
+Conventions: world in metres, X right, Y up, Z away from the camera; the street runs along Z and bends by X +
+bend * Z**2. Pixels (u, v) from the top left, at twice the size of the finished picture. Each surface has a
+class, an instance (0: none) and a plane ``1/Z = a u + b v + c``, so that class, instance and depth are looked
+up once at the end. A heading of 0 looks away from the camera.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Camera:
         return self.u0 + u * cos - v * sin, self.horizon + u * sin + v * cos
 
     def ground(self, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (X - bend, Z) of the ground at each pixel of the rows from ``first``; Z is negative above the horizon."""
+        """Return (X - bend, Z) of the ground at each pixel of the rows from ``first``; Z is negative above
+        the horizon.
+        """
         du = np.arange(self.width, dtype=np.float32)[None] - np.float32(self.u0)
         dv = np.arange(first, self.height_px, dtype=np.float32)[:, None] - np.float32(self.horizon)
         cos, sin = np.float32(math.cos(self.roll)), np.float32(math.sin(self.roll))
@@ -70,7 +73,9 @@ class Camera:
 
 @dataclass(eq=False)
 class Canvas:
-    """A picture in the making: colours, the surface that covers each pixel, lights (``glow``) and shadows on the ground."""
+    """A picture in the making: colours, the surface that covers each pixel, lights (``glow``) and shadows on
+    the ground.
+    """
 
     camera: Camera
     sun: tuple[float, float, float]
@@ -101,7 +106,9 @@ class Canvas:
         a, b, c = np.linalg.solve(seen, 1.0 / np.maximum(points[:3, 2], 0.4))
         return float(a), float(b), float(c)
 
-    def fill(self, points: np.ndarray, colour: Colour, number: int | None = None, *, light: bool = False) -> None:
+    def fill(
+        self, points: np.ndarray, colour: Colour, number: int | None = None, *, light: bool = False
+    ) -> None:
         """Fill a polygon of pixels; without a number the surface below keeps it."""
         corners = [(np.asarray(points) * (1 << _SUBPIXEL)).round().astype(np.int32)]
         paint = _paint(colour)
@@ -110,7 +117,9 @@ class Canvas:
             cv2.fillPoly(self.owner, corners, number, shift=_SUBPIXEL)
         if light and self.dark:
             u, v = np.mean(points, axis=0)
-            below = self.owner[min(max(round(v), 0), self.camera.height_px - 1), min(max(round(u), 0), self.camera.width - 1)]
+            below = self.owner[
+                min(max(round(v), 0), self.camera.height_px - 1), min(max(round(u), 0), self.camera.width - 1)
+            ]
             cv2.fillPoly(self.glow, corners, paint, shift=_SUBPIXEL)
             cv2.fillPoly(self.glow_owner, corners, int(below), shift=_SUBPIXEL)
 
@@ -133,11 +142,15 @@ class Canvas:
         """Draw an ellipse."""
         self.fill(np.asarray(centre) + ROUND * radii, colour, number, light=light)
 
-    def texture(self, picture: np.ndarray, quad: np.ndarray, number: int, lit: np.ndarray | None = None) -> None:
+    def texture(
+        self, picture: np.ndarray, quad: np.ndarray, number: int, lit: np.ndarray | None = None
+    ) -> None:
         """Stretch a picture over a world rectangle (bottom left, bottom right, top right, top left)."""
         target = self.camera.project(quad)
         low = np.maximum(np.floor(target.min(axis=0)).astype(int), 0)
-        high = np.minimum(np.ceil(target.max(axis=0)).astype(int) + 1, (self.camera.width, self.camera.height_px))
+        high = np.minimum(
+            np.ceil(target.max(axis=0)).astype(int) + 1, (self.camera.width, self.camera.height_px)
+        )
         if (high - low < 2).any():
             return
         h, w = picture.shape[:2]
@@ -148,7 +161,9 @@ class Canvas:
         mask = np.zeros(size[::-1], np.uint8)
         cv2.fillPoly(mask, [np.rint((target - low) * 16).astype(np.int32)], 1, shift=4)
         box = np.s_[low[1] : high[1], low[0] : high[0]]
-        warped = cv2.warpPerspective(picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        warped = cv2.warpPerspective(
+            picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+        )
         cv2.copyTo(warped, mask, self.image[box])
         outline = [(target * 16).round().astype(np.int32)]
         cv2.fillPoly(self.owner, outline, number, shift=4)
@@ -166,7 +181,8 @@ class Canvas:
         *,
         taper: float = 0.0,
     ) -> dict[str, np.ndarray]:
-        """Draw a box (width, y0, y1, rear, front) that stands at (x, z, heading) and return its visible sides as pixels.
+        """Draw a box (width, y0, y1, rear, front) that stands at (x, z, heading) and return its visible sides
+        as pixels.
 
         ``taper`` draws the upper end in by that part, as a car's cabin is.
         """
@@ -175,8 +191,15 @@ class Canvas:
         x, z, heading = place
         cos, sin = math.cos(heading), math.sin(heading)
         low = [(-w, y0, rear), (w, y0, rear), (w, y0, front), (-w, y0, front)]
-        top = [(-t, y1, rear + in_), (t, y1, rear + in_), (t, y1, front - in_ * 1.6), (-t, y1, front - in_ * 1.6)]
-        seen = np.array([self.camera.spot(x + a * cos + b * sin, y, z - a * sin + b * cos) for a, y, b in low + top])
+        top = [
+            (-t, y1, rear + in_),
+            (t, y1, rear + in_),
+            (t, y1, front - in_ * 1.6),
+            (-t, y1, front - in_ * 1.6),
+        ]
+        seen = np.array(
+            [self.camera.spot(x + a * cos + b * sin, y, z - a * sin + b * cos) for a, y, b in low + top]
+        )
         sides = {}
         for name, order, normal in _SIDES:
             quad = seen[list(order)]
@@ -189,7 +212,9 @@ class Canvas:
         return sides
 
 
-ROUND = np.stack([np.cos(np.arange(14) * np.pi / 7), np.sin(np.arange(14) * np.pi / 7)], axis=1)  # a circle's corners
+ROUND = np.stack(
+    [np.cos(np.arange(14) * np.pi / 7), np.sin(np.arange(14) * np.pi / 7)], axis=1
+)  # a circle's corners
 _SIDES = (
     ("rear", (0, 1, 5, 4), (0, 0, -1)),
     ("right", (1, 2, 6, 5), (1, 0, 0)),

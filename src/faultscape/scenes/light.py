@@ -1,6 +1,8 @@
-"""The light of a drawn street: from a canvas in plain daylight to a photo at dusk, at night, in fog, in rain or against a low sun.
+"""The light of a drawn street: from a canvas in plain daylight to a photo at dusk, at night, in fog, in rain
+or against a low sun.
 
-Conventions: colours are float32 on 0..1 here; light changes the picture and never the truth. Fog thins contrast by exp(-thickness * depth).
+Conventions: colours are float32 on 0..1 here; light changes the picture and never the truth. Fog thins
+contrast by exp(-thickness * depth).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import numpy as np
 from faultscape.scenes.canvas import FARTHEST, PAVEMENT, ROAD, SKY, Canvas, rgb
 
 
-def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray, depth: np.ndarray) -> np.ndarray:
+def lit(
+    canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray, depth: np.ndarray
+) -> np.ndarray:
     """Return the photo (H, W, 3) uint8 of a finished canvas."""
     h, w = truth.shape
     image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
@@ -21,7 +25,9 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
     if light == "day":
         image *= rng.uniform(0.88, 1.1) * rng.uniform(0.97, 1.03, 3).astype(np.float32)
     elif light == "dusk":
-        image = np.where(above, image, image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05))
+        image = np.where(
+            above, image, image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05)
+        )
         air, noise = rgb(0.66, 0.44, 0.42), 0.02
     elif light == "night":
         image = _night(canvas, rng, image, above, depth)
@@ -30,7 +36,9 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
         haze, air, noise = rng.uniform(0.015, 0.05), rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05), 0.012
         image = image * 0.85
     elif light == "rain":
-        image = np.where(above, image, _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)) * rng.uniform(0.85, 1.05)
+        image = np.where(above, image, _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)) * rng.uniform(
+            0.85, 1.05
+        )
         haze, air, noise = rng.uniform(0.008, 0.018), rgb(0.58, 0.61, 0.64), 0.02
     elif light == "low sun":
         image = np.where(above, image, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
@@ -49,7 +57,9 @@ def lit(canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray,
     return np.clip(image * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
-def _night(canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: np.ndarray, depth: np.ndarray) -> np.ndarray:
+def _night(
+    canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: np.ndarray, depth: np.ndarray
+) -> np.ndarray:
     """Return the picture in the light of street lamps and of the camera's own head lamps."""
     h, w = depth.shape
     camera = canvas.camera
@@ -65,7 +75,9 @@ def _night(canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: n
         (cu, cv), (_, foot) = camera.project(np.array([[x, y, z], [x, 0.0, z]]))
         reach = 6.5 * camera.focal / z
         spread = np.exp(
-            -(((u - cu) / reach) ** 2) - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2 - ((depth - z) / 14) ** 2
+            -(((u - cu) / reach) ** 2)
+            - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2
+            - ((depth - z) / 14) ** 2
         )
         level += spread[..., None] * rgb(0.85, 0.66, 0.38)
     grey = image.mean(axis=2, keepdims=True)
@@ -77,7 +89,11 @@ def _bloom(canvas: Canvas, image: np.ndarray) -> np.ndarray:
     h, w = image.shape[:2]
     glow = canvas.glow * (canvas.glow_owner == canvas.owner)[..., None]
     glow = cv2.resize(glow, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
-    return np.maximum(image, glow) + 0.55 * cv2.GaussianBlur(glow, (0, 0), 3) + 0.5 * cv2.GaussianBlur(glow, (0, 0), 9)
+    return (
+        np.maximum(image, glow)
+        + 0.55 * cv2.GaussianBlur(glow, (0, 0), 3)
+        + 0.5 * cv2.GaussianBlur(glow, (0, 0), 9)
+    )
 
 
 def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -102,8 +118,17 @@ def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
     """Return the picture behind falling rain."""
     h, w = image.shape[:2]
     rain, slant = np.zeros((h, w), np.uint8), rng.uniform(-0.3, 0.3)
-    for u, v, long in zip(rng.integers(0, w, 130), rng.integers(-10, h, 130), rng.integers(5, 16, 130), strict=True):
-        cv2.line(rain, (int(u), int(v)), (int(u + slant * long), int(v + long)), int(rng.integers(60, 200)), 1, cv2.LINE_AA)
+    for u, v, long in zip(
+        rng.integers(0, w, 130), rng.integers(-10, h, 130), rng.integers(5, 16, 130), strict=True
+    ):
+        cv2.line(
+            rain,
+            (int(u), int(v)),
+            (int(u + slant * long), int(v + long)),
+            int(rng.integers(60, 200)),
+            1,
+            cv2.LINE_AA,
+        )
     return image + rain.astype(np.float32)[..., None] / 255 * 0.22
 
 

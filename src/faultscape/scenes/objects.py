@@ -1,6 +1,8 @@
-"""The living and the lying things of a drawn street: people, cyclists, animals, signs and what fell on the road.
+"""The living and the lying things of a drawn street: people, cyclists, animals, signs and what fell on the
+road.
 
-Conventions: as in ``scene_canvas``; each function draws one thing that stands on the ground at (x, z) and is an instance of its own. Randomness comes in as ``rng``.
+Conventions: as in ``scene_canvas``; each function draws one thing that stands on the ground at (x, z) and is
+an instance of its own. Randomness comes in as ``rng``.
 """
 
 from __future__ import annotations
@@ -10,17 +12,34 @@ import numpy as np
 from faultscape.scenes.canvas import ANIMAL, CYCLIST, OBSTACLE, PERSON, SIGN, Canvas
 from faultscape.scenes.vehicles import PAINTS, panel
 
-CLOTHES = (*PAINTS, (224, 200, 180), (48, 66, 52), (180, 70, 110), (92, 84, 76), (40, 90, 140), (226, 210, 70))
+CLOTHES = (
+    *PAINTS,
+    (224, 200, 180),
+    (48, 66, 52),
+    (180, 70, 110),
+    (92, 84, 76),
+    (40, 90, 140),
+    (226, 210, 70),
+)
 SKINS = ((238, 204, 178), (214, 168, 134), (168, 118, 84), (110, 74, 52), (82, 54, 40))
 
 
 def figure(
-    canvas: Canvas, rng: np.random.Generator, number: int, spot: tuple[float, float, float], tall: float, *, riding: bool = False
+    canvas: Canvas,
+    rng: np.random.Generator,
+    number: int,
+    spot: tuple[float, float, float],
+    tall: float,
+    *,
+    riding: bool = False,
 ) -> None:
     """Draw a person facing any way whose feet are at (x, y, z)."""
     x, y, z = spot
     shirt, trousers = (CLOTHES[k] for k in rng.integers(len(CLOTHES), size=2))
-    skin, hair = SKINS[rng.integers(len(SKINS))], ((40, 30, 26), (96, 66, 40), (190, 160, 100), (120, 118, 116))[rng.integers(4)]
+    skin, hair = (
+        SKINS[rng.integers(len(SKINS))],
+        ((40, 30, 26), (96, 66, 40), (190, 160, 100), (120, 118, 116))[rng.integers(4)],
+    )
     stride, wide = (0.16 if riding else rng.uniform(0.02, 0.26)) * tall, rng.uniform(0.9, 1.15) * tall
     pixel = canvas.camera.focal / z
 
@@ -31,19 +50,31 @@ def figure(
     hip, neck = at(-0.12 * side if riding else 0, 0.5), at(0.05 * side if riding else 0, 0.82)
     for k in (-1, 1):
         canvas.limb((hip, at(k * stride, 0.03)), 0.085 * wide * pixel, 0.85 * np.asarray(trousers), number)
-        canvas.limb((at(k * stride, 0.02), at(k * stride + 0.06 * side, 0.015)), 0.06 * wide * pixel, (30, 28, 28), number)
+        canvas.limb(
+            (at(k * stride, 0.02), at(k * stride + 0.06 * side, 0.015)),
+            0.06 * wide * pixel,
+            (30, 28, 28),
+            number,
+        )
     for k in (-1, 1):
         hand = at(0.34 * side, 0.56) if riding else at(k * (0.13 + 0.4 * stride), 0.46)
         canvas.limb((neck, hand), 0.06 * wide * pixel, 0.8 * np.asarray(shirt), number)
         canvas.limb((hand, hand), 0.06 * wide * pixel, skin, number)
-    canvas.limb((at(0, 0.54) if not riding else hip, neck - (0, 0.03 * pixel)), 0.17 * wide * pixel, shirt, number)
+    canvas.limb(
+        (at(0, 0.54) if not riding else hip, neck - (0, 0.03 * pixel)), 0.17 * wide * pixel, shirt, number
+    )
     head = at(0.08 * side if riding else 0.01 * side, 0.925)
     canvas.disc(head, (0.052 * tall * pixel + 0.4, 0.07 * tall * pixel + 0.4), skin, number)
     canvas.disc(
-        head - (0.01 * side * pixel, 0.035 * tall * pixel), (0.056 * tall * pixel + 0.3, 0.042 * tall * pixel + 0.3), hair, number
+        head - (0.01 * side * pixel, 0.035 * tall * pixel),
+        (0.056 * tall * pixel + 0.3, 0.042 * tall * pixel + 0.3),
+        hair,
+        number,
     )
     if not riding and rng.random() < 0.25:  # a bag
-        canvas.limb((at(0.16, 0.38), at(0.16, 0.46)), 0.16 * pixel, CLOTHES[rng.integers(len(CLOTHES))], number)
+        canvas.limb(
+            (at(0.16, 0.38), at(0.16, 0.46)), 0.16 * pixel, CLOTHES[rng.integers(len(CLOTHES))], number
+        )
 
 
 def person(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
@@ -67,7 +98,12 @@ def cyclist(canvas: Canvas, rng: np.random.Generator, x: float, z: float, headin
         return np.array(canvas.camera.spot(x + forward * along + 0.04 * up, up, z + forward * away * 0.2))
 
     for centre in (-0.52, 0.52):
-        canvas.limb([at(centre + np.cos(a) * 0.34, 0.34 + np.sin(a) * 0.34) for a in turn], 0.055 * pixel, (28, 28, 30), number)
+        canvas.limb(
+            [at(centre + np.cos(a) * 0.34, 0.34 + np.sin(a) * 0.34) for a in turn],
+            0.055 * pixel,
+            (28, 28, 30),
+            number,
+        )
     frame = (
         (-0.52, 0.34, 0.0, 0.3),
         (0.0, 0.3, 0.4, 0.8),
@@ -107,12 +143,24 @@ def animal(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, wild
             coat * shade,
             number,
         )
-    canvas.limb((at(-half + thick / 2, middle), at(half - thick / 2, middle + 0.02)), thick * pixel, coat, number)
+    canvas.limb(
+        (at(-half + thick / 2, middle), at(half - thick / 2, middle + 0.02)), thick * pixel, coat, number
+    )
     canvas.limb((at(-half, back - 0.1), at(-half - 0.1, middle - 0.1)), 0.07 * pixel, coat * 0.8, number)
     head = (half + 0.25 * neck + 0.1, back + neck)
     canvas.limb((at(half - 0.12, back - 0.2 * thick), at(*head)), 0.42 * thick * pixel, coat, number)
-    canvas.limb((at(*head), at(head[0] + 0.14 * length, head[1] - 0.06 * length)), 0.36 * thick * pixel, coat * 0.85, number)
-    canvas.limb((at(head[0] - 0.03, head[1]), at(head[0] - 0.06, head[1] + 0.16 * back)), 0.07 * pixel, coat * 0.7, number)
+    canvas.limb(
+        (at(*head), at(head[0] + 0.14 * length, head[1] - 0.06 * length)),
+        0.36 * thick * pixel,
+        coat * 0.85,
+        number,
+    )
+    canvas.limb(
+        (at(head[0] - 0.03, head[1]), at(head[0] - 0.06, head[1] + 0.16 * back)),
+        0.07 * pixel,
+        coat * 0.7,
+        number,
+    )
     if thick > 0.7:  # a cow's patches
         for _ in range(4):
             canvas.disc(
@@ -149,9 +197,11 @@ def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
         turn = np.linspace(0, 2 * np.pi, 4 if rng.random() < 0.35 else 16, endpoint=False) - np.pi / 2
         if rng.random() < 0.3:
             turn = np.array([0.25, 0.75, 1.25, 1.75]) * np.pi
-        rim, face = (((200, 30, 36), (240, 240, 236)), ((30, 80, 170), (36, 92, 190)), ((240, 240, 236), (230, 190, 40)))[
-            rng.integers(3)
-        ]
+        rim, face = (
+            ((200, 30, 36), (240, 240, 236)),
+            ((30, 80, 170), (36, 92, 190)),
+            ((240, 240, 236), (230, 190, 40)),
+        )[rng.integers(3)]
         plate = np.stack([np.cos(turn), np.sin(turn)], axis=1) * 0.42 * unit
         canvas.fill(top + plate, rim, number)
         canvas.fill(top + plate * 0.72, face, number)
@@ -159,7 +209,13 @@ def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
     else:
         end = at(1.3 * inward, tall + 0.25)
         canvas.limb((top, end), 0.11 * unit, grey, number)
-        canvas.disc(end, (0.34 * unit, 0.13 * unit), (255, 226, 170) if canvas.dark else (200, 200, 196), number, light=True)
+        canvas.disc(
+            end,
+            (0.34 * unit, 0.13 * unit),
+            (255, 226, 170) if canvas.dark else (200, 200, 196),
+            number,
+            light=True,
+        )
         canvas.lamps.append((x + 1.3 * inward, tall, z))
 
 
@@ -170,22 +226,35 @@ def obstacle(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, od
     which = rng.integers(2, 5) if odd and rng.random() < 0.8 else rng.integers(2)
     place = (x, z, rng.uniform(0, 6.28))
     if which == 0:
-        for low, high, colour in ((0, 0.3, (236, 92, 28)), (0.3, 0.5, (244, 240, 236)), (0.5, 0.75, (236, 92, 28))):
+        for low, high, colour in (
+            (0, 0.3, (236, 92, 28)),
+            (0.3, 0.5, (244, 240, 236)),
+            (0.5, 0.75, (236, 92, 28)),
+        ):
             w0, w1 = 0.24 * (1 - low) + 0.02, 0.24 * (1 - high) + 0.02
-            canvas.fill(foot + np.array([[-w0, -low], [w0, -low], [w1, -high], [-w1, -high]]) * pixel, colour, number)
+            canvas.fill(
+                foot + np.array([[-w0, -low], [w0, -low], [w1, -high], [-w1, -high]]) * pixel, colour, number
+            )
     elif which == 1:
-        body = canvas.solid(number, (x, z, rng.uniform(-0.3, 0.3)), (1.7, 0.45, 0.95, -0.05, 0.05), (238, 236, 230))
+        body = canvas.solid(
+            number, (x, z, rng.uniform(-0.3, 0.3)), (1.7, 0.45, 0.95, -0.05, 0.05), (238, 236, 230)
+        )
         for quad in body.values():
             for k in range(0, 6, 2):
                 panel(canvas, quad, (k / 6, 0, (k + 1) / 6, 1), (206, 40, 36))
         for k in (-0.6, 0.6):
-            canvas.limb((foot + (k * pixel, 0), foot + (k * pixel, -0.5 * pixel)), 0.08 * pixel, (70, 70, 72), number)
+            canvas.limb(
+                (foot + (k * pixel, 0), foot + (k * pixel, -0.5 * pixel)), 0.08 * pixel, (70, 70, 72), number
+            )
     elif which in (2, 3):
         for k in range(int(rng.integers(1, 4))):
             size = rng.uniform(0.5, 0.95)
             colour = np.array(((178, 134, 88), (164, 120, 78), (150, 150, 146))[rng.integers(3)])
             body = canvas.solid(
-                number, (x + 0.6 * k - 0.5, z - 0.2 * k, place[2] + k), (size, 0.0, size * 0.8, -size / 2, size / 2), colour
+                number,
+                (x + 0.6 * k - 0.5, z - 0.2 * k, place[2] + k),
+                (size, 0.0, size * 0.8, -size / 2, size / 2),
+                colour,
             )
             for quad in body.values():
                 panel(canvas, quad, (0.42, 0, 0.58, 1), colour * 0.8)

@@ -1,7 +1,8 @@
 """The place of a drawn street: sky, ground, buildings, greenery and the shadows on the ground.
 
-Conventions: as in ``scene_canvas``. ``Street`` says where the road lies; the ground's class and colour are worked out for every pixel from its place in the
-world, so that bends, side streets and markings need no polygons.
+Conventions: as in ``scene_canvas``. ``Street`` says where the road lies; the ground's class and colour are
+worked out for every pixel from its place in the world, so that bends, side streets and markings need no
+polygons.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import numpy as np
 
 from faultscape.scenes.canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas, rgb
 
-_RED, _WHITE, _KERB = 12, 13, 14  # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
+_RED, _WHITE, _KERB = (
+    12,
+    13,
+    14,
+)  # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
     "day": ((70, 128, 204), (192, 214, 234), 0.5, (246, 248, 250)),
     "dusk": ((54, 58, 108), (244, 158, 100), 0.5, (176, 104, 116)),
@@ -26,7 +31,9 @@ SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of c
 
 @dataclass(frozen=True)
 class Street:
-    """Where the road lies: its middle and half width, the pavement's width, side streets as (side, from, to), a crossing, what lies beyond."""
+    """Where the road lies: its middle and half width, the pavement's width, side streets as (side, from, to),
+    a crossing, what lies beyond.
+    """
 
     centre: float
     half: float
@@ -42,7 +49,9 @@ class Street:
         return self.half + self.walk
 
 
-def clouded(rng: np.random.Generator, height: int, width: int, cells: tuple[int, int], octaves: int = 3) -> np.ndarray:
+def clouded(
+    rng: np.random.Generator, height: int, width: int, cells: tuple[int, int], octaves: int = 3
+) -> np.ndarray:
     """Return smooth noise (height, width) about 0.5."""
     total = np.zeros((height, width), np.float32)
     for k in range(octaves):
@@ -61,7 +70,9 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
         top, low, cover = rgb(150, 158, 168), rgb(208, 211, 214), np.float32(0.9)
     rows = int(min(h, canvas.camera.horizon / 2 + 15))
     part = np.clip(np.arange(rows, dtype=np.float32) / rows, 0, 1)[:, None, None] ** np.float32(1.3)
-    veil = np.clip((clouded(rng, rows, w, (5, 4)) - 1 + cover * np.float32(rng.uniform(0.8, 1.2))) * 3, 0, 0.85)[..., None]
+    veil = np.clip(
+        (clouded(rng, rows, w, (5, 4)) - 1 + cover * np.float32(rng.uniform(0.8, 1.2))) * 3, 0, 0.85
+    )[..., None]
     colours = (top * (1 - part) + low * part) * (1 - veil) + cloud * veil
     if light == "night":
         stars = rng.integers(0, (rows, w), size=(40, 2))
@@ -79,7 +90,9 @@ def skyline(canvas: Canvas, rng: np.random.Generator) -> None:
     number = canvas.surface(VEGETATION if woods else BUILDING, (0.0, 0.0, 1 / 260.0))
     us = np.linspace(-10, camera.width + 10, 40 if woods else 24)
     if woods:
-        tops = np.interp(us, np.linspace(0, camera.width, 9), rng.uniform(3, 26, 9)) + rng.uniform(0, 4, len(us))
+        tops = np.interp(us, np.linspace(0, camera.width, 9), rng.uniform(3, 26, 9)) + rng.uniform(
+            0, 4, len(us)
+        )
         colour = np.array([70, 100, 72]) + rng.integers(0, 40, 3)
     else:
         us, tops = np.repeat(us, 2)[1:-1], np.repeat(rng.uniform(4, 44, len(us) - 1), 2)
@@ -107,7 +120,11 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
         kind[inside & (z > near) & (z < far)] = ROAD
 
     dashed = _fraction(z * np.float32(1 / 6) + np.float32(rng.random()))
-    middle, lane, rim = away < 0.08, np.abs(away - street.half / 2) < 0.07, np.abs(away - street.half + 0.35) < 0.06
+    middle, lane, rim = (
+        away < 0.08,
+        np.abs(away - street.half / 2) < 0.07,
+        np.abs(away - street.half + 0.35) < 0.06,
+    )
     white = middle & (dashed < 0.53)
     if rng.random() < 0.6:
         white |= rim
@@ -156,14 +173,22 @@ def _fraction(values: np.ndarray) -> np.ndarray:
 
 def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return grain and stains at places on the ground."""
-    grain, stains = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26, clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
+    grain, stains = (
+        (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26,
+        clouded(rng, 128, 128, (6, 6)) - np.float32(0.5),
+    )
     # mirrored twice, so that it joins without a seam
-    stains = np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56
+    stains = (
+        np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56
+    )
 
     def cell(values: np.ndarray) -> np.ndarray:
         return values.astype(np.int32) & 255
 
-    return grain[cell(z * 11), cell(x * 11)] * np.clip(14 / z, 0.15, 1) + stains[cell(z * 7 + x * 4), cell(x * 13 - z * 3)]
+    return (
+        grain[cell(z * 11), cell(x * 11)] * np.clip(14 / z, 0.15, 1)
+        + stains[cell(z * 7 + x * 4), cell(x * 13 - z * 3)]
+    )
 
 
 def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], depth: float) -> None:
@@ -175,19 +200,25 @@ def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], dept
         if z > 45:
             continue  # too flat to be seen
         long = min(height * reach, 9.0) * 0.6
-        ring = np.stack([ROUND[:, 0] * half * 1.08 + x, np.zeros(len(ROUND)), ROUND[:, 1] * max(half, 0.35) + z], axis=1)
+        ring = np.stack(
+            [ROUND[:, 0] * half * 1.08 + x, np.zeros(len(ROUND)), ROUND[:, 1] * max(half, 0.35) + z], axis=1
+        )
         spread = np.concatenate([ring, ring - (canvas.sun[0] * long, 0, canvas.sun[2] * long)])
         spread[:, 2] = np.maximum(spread[:, 2], 1.2)
         hull = cv2.convexHull((canvas.camera.project(spread) * 8).round().astype(np.int32))
         cv2.fillPoly(mask, [hull], 255, shift=4)
     first = max(0, int(canvas.camera.horizon) // 2 - 10)
     soft = cv2.GaussianBlur(mask[first:], (0, 0), 1.6)
-    soft = cv2.resize(255 - cv2.convertScaleAbs(soft, alpha=depth), (w, h - 2 * first), interpolation=cv2.INTER_LINEAR)
+    soft = cv2.resize(
+        255 - cv2.convertScaleAbs(soft, alpha=depth), (w, h - 2 * first), interpolation=cv2.INTER_LINEAR
+    )
     below = canvas.image[2 * first :]
     cv2.multiply(below, cv2.merge([soft, soft, soft]), dst=below, scale=1 / 255)
 
 
-def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) -> tuple[np.ndarray, np.ndarray]:
+def facade(
+    rng: np.random.Generator, bays: int, floors: int, lit_part: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return a wall with windows and the light that shines from them; each (floors * 16, bays * 14, 3)."""
     style = rng.choice(4, p=(0.32, 0.33, 0.15, 0.2))
     wall = np.array(((168, 92, 70), (222, 206, 176), (176, 178, 178), (126, 140, 152))[style]) * rng.uniform(
@@ -198,7 +229,9 @@ def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) ->
     if style == 0:
         cell[::2] *= 0.9
         cell[:, ::4] *= 0.95
-    inset = (1, 1, 15, 13) if style == 3 else ((3, 3, 13, 11), (4, 2, 12, 12), (3, 4, 14, 10))[rng.integers(3)]
+    inset = (
+        (1, 1, 15, 13) if style == 3 else ((3, 3, 13, 11), (4, 2, 12, 12), (3, 4, 14, 10))[rng.integers(3)]
+    )
     y0, x0, y1, x1 = inset
     cell[y0 - 1 : y1 + 1, x0 - 1 : x1 + 1] = np.clip(wall * rng.choice((0.6, 1.35)), 0, 255)
     window = np.zeros((16, 14), bool)
@@ -207,7 +240,10 @@ def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) ->
     if style != 3:
         window[:, 7] &= rng.random() < 0.4
         cell[y0:y1, 7] = np.where(window[y0:y1, 7, None], 0, wall * 0.8)
-    picture, windows = np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1)), np.tile(window, (floors, bays))
+    picture, windows = (
+        np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1)),
+        np.tile(window, (floors, bays)),
+    )
     blend = rng.random((floors, bays, 1), np.float32)
     glass = rgb(52, 62, 74) * (1 - blend) + rgb(150, 176, 198) * blend * np.float32(rng.uniform(0.5, 1.1))
     shine = (rng.random((floors, bays)) < lit_part).astype(np.uint8)
@@ -224,7 +260,9 @@ def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) ->
     if rng.random() < 0.16 and floors > 3 and bays > 3:  # a mural: leaves, sky or paint where no window is
         a, b = rng.integers(0, bays - 3) * 14, rng.integers(1, floors - 2) * 16
         base = np.array(((84, 124, 66), (120, 170, 220), (200, 60, 60), (210, 190, 90))[rng.integers(4)])
-        picture[b : b + 40, a : a + 38] = np.clip(base * (0.6 + 0.7 * clouded(rng, 40, 38, (6, 6))[..., None]), 0, 255)
+        picture[b : b + 40, a : a + 38] = np.clip(
+            base * (0.6 + 0.7 * clouded(rng, 40, 38, (6, 6))[..., None]), 0, 255
+        )
         windows[b : b + 40, a : a + 38] = False
     size, mask = (bays * 14, floors * 16), windows.view(np.uint8)
     cv2.copyTo(cv2.resize(glass.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), mask, picture)
@@ -236,7 +274,13 @@ def facade(rng: np.random.Generator, bays: int, floors: int, lit_part: float) ->
 
 
 def building(
-    canvas: Canvas, rng: np.random.Generator, wall: float, span: tuple[float, float], floors: int, *, house: bool
+    canvas: Canvas,
+    rng: np.random.Generator,
+    wall: float,
+    span: tuple[float, float],
+    floors: int,
+    *,
+    house: bool,
 ) -> None:
     """Draw a house or block whose street side lies at x = wall from span[0] to span[1]."""
     near, far = max(span[0], 1.4), span[1]
@@ -249,7 +293,13 @@ def building(
     def wall_quad(x0: float, z0: float, x1: float, z1: float, low: float, high: float) -> np.ndarray:
         return np.array([[x0, low, z0], [x1, low, z1], [x1, high, z1], [x0, high, z0]])
 
-    faces = [wall_quad(wall, far, wall, near, 0, height) if side > 0 else wall_quad(wall, near, wall, far, 0, height)]
+    faces = [
+        (
+            wall_quad(wall, far, wall, near, 0, height)
+            if side > 0
+            else wall_quad(wall, near, wall, far, 0, height)
+        )
+    ]
     if span[0] > 2:
         left, right = sorted((wall, outer))
         faces.append(wall_quad(left, near, right, near, 0, height))
@@ -258,7 +308,9 @@ def building(
         canvas.texture(cv2.convertScaleAbs(picture, alpha=tone), quad, number, lit)
     if house:
         middle, ridge = (wall + outer) / 2, height + rng.uniform(1.6, 3.0)
-        tiles = np.array(((150, 72, 54), (92, 84, 84), (122, 92, 70))[rng.integers(3)]) * rng.uniform(0.8, 1.15)
+        tiles = np.array(((150, 72, 54), (92, 84, 84), (122, 92, 70))[rng.integers(3)]) * rng.uniform(
+            0.8, 1.15
+        )
         number = canvas.surface(BUILDING, (0.0, 0.0, 1 / (near + 1)))
         if span[0] > 2:
             gable = np.array([[wall, height, near], [outer, height, near], [middle, ridge, near]])
@@ -291,10 +343,16 @@ def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall:
     middle = foot * 0.5 + top * 0.5 if bush else foot * 0.32 + top * 0.68
     many = 22 if z < 22 else 14 if z < 45 else 8
     turns, reach = rng.uniform(0, 2 * np.pi, many), np.sqrt(rng.random(many))
-    centres = middle + np.stack([np.cos(turns) * wide, np.sin(turns) * high], axis=1) * (reach * tall * pixel * 0.8)[:, None]
+    centres = (
+        middle
+        + np.stack([np.cos(turns) * wide, np.sin(turns) * high], axis=1)
+        * (reach * tall * pixel * 0.8)[:, None]
+    )
     radii = np.maximum(2, rng.uniform(0.09, 0.17, many) * tall * pixel * (1.3 if bush else 1))
     tints = rng.uniform(-0.1, 0.1, many).tolist()
-    for (u, v), radius, tint in sorted(zip(centres.tolist(), radii.tolist(), tints, strict=True), key=lambda c: -c[0][1]):
+    for (u, v), radius, tint in sorted(
+        zip(centres.tolist(), radii.tolist(), tints, strict=True), key=lambda c: -c[0][1]
+    ):
         lift = (
             0.86
             + tint

@@ -1,8 +1,10 @@
-"""Made-up street scenes, drawn by code: photo, truth, instances and depth. No photo of anybody is needed to try Faultscape out.
+"""Made-up street scenes, drawn by code: photo, truth, instances and depth. No photo of anybody is needed to
+try Faultscape out.
 
-Conventions: a scene follows from its arguments alone. The truth has a class for every pixel (no void); instances number the things
-(cars, people, signs, ...) from 1 and are 0 elsewhere; depth is in metres along the line of sight's axis, 1000 for the sky. ``training_scene`` draws
-daylight; ``corpus_scene`` draws harder light and rarer things, as the world does to models that were trained in daylight.
+Conventions: a scene follows from its arguments alone. The truth has a class for every pixel (no void);
+instances number the things (cars, people, signs, ...) from 1 and are 0 elsewhere; depth is in metres along
+the line of sight's axis, 1000 for the sky. ``training_scene`` draws daylight; ``corpus_scene`` draws harder
+light and rarer things, as the world does to models that were trained in daylight.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _MIX = (0.32, 0.16, 0.12, 0.14, 0.14, 0.12)  # how often "mixed" light is each o
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A drawn street: image (H, W, 3) uint8 RGB, truth (H, W) uint8, instances (H, W) uint16, depth (H, W) float32 metres, and its light."""
+    """A drawn street: image (H, W, 3) uint8 RGB, truth (H, W) uint8, instances (H, W) uint16, depth (H, W)
+    float32 metres, and its light.
+    """
 
     image: np.ndarray
     truth: np.ndarray
@@ -60,7 +64,8 @@ def training_scene(index: int) -> Scene:
 
 
 def corpus_scene(index: int) -> Scene:
-    """Return a scene of the demo's corpus: day, dusk, night, fog, rain or a low sun, with animals and things fallen on the road.
+    """Return a scene of the demo's corpus: day, dusk, night, fog, rain or a low sun, with animals and things
+    fallen on the road.
 
     >>> [corpus_scene(index).light for index in range(4)]
     ['day', 'low sun', 'rain', 'dusk']
@@ -68,7 +73,9 @@ def corpus_scene(index: int) -> Scene:
     return scene(index, seed=_CORPUS_SEED, light="mixed", rare=True)
 
 
-def scene(index: int, *, seed: int = 0, light: str = "day", rare: bool = False, size: tuple[int, int] = SIZE) -> Scene:
+def scene(
+    index: int, *, seed: int = 0, light: str = "day", rare: bool = False, size: tuple[int, int] = SIZE
+) -> Scene:
     """Draw scene number ``index``.
 
     Parameters
@@ -91,14 +98,20 @@ def scene(index: int, *, seed: int = 0, light: str = "day", rare: bool = False, 
     ['sky', 'building', 'road', 'pavement', 'vegetation']
     """
     if light not in (*LIGHTS, "mixed"):
-        raise OptionError(f"light {light!r} is not known; use mixed or one of {', '.join(LIGHTS)}.{closest(light, LIGHTS)}")
+        raise OptionError(
+            f"light {light!r} is not known; use mixed or one of {', '.join(LIGHTS)}.{closest(light, LIGHTS)}"
+        )
     rng = np.random.default_rng([seed, index])
     if light == "mixed":
         light = str(rng.choice(LIGHTS, p=_MIX))
     canvas = Canvas(_camera(rng, size), _sun(rng, light), dark=light in ("dusk", "night"))
     town = rng.choice(("city", "suburb", "park"), p=(0.5, 0.32, 0.18))
     street = _street(rng, town)
-    items = _buildings(canvas, rng, street, town) + _trees(canvas, rng, street, town) + _traffic(canvas, rng, street, rare=rare)
+    items = (
+        _buildings(canvas, rng, street, town)
+        + _trees(canvas, rng, street, town)
+        + _traffic(canvas, rng, street, rare=rare)
+    )
     items += _walkers(canvas, rng, street) + _surprises(canvas, rng, street, rare=rare)
     places.sky(canvas, rng, light)
     places.skyline(canvas, rng)
@@ -111,15 +124,23 @@ def scene(index: int, *, seed: int = 0, light: str = "day", rare: bool = False, 
 
 
 _SHADOWS = {"day": 0.45, "dusk": 0.25, "night": 0.3, "fog": 0.15, "rain": 0.2, "low sun": 0.55}
-_Item = tuple[float, Callable[[], None], list[tuple[float, float, float, float]]]  # distance, how to draw it, its shadows
+_Item = tuple[
+    float, Callable[[], None], list[tuple[float, float, float, float]]
+]  # distance, how to draw it, its shadows
 
 
 def _camera(rng: np.random.Generator, size: tuple[int, int]) -> Camera:
     width, height = 2 * size[0], 2 * size[1]
     return Camera(
-        width, height, focal=width * rng.uniform(0.62, 0.9), u0=width * rng.uniform(0.4, 0.6), horizon=height * rng.uniform(0.38, 0.52),
-        height=rng.uniform(2.0, 2.8) if rng.random() < 0.2 else rng.uniform(1.25, 1.9), bend=rng.normal(0, 0.0012), roll=rng.normal(0, 0.014),
-    )  # fmt: skip
+        width,
+        height,
+        focal=width * rng.uniform(0.62, 0.9),
+        u0=width * rng.uniform(0.4, 0.6),
+        horizon=height * rng.uniform(0.38, 0.52),
+        height=rng.uniform(2.0, 2.8) if rng.random() < 0.2 else rng.uniform(1.25, 1.9),
+        bend=rng.normal(0, 0.0012),
+        roll=rng.normal(0, 0.014),
+    )
 
 
 def _sun(rng: np.random.Generator, light: str) -> tuple[float, float, float]:
@@ -140,7 +161,13 @@ def _street(rng: np.random.Generator, town: str) -> places.Street:
     crossing = rng.uniform(5, 35) if rng.random() < 0.45 else 900.0
     beyond = PAVEMENT if town == "city" and rng.random() < 0.7 else VEGETATION
     return places.Street(
-        -rng.uniform(-0.4, 0.55) * half, half, walk, tuple(sides), crossing, beyond, bool(half > 4.5 and rng.random() < 0.3)
+        -rng.uniform(-0.4, 0.55) * half,
+        half,
+        walk,
+        tuple(sides),
+        crossing,
+        beyond,
+        bool(half > 4.5 and rng.random() < 0.3),
     )
 
 
@@ -176,8 +203,16 @@ def _buildings(canvas: Canvas, rng: np.random.Generator, street: places.Street, 
             floors = int(rng.integers(1, 4)) if town != "city" else int(rng.integers(3, 10))
             if end > 2.5 and rng.random() > {"city": 0.08, "suburb": 0.2, "park": 0.5}[town]:
                 house = town != "city" or rng.random() < 0.2
-                items.append((end, partial(places.building, canvas, rng, wall, (at, end), floors, house=house), []))
-            at = end + (rng.uniform(2, 7) if town != "city" else rng.uniform(0, 0.3) if rng.random() < 0.8 else rng.uniform(2, 5))
+                items.append(
+                    (end, partial(places.building, canvas, rng, wall, (at, end), floors, house=house), [])
+                )
+            at = end + (
+                rng.uniform(2, 7)
+                if town != "city"
+                else rng.uniform(0, 0.3)
+                if rng.random() < 0.8
+                else rng.uniform(2, 5)
+            )
     return items
 
 
@@ -187,11 +222,15 @@ def _trees(canvas: Canvas, rng: np.random.Generator, street: places.Street, town
         if town == "city" and rng.random() < 0.5:
             continue
         for z in _spaced(rng, 5, 95, {"city": (9, 18), "suburb": (4, 12), "park": (3, 8)}[town]):
-            x = street.centre + side * (street.half + (0.7 if town == "city" else street.walk + rng.uniform(0.6, 5)))
+            x = street.centre + side * (
+                street.half + (0.7 if town == "city" else street.walk + rng.uniform(0.6, 5))
+            )
             if any(which == side and near - 1.5 < z < far + 1.5 for which, near, far in street.sides):
                 continue
             tall = rng.uniform(0.8, 1.6) if town != "city" and rng.random() < 0.35 else rng.uniform(4, 8.5)
-            items.append((z, partial(places.greenery, canvas, rng, x, z, tall), [(x, z, 0.2 * tall, 0.8 * tall)]))
+            items.append(
+                (z, partial(places.greenery, canvas, rng, x, z, tall), [(x, z, 0.2 * tall, 0.8 * tall)])
+            )
     return items
 
 
@@ -201,27 +240,37 @@ def _traffic(canvas: Canvas, rng: np.random.Generator, street: places.Street, *,
     def vehicle(x: float, z: float, heading: float) -> None:
         large = rng.random() < 0.2
         if large:
-            draw = partial(vehicles.truck, canvas, rng, x, z + 4, heading, trailer=bool(rare and rng.random() < 0.3))
+            draw = partial(
+                vehicles.truck, canvas, rng, x, z + 4, heading, trailer=bool(rare and rng.random() < 0.3)
+            )
         else:
             draw = partial(vehicles.car, canvas, rng, x, z, heading)
         across = abs(np.sin(heading)) > 0.7
         deep = (1.2 if across else 5.0 if large else 2.2) + (4 if large else 0)
         half = (5.0 if large else 2.1) if across else 1.15
-        items.append((z + deep * 0.5, draw, [(x, z + k, half, 1.5) for k in ((0.0,) if across else (-1.4, 0.0, 1.4))]))
+        items.append(
+            (z + deep * 0.5, draw, [(x, z + k, half, 1.5) for k in ((0.0,) if across else (-1.4, 0.0, 1.4))])
+        )
 
     for side in (-1, 1):
         lanes = [0.5] if street.half < 5 else [0.28, 0.68]
         heading = 0.0 if side > 0 else np.pi
         for lane in lanes:
             for z in _spaced(rng, 8 if side < 0 else 10, 100, (9, 55)):
-                vehicle(street.centre + side * street.half * lane + rng.normal(0, 0.15), z, heading + rng.normal(0, 0.04))
+                vehicle(
+                    street.centre + side * street.half * lane + rng.normal(0, 0.15),
+                    z,
+                    heading + rng.normal(0, 0.04),
+                )
         if rng.random() < 0.45 and street.half > 4.2 and not (street.cycle_lane and side > 0):
             for z in _spaced(rng, 6, 70, (5.6, 14)):
                 vehicle(street.centre + side * (street.half - 0.95), z, heading + rng.normal(0, 0.03))
     for side, near, far in street.sides:
         if rng.random() < 0.6:
             vehicle(
-                street.centre + side * rng.uniform(0.2, street.edge + 4), (near + far) / 2 + rng.uniform(-1, 1), side * np.pi / 2
+                street.centre + side * rng.uniform(0.2, street.edge + 4),
+                (near + far) / 2 + rng.uniform(-1, 1),
+                side * np.pi / 2,
             )
     return items
 
@@ -249,9 +298,24 @@ def _walkers(canvas: Canvas, rng: np.random.Generator, street: places.Street) ->
 def _surprises(canvas: Canvas, rng: np.random.Generator, street: places.Street, *, rare: bool) -> list[_Item]:
     items: list[_Item] = []
     for _ in range(rng.integers(0, 3) if rng.random() < (0.75 if rare else 0.6) else 0):
-        z, x = rng.uniform(5, 25), street.centre + rng.uniform(-1, 1) * (street.half * 0.9 if rare else street.edge)
-        items.append((z, partial(things.animal, canvas, rng, x, z, wild=bool(rare or rng.random() < 0.3)), [(x, z, 0.7, 0.9)]))
+        z, x = (
+            rng.uniform(5, 25),
+            street.centre + rng.uniform(-1, 1) * (street.half * 0.9 if rare else street.edge),
+        )
+        items.append(
+            (
+                z,
+                partial(things.animal, canvas, rng, x, z, wild=bool(rare or rng.random() < 0.3)),
+                [(x, z, 0.7, 0.9)],
+            )
+        )
     for _ in range(rng.integers(1, 5) if rng.random() < (0.65 if rare else 0.5) else 0):
         z, x = rng.uniform(5, 28), street.centre + rng.uniform(-1, 1) * street.half
-        items.append((z, partial(things.obstacle, canvas, rng, x, z, odd=bool(rare or rng.random() < 0.3)), [(x, z, 0.5, 0.6)]))
+        items.append(
+            (
+                z,
+                partial(things.obstacle, canvas, rng, x, z, odd=bool(rare or rng.random() < 0.3)),
+                [(x, z, 0.5, 0.6)],
+            )
+        )
     return items

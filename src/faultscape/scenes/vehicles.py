@@ -1,7 +1,8 @@
 """The vehicles of a drawn street: cars, buses, lorries and trailers.
 
-Conventions: as in ``scene_canvas``; each function draws one vehicle that stands on the ground at (x, z), turned by ``heading``, and is an instance of its own.
-Sides are drawn as boxes' sides, their details as panels in (u, v), (0, 0) bottom left and (1, 1) top right.
+Conventions: as in ``scene_canvas``; each function draws one vehicle that stands on the ground at (x, z),
+turned by ``heading``, and is an instance of its own. Sides are drawn as boxes' sides, their details as panels
+in (u, v), (0, 0) bottom left and (1, 1) top right.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ PAINTS = (
 def on(quad: np.ndarray, u: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Return pixels at (u, v) of a drawn side, (0, 0) bottom left, (1, 1) top right."""
     right, up = np.asarray(u)[:, None], np.asarray(v)[:, None]
-    return quad[0] + right * (quad[1] - quad[0]) + up * (quad[3] - quad[0]) + right * up * (quad[0] - quad[1] + quad[2] - quad[3])
+    return (
+        quad[0]
+        + right * (quad[1] - quad[0])
+        + up * (quad[3] - quad[0])
+        + right * up * (quad[0] - quad[1] + quad[2] - quad[3])
+    )
 
 
 def panel(
@@ -50,7 +56,13 @@ def panel(
 
 
 def wheels(
-    canvas: Canvas, number: int, sides: dict[str, np.ndarray], length: float, height: float, radius: float, at: tuple[float, ...]
+    canvas: Canvas,
+    number: int,
+    sides: dict[str, np.ndarray],
+    length: float,
+    height: float,
+    radius: float,
+    at: tuple[float, ...],
 ) -> None:
     """Draw wheels on the visible long sides of a vehicle."""
     for name in ("left", "right"):
@@ -58,7 +70,11 @@ def wheels(
             spot = place if name == "right" else 1 - place
             for part, colour in ((1.0, (24, 24, 26)), (0.5, (120, 122, 126))):
                 canvas.fill(
-                    on(sides[name], spot + ROUND[:, 0] * radius * part / length, ROUND[:, 1] * radius * part / height),
+                    on(
+                        sides[name],
+                        spot + ROUND[:, 0] * radius * part / length,
+                        ROUND[:, 1] * radius * part / height,
+                    ),
                     colour,
                     number,
                 )
@@ -70,7 +86,12 @@ def lamps(canvas: Canvas, sides: dict[str, np.ndarray], height: tuple[float, flo
         if name in sides:
             for left in (0.04, 0.78):
                 panel(canvas, sides[name], (left, height[0], left + 0.18, height[1]), colour, light=True)
-            panel(canvas, sides[name], (0.36, 0.16, 0.64, 0.36), (226, 226, 214) if name == "rear" else (40, 40, 44))
+            panel(
+                canvas,
+                sides[name],
+                (0.36, 0.16, 0.64, 0.36),
+                (226, 226, 214) if name == "rear" else (40, 40, 44),
+            )
 
 
 def car(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float) -> None:
@@ -93,7 +114,9 @@ def car(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: f
             panel(canvas, cabin[name], (0.08, 0.1, 0.92, 0.88), glass)
 
 
-def truck(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float, *, trailer: bool = False) -> None:
+def truck(
+    canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float, *, trailer: bool = False
+) -> None:
     """Draw a bus, a lorry or (rare) a lone trailer."""
     number, place, paint = canvas.thing(TRUCK, z), (x, z, heading), PAINTS[rng.integers(len(PAINTS))]
     glass = (44, 52, 60)
@@ -101,7 +124,9 @@ def truck(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading:
         cargo = canvas.solid(number, place, (2.1, 0.55, 2.3, -2.2, 2.2), PAINTS[rng.integers(len(PAINTS))])
         wheels(canvas, number, cargo, 4.4, 1.75, 0.36, (0.45,))
         canvas.limb(
-            canvas.camera.project(np.array([[x, 0.5, z - 2.2 * np.cos(heading)], [x, 0.45, z - 3.4 * np.cos(heading)]])),
+            canvas.camera.project(
+                np.array([[x, 0.5, z - 2.2 * np.cos(heading)], [x, 0.45, z - 3.4 * np.cos(heading)]])
+            ),
             3,
             (60, 60, 62),
             number,
@@ -132,7 +157,15 @@ def truck(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading:
         ]
         for name, box, colour in parts if np.cos(heading) < 0 else parts[::-1]:
             body = canvas.solid(number, place, box, colour)
-            wheels(canvas, number, body, box[4] - box[3], box[2] - box[1], 0.5, (0.2, 0.4) if name == "cargo" else (0.5,))
+            wheels(
+                canvas,
+                number,
+                body,
+                box[4] - box[3],
+                box[2] - box[1],
+                0.5,
+                (0.2, 0.4) if name == "cargo" else (0.5,),
+            )
             for side, quad in body.items():
                 if name == "cab" and side != "top":
                     panel(canvas, quad, (0.1, 0.52, 0.9, 0.9), glass)

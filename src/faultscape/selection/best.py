@@ -1,8 +1,9 @@
 """The best images of every cell, kept while the corpus streams by.
 
-Conventions: a cell is (defender, attacker, group). Each keeps its ``depth`` images of lowest concordance, equal ones by rank; of a near-duplicate
-group only the best counts. Keeping is associative: blocks of images in any cut give the same cells as all images at once.
-Concordances are compared rounded to 12 decimals, as whole numbers.
+Conventions: a cell is (defender, attacker, group). Each keeps its ``depth`` images of lowest concordance,
+equal ones by rank; of a near-duplicate group only the best counts. Keeping is associative: blocks of images
+in any cut give the same cells as all images at once. Concordances are compared rounded to 12 decimals, as
+whole numbers.
 """
 
 from __future__ import annotations
@@ -30,13 +31,27 @@ class Best:
         self.pools = np.zeros(shape[:3], np.int64)
 
     def offer(
-        self, concordance: np.ndarray, member: np.ndarray, images: np.ndarray, ranks: np.ndarray, families: np.ndarray
+        self,
+        concordance: np.ndarray,
+        member: np.ndarray,
+        images: np.ndarray,
+        ranks: np.ndarray,
+        families: np.ndarray,
     ) -> None:
-        """Take in a block: (J, J, I) concordances, (J, I, G) whether an image is in the defender's group, and (I,) numbers of each image."""
-        keys = np.where(np.isnan(concordance), EMPTY, np.rint(np.nan_to_num(concordance) * _DECIMALS).astype(np.int64))
+        """Take in a block: (J, J, I) concordances, (J, I, G) whether an image is in the defender's group, and
+        (I,) numbers of each image.
+        """
+        keys = np.where(
+            np.isnan(concordance), EMPTY, np.rint(np.nan_to_num(concordance) * _DECIMALS).astype(np.int64)
+        )
         state = (self.keys, self.ranks, self.families, self.images, self.pools)
         _offer()(
-            *state, keys, np.ascontiguousarray(member), images.astype(np.int64), ranks.astype(np.int64), families.astype(np.int64)
+            *state,
+            keys,
+            np.ascontiguousarray(member),
+            images.astype(np.int64),
+            ranks.astype(np.int64),
+            families.astype(np.int64),
         )
 
     def merge(self, other: Best) -> None:
@@ -50,12 +65,16 @@ class Best:
             again[..., k] |= (families[..., :k] == families[..., k : k + 1]).any(3)
         order = np.argsort(again, axis=3, kind="stable")[..., :depth]
         gone = np.take_along_axis(again, order, 3)
-        for name, values, nothing in zip(_ENTRIES, (keys, ranks, families, images), (EMPTY, EMPTY, -1, -1), strict=True):
+        for name, values, nothing in zip(
+            _ENTRIES, (keys, ranks, families, images), (EMPTY, EMPTY, -1, -1), strict=True
+        ):
             setattr(self, name, np.where(gone, nothing, np.take_along_axis(values, order, 3)))
         self.pools = self.pools + other.pools
 
     def renumber(self, start: int, ranks: np.ndarray, families: np.ndarray) -> None:
-        """Turn places, ranks and families within a stretch that begins at ``start`` into those of the whole corpus, which are given for all its images."""
+        """Turn places, ranks and families within a stretch that begins at ``start`` into those of the whole
+        corpus, which are given for all its images.
+        """
         held = self.images >= 0
         self.images = np.where(held, self.images + start, -1)
         self.ranks, self.families = (

@@ -1,8 +1,9 @@
-"""SELECTORS: the ways in which images are chosen for people to label, each complete; all that says which there are is read off this tuple.
+"""SELECTORS: the ways in which images are chosen for people to label, each complete; all that says which
+there are is read off this tuple.
 
-Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best first); ``mad``
-draws with a temperature, and lets models duel without one. One of a person's own is a `Selector` in a file, named
-``file.py:NAME``, in place of a name; nothing is registered.
+Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best
+first); ``mad`` draws with a temperature, and lets models duel without one. One of a person's own is a
+`Selector` in a file, named ``file.py:NAME``, in place of a name; nothing is registered.
 """
 
 from __future__ import annotations
@@ -25,21 +26,25 @@ Facts = Mapping[str, np.ndarray]
 Weigh = Callable[[Facts, weights.DrawOptions], np.ndarray]
 BOTH: tuple[Task, ...] = ("segmentation", "classification")
 DRAWN = ("budget", "more", "seed", "keep_duplicates")  # the options of everything that draws
-_OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType({"segmentation": ("concordance", "over"), "classification": ()})
+_OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType(
+    {"segmentation": ("concordance", "over"), "classification": ()}
+)
 
 
 @dataclass(frozen=True)
 class Selector:
     """One way to choose images.
 
-    ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts (stages.drawing_facts)
-    beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J, I), discrepancy (P, I), entropy (I,),
-    labels (J, I), agreement (J, J, I), and similarity for labels of classifiers or agreement of label maps. ``learns`` says what
-    it takes from labels so far: accuracy (how far each model is to be trusted), belief (that a model is the best, from
-    similarities), queries (from single questions), votes (of classifiers alone, where there are labels), or never. ``options``
-    are its own beside those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the
-    options, by task, where models duel; ``goals`` those of `select --goal` that it serves; ``even`` says that each image of the
-    pool is drawn with the same chance, so that labels of its draws are labels of the whole pool; ``source`` where it comes from.
+    ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts
+    (stages.drawing_facts) beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J,
+    I), discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of
+    classifiers or agreement of label maps. ``learns`` says what it takes from labels so far: accuracy (how
+    far each model is to be trusted), belief (that a model is the best, from similarities), queries (from
+    single questions), votes (of classifiers alone, where there are labels), or never. ``options`` are its own
+    beside those of everything that draws, ``defaults`` what stands in its definition from the first;
+    ``duels`` the options, by task, where models duel; ``goals`` those of `select --goal` that it serves;
+    ``even`` says that each image of the pool is drawn with the same chance, so that labels of its draws are
+    labels of the whole pool; ``source`` where it comes from.
     """
 
     name: str
@@ -95,7 +100,10 @@ SELECTORS = (
     Selector(
         name="disputed",
         title="disputed",
-        purpose="classifiers: by chance where any two differ, after labels more where two differ that labels trust; label maps: in proportion to the mean pairwise 1 - concordance",
+        purpose=(
+            "classifiers: by chance where any two differ, after labels more where two differ that labels"
+            " trust; label maps: in proportion to the mean pairwise 1 - concordance"
+        ),
         source="ours",
         needs=("dispute",),
         weigh=weights.weigh_disputed,
@@ -104,7 +112,10 @@ SELECTORS = (
     Selector(
         name="entropy",
         title="entropy of votes",
-        purpose="the most divided votes first (of label maps: mean over pixels; votes count alike, also where models say probabilities)",
+        purpose=(
+            "the most divided votes first (of label maps: mean over pixels; votes count alike, also where"
+            " models say probabilities)"
+        ),
         source="vote entropy, Dagan and Engelson 1995",
         needs=("entropy",),
         prefer=weights.prefer_entropy,
@@ -137,16 +148,38 @@ SELECTORS = (
         options=("temperature",),
         of_task={"segmentation": ("concordance", "over"), "classification": ("distance", "hierarchy")},
         duels={
-            "segmentation": ("concordance", "over", "per_class", "constraints", "scale", "spares", "keep_duplicates", "seed"),
+            "segmentation": (
+                "concordance",
+                "over",
+                "per_class",
+                "constraints",
+                "scale",
+                "spares",
+                "keep_duplicates",
+                "seed",
+            ),
             "classification": (
-                "distance", "hierarchy", "discrepancy", "top", "confidence", "cap", "cap_rule", "without", "spares", "keep_duplicates", "seed",
+                "distance",
+                "hierarchy",
+                "discrepancy",
+                "top",
+                "confidence",
+                "cap",
+                "cap_rule",
+                "without",
+                "spares",
+                "keep_duplicates",
+                "seed",
             ),
         },
     ),
     Selector(
         name="information",
         title="information",
-        purpose="in proportion to how much the answer tells about which model is best, not below a tenth of the mean",
+        purpose=(
+            "in proportion to how much the answer tells about which model is best, not below a tenth of the"
+            " mean"
+        ),
         source="ours; the idea of Select-LLM, arXiv 2605.24981",
         needs=("similarity", "dispute"),
         weigh=weights.weigh_information,
@@ -173,21 +206,24 @@ SELECTORS = (
         tasks=("classification",),
         defaults={"epsilon": model_picker.EPSILON},
     ),
-)  # fmt: skip
+)
 NAMES = tuple(one.name for one in SELECTORS)
 ADAPTIVE = tuple(one.name for one in SELECTORS if one.adaptive)
 GOALS = {goal: one.name for one in SELECTORS for goal in one.goals}
 
 
 def find_selector(name: str) -> Selector:
-    """Return the selector of the catalogue called ``name``, or the `Selector` that ``file.py:NAME`` names; OptionError with the names there are otherwise.
+    """Return the selector of the catalogue called ``name``, or the `Selector` that ``file.py:NAME`` names;
+    OptionError with the names there are otherwise.
 
     >>> find_selector("vma").title
     'variance among models (VMA)'
     """
     found = next((one for one in SELECTORS if one.name == name), None)
     if found is None and not name.rpartition(":")[0].endswith(".py"):
-        raise OptionError(f"selector {name!r} is not known; use {', '.join(NAMES)}, or file.py:NAME.{closest(name, NAMES)}")
+        raise OptionError(
+            f"selector {name!r} is not known; use {', '.join(NAMES)}, or file.py:NAME.{closest(name, NAMES)}"
+        )
     if found is None:
         found = plug.find("selector", name, {}, of=Selector)
         assert isinstance(found, Selector)
@@ -195,25 +231,30 @@ def find_selector(name: str) -> Selector:
             raise OptionError(f"selector {name} must have one of weigh and prefer")
         _refuse_unknown_words(name, found)
         if found.name in NAMES:
-            raise OptionError(f"selector {name} is called {found.name!r}, as one that is there; give it another name")
+            raise OptionError(
+                f"selector {name} is called {found.name!r}, as one that is there; give it another name"
+            )
         found = replace(
             found,
-            weigh=found.weigh and _checked(name, found.weigh, _WEIGHTS, lambda said: np.isfinite(said) & (said >= 0)),
+            weigh=found.weigh
+            and _checked(name, found.weigh, _WEIGHTS, lambda said: np.isfinite(said) & (said >= 0)),
             prefer=found.prefer and _checked(name, found.prefer, _PREFERENCES, lambda said: said < np.inf),
         )
     return found
 
 
-FACTS: Mapping[str, tuple[Task, ...]] = MappingProxyType(  # what a selector may need, and of which tasks it is there
-    {
-        "dispute": BOTH,
-        "expected": BOTH,
-        "discrepancy": BOTH,
-        "entropy": BOTH,
-        "similarity": BOTH,
-        "labels": ("classification",),
-        "agreement": ("segmentation",),
-    }
+FACTS: Mapping[str, tuple[Task, ...]] = (
+    MappingProxyType(  # what a selector may need, and of which tasks it is there
+        {
+            "dispute": BOTH,
+            "expected": BOTH,
+            "discrepancy": BOTH,
+            "entropy": BOTH,
+            "similarity": BOTH,
+            "labels": ("classification",),
+            "agreement": ("segmentation",),
+        }
+    )
 )
 LEARNS = ("never", "votes", "accuracy", "belief", "queries")
 
@@ -225,18 +266,21 @@ def _refuse_unknown_words(source: str, found: Selector) -> None:
     for need in found.needs:
         if need not in FACTS:
             raise OptionError(
-                f"selector {source} needs {need!r}; facts are {', '.join(FACTS)} (complete is always there).{closest(need, [*FACTS])}"
+                f"selector {source} needs {need!r}; facts are {', '.join(FACTS)} (complete is always"
+                f" there).{closest(need, [*FACTS])}"
             )
         if other := next((task for task in found.tasks if task not in FACTS[need]), ""):
             (task,) = FACTS[need]
             raise OptionError(
-                f"selector {source} needs {need!r}, which is not there in {other}; give tasks=({task!r},), or need similarity"
+                f"selector {source} needs {need!r}, which is not there in {other}; give tasks=({task!r},), or"
+                " need similarity"
             )
     if found.learns not in LEARNS:
         raise OptionError(f"selector {source} learns {found.learns!r}; use {', '.join(LEARNS)}")
     if found.learns == "queries" and "epsilon" not in found.defaults:
         raise OptionError(
-            f"selector {source} learns queries, whose noise its defaults must say, for example {{'epsilon': {model_picker.EPSILON}}}"
+            f"selector {source} learns queries, whose noise its defaults must say, for example {{'epsilon':"
+            f" {model_picker.EPSILON}}}"
         )
 
 
@@ -245,15 +289,23 @@ _PREFERENCES = "one number, -inf where it is never to be taken"
 
 
 def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.ndarray], np.ndarray]) -> Weigh:
-    """Return a function of a person's own selector with a look at what it gives, since nobody vouches for it."""
+    """Return a function of a person's own selector with a look at what it gives, since nobody vouches for
+    it.
+    """
 
     def checked(facts: Facts, options: weights.DrawOptions) -> np.ndarray:
         complete = facts["complete"]
-        with plug.plain_errors(f"selector {source}", OptionError, f"; it was given the facts {', '.join(facts)}"):
-            said = np.array(function({name: plug.read_only(held) for name, held in facts.items()}, options), dtype=float)
+        with plug.plain_errors(
+            f"selector {source}", OptionError, f"; it was given the facts {', '.join(facts)}"
+        ):
+            said = np.array(
+                function({name: plug.read_only(held) for name, held in facts.items()}, options), dtype=float
+            )
         if said.shape != complete.shape or not fits(said[complete]).all():
             got = f"an array of shape {said.shape}" if said.shape != complete.shape else "other numbers"
-            raise OptionError(f"selector {source}: gave {got}; it must give each of {len(complete)} images {expected}")
+            raise OptionError(
+                f"selector {source}: gave {got}; it must give each of {len(complete)} images {expected}"
+            )
         return said
 
     return checked
@@ -266,7 +318,8 @@ def check_goal(goal: str) -> None:
 
 
 def chosen_for(goal: str, selector: str | None = None) -> str:
-    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or where a selector was given too.
+    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or where a
+    selector was given too.
 
     >>> chosen_for("order", "mad")
     Traceback (most recent call last):
@@ -275,5 +328,7 @@ def chosen_for(goal: str, selector: str | None = None) -> str:
     """
     check_goal(goal)
     if selector is not None:
-        raise OptionError(f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both")
+        raise OptionError(
+            f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both"
+        )
     return GOALS[goal]

@@ -1,12 +1,14 @@
-"""Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart (S2 2.1, 3.1, Algorithm 1 lines 5-10).
+"""Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart
+(S2 2.1, 3.1, Algorithm 1 lines 5-10).
 
-Conventions: for every unordered pair of models the candidates are the images that they put into different classes, both with a
-probability of at least ``confidence`` (left out where a model says none). They are ordered by distance, then by the lesser of
-both probabilities, the larger first, then as ``faultscape.ties`` says; at most ``cap`` of them may have one predicted label of a
-model. The first ``top`` are chosen, the ``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken, as the paper
-says; "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models
-together, and takes no unordered pair of labels twice. With the expected discrepancy images on which both say the same are
-candidates too, unless nothing is to be expected between the two.
+Conventions: for every unordered pair of models the candidates are the images that they put into different
+classes, both with a probability of at least ``confidence`` (left out where a model says none). They are
+ordered by distance, then by the lesser of both probabilities, the larger first, then as ``faultscape.ties``
+says; at most ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the
+``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken, as the paper says; "scanned" is
+what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models
+together, and takes no unordered pair of labels twice. With the expected discrepancy images on which both say
+the same are candidates too, unless nothing is to be expected between the two.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ DEFAULTS = {
     "spares": 10,
     "keep_duplicates": False,
     "seed": 0,
-}  # fmt: skip - of `select`
+}
 UNCALIBRATED = "uncalibrated"  # in place of the temperature of a model without labels
 
 
@@ -53,24 +55,43 @@ def class_duels(
     keys: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Slots:
-    """Return the slots of every unordered pair of models, S2 eq. 1 with the distance of classes, S2 eq. 4 for the k largest.
+    """Return the slots of every unordered pair of models, S2 eq. 1 with the distance of classes, S2 eq. 4 for
+    the k largest.
 
-        ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default; ``families``
-        (I,) are near-duplicate groups, of which a pair takes the first alone. ``discrepancy`` "expected" orders by the distance
-        to expect under what both models say of all classes they name (S2 4), over all images; with ``temperatures`` {model: T}
-        from their calibrated probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) say what
-    each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed`` they decide between equal ones.
-        Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image can be chosen.
+        ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by
+        default; ``families`` (I,) are near-duplicate groups, of which a pair takes the first alone.
+        ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes
+        they name (S2 4), over all images; with ``temperatures`` {model: T} from their calibrated
+        probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) say what
+    each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed``
+    they decide between equal ones.
+        Errors: OptionError for options out of range, SelectionError for fewer than two models or where no
+        image can be chosen.
 
         >>> from faultscape.classes.class_lists import resolve
-        >>> said = Predictions(resolve(3), ("a", "b"), ("x", "y", "z"), np.array([[0, 0, 1], [1, 2, 1]]), np.full((2, 3), 0.9))
-        >>> [(row.image, row.distance) for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen]
+        >>> said = Predictions(
+        ...     resolve(3),
+        ...     ("a", "b"),
+        ...     ("x", "y", "z"),
+        ...     np.array([[0, 0, 1], [1, 2, 1]]),
+        ...     np.full((2, 3), 0.9),
+        ... )
+        >>> [
+        ...     (row.image, row.distance)
+        ...     for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen
+        ... ]
         [('y', 2.0), ('x', 1.0)]
     """
     define = definition(
-        top=top, confidence=confidence, cap=cap, cap_rule=cap_rule, discrepancy=discrepancy, spares=spares, seed=seed,
+        top=top,
+        confidence=confidence,
+        cap=cap,
+        cap_rule=cap_rule,
+        discrepancy=discrepancy,
+        spares=spares,
+        seed=seed,
         temperatures=temperatures,
-    )  # fmt: skip
+    )
     ranks = tie_ranks(predictions.images if keys is None else keys, seed, predictions.images)
     return slots(predictions, distances, define, ranks, allowed, families)
 
@@ -83,18 +104,23 @@ def slots(
     allowed: np.ndarray | None = None,
     families: Sequence[int] | np.ndarray | None = None,
 ) -> Slots:
-    """Return the slots that a definition asks for; ``ranks`` (I,) are places among equals, the rest and errors as of `class_duels`."""
+    """Return the slots that a definition asks for; ``ranks`` (I,) are places among equals, the rest and
+    errors as of `class_duels`.
+    """
     if len(predictions.models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(predictions.models) or 'none'}")
     rows: list[PairSlot] = []
     tied = 0
     for a in range(len(predictions.models)):
         for b in range(a + 1, len(predictions.models)):
-            of_pair, decided = _pair(predictions, distances, a, b, define, allowed, ranks, families, len(rows))
+            of_pair, decided = _pair(
+                predictions, distances, a, b, define, allowed, ranks, families, len(rows)
+            )
             rows, tied = rows + of_pair, tied + decided
     if not rows:
         raise SelectionError(
-            "no image can be chosen: nowhere do two models disagree with confidence; try a lower --confidence, or 0 for none"
+            "no image can be chosen: nowhere do two models disagree with confidence; try a lower"
+            " --confidence, or 0 for none"
         )
     return Slots(predictions.models, define, tuple(rows), tied)
 
@@ -110,7 +136,9 @@ def definition(
     seed: int = 0,
     temperatures: Mapping[str, float | str] | None = None,
 ) -> Definition:
-    """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of range."""
+    """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of
+    range.
+    """
     for word, value, least in (("top", top, 1), ("cap", cap, 1), ("spares", spares, 0)):
         if value < least:
             raise OptionError(f"{word} must be at least {least}; got {value}")
@@ -120,11 +148,19 @@ def definition(
         if word not in known:
             raise OptionError(f"{what} {word!r} is not known; use {' or '.join(known)}")
     if wrong := [
-        t for t in (temperatures or {}).values() if not (0 < t < np.inf if isinstance(t, float | int) else t == UNCALIBRATED)
+        t
+        for t in (temperatures or {}).values()
+        if not (0 < t < np.inf if isinstance(t, float | int) else t == UNCALIBRATED)
     ]:
         raise OptionError(f"a temperature is a number above 0; got {wrong[0]}")
-    calibrated: Definition = {"selector": "mad", "discrepancy": discrepancy, "temperatures": dict(temperatures or {})}
-    begun: Definition = calibrated if discrepancy == "expected" else {"selector": "mad", "discrepancy": discrepancy}
+    calibrated: Definition = {
+        "selector": "mad",
+        "discrepancy": discrepancy,
+        "temperatures": dict(temperatures or {}),
+    }
+    begun: Definition = (
+        calibrated if discrepancy == "expected" else {"selector": "mad", "discrepancy": discrepancy}
+    )
     return {
         **begun,
         "top": top,
@@ -138,12 +174,24 @@ def definition(
 
 
 def _pair(
-    said: Predictions, distances: np.ndarray, a: int, b: int, define: Definition, allowed: np.ndarray | None, ranks: np.ndarray, families: Sequence[int] | np.ndarray | None, steps: int
-) -> tuple[list[PairSlot], int]:  # fmt: skip
+    said: Predictions,
+    distances: np.ndarray,
+    a: int,
+    b: int,
+    define: Definition,
+    allowed: np.ndarray | None,
+    ranks: np.ndarray,
+    families: Sequence[int] | np.ndarray | None,
+    steps: int,
+) -> tuple[list[PairSlot], int]:
     """Return the rows of one pair, and how many of the chosen ones ties decided."""
     first, second = said.labels[a], said.labels[b]
-    sure = np.fmin(said.probabilities[a], said.probabilities[b])  # S2 3.1, of whoever says how sure; NaN where neither does
-    everywhere = "temperatures" in define  # selections of earlier versions lack them, and look where labels differ
+    sure = np.fmin(
+        said.probabilities[a], said.probabilities[b]
+    )  # S2 3.1, of whoever says how sure; NaN where neither does
+    everywhere = (
+        "temperatures" in define
+    )  # selections of earlier versions lack them, and look where labels differ
     open_ = ((first != second) | everywhere) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
     if allowed is not None:
         open_ &= np.asarray(allowed)[first] & np.asarray(allowed)[second]
@@ -151,7 +199,8 @@ def _pair(
     if define["discrepancy"] == "expected":
         if said.top is None:
             raise OptionError(
-                "the expected discrepancy needs probabilities of more than one class; predict with --keep probabilities=K"
+                "the expected discrepancy needs probabilities of more than one class; predict with --keep"
+                " probabilities=K"
             )
         one, other = (_distributions(said, m, at, define) for m in (a, b))
         far = expected_distance(one, other, distances)
@@ -172,17 +221,32 @@ def _pair(
     names, images = said.classes.names, said.images
     rows = [
         PairSlot(
-            "mad", 1, steps + place, said.models[a], said.models[b], names[first[at[k]]], names[second[at[k]]], place, images[at[k]],
-            round(float(far[k]), 12), round(float(sure[at[k]]), 7), 1.0, len(at),
+            "mad",
+            1,
+            steps + place,
+            said.models[a],
+            said.models[b],
+            names[first[at[k]]],
+            names[second[at[k]]],
+            place,
+            images[at[k]],
+            round(float(far[k]), 12),
+            round(float(sure[at[k]]), 7),
+            1.0,
+            len(at),
         )
         for place, k in enumerate(taken, 1)
-    ]  # fmt: skip
+    ]
     cap = define["cap"] if define["cap_rule"] == "accepted" else len(at)
     return rows, _tied(equal, first[at], second[at], taken[: define["top"]], cap)
 
 
-def _distributions(said: Predictions, model: int, at: np.ndarray, define: Definition) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels and probabilities of one model on these images, calibrated where its temperature is known."""
+def _distributions(
+    said: Predictions, model: int, at: np.ndarray, define: Definition
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels and probabilities of one model on these images, calibrated where its temperature is
+    known.
+    """
     assert said.top is not None
     labels, shares = said.top[0][model, at], said.top[1][model, at]
     temperature = define.get("temperatures", {}).get(said.models[model], UNCALIBRATED)
@@ -190,7 +254,9 @@ def _distributions(said: Predictions, model: int, at: np.ndarray, define: Defini
 
 
 def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list[int], cap: int) -> int:
-    """Return how many ``chosen`` candidates ties decided: an ``equal`` one was left out, though what was taken before all of them left room for it under the cap."""
+    """Return how many ``chosen`` candidates ties decided: an ``equal`` one was left out, though what was
+    taken before all of them left room for it under the cap.
+    """
     tied, taken = 0, np.array(chosen, np.intp)
     for group in np.unique(equal[taken]).tolist():
         mine = taken[equal[taken] == group]
@@ -205,7 +271,9 @@ def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list
 def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
     """Return which candidates, in order, are taken: of each model's label at most ``cap``."""
     cells = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
-    some = np.flatnonzero(_occurrence(cells) < cap)  # of one pair of labels no more than the cap can ever be taken
+    some = np.flatnonzero(
+        _occurrence(cells) < cap
+    )  # of one pair of labels no more than the cap can ever be taken
     held: tuple[dict[int, int], dict[int, int]] = ({}, {})
     taken: list[int] = []
     for k in some.tolist():
@@ -219,7 +287,9 @@ def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> lis
 
 
 def _scanned(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
-    """Return which candidates, in order, are taken by the rule of the authors' code: those among the first ``cap`` that were looked at of either label, no pair of labels twice."""
+    """Return which candidates, in order, are taken by the rule of the authors' code: those among the first
+    ``cap`` that were looked at of either label, no pair of labels twice.
+    """
     seen = _occurrence(np.stack([first, second], 1).ravel()).reshape(-1, 2)
     taken, used = [], set()
     for k in np.flatnonzero((seen < cap).all(1)).tolist():
@@ -238,7 +308,9 @@ def _occurrence(values: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(values) else np.zeros(0, np.int64)
+    starts = (
+        np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(values) else np.zeros(0, np.int64)
+    )
     out = np.empty(len(values), np.int64)
     out[order] = np.arange(len(values)) - np.repeat(starts, np.diff(np.r_[starts, len(values)]))
     return out

@@ -1,11 +1,13 @@
-"""Draws of images without replacement, step by step, each with the probability that an unbiased estimate needs.
+"""Draws of images without replacement, step by step, each with the probability that an unbiased estimate
+needs.
 
-Conventions: ``weights`` (I,) are not negative; an image of weight zero is never drawn and is not of the pool. The probability of
-step m is that of the image among those left at that step, w_i / (sum of w over the pool without what was drawn before). Step m
-uses the m-th number of the seed's stream whatever came before: N draws and M more are the N + M draws, and weights may change
-between rounds, since the number of a step is independent of all that the weights could have learned. Of a family of
-near-duplicates only the first image with a weight can be drawn: the pool, and all that is estimated from the draws, is of one
-image a family. The order of images decides which a number of the stream falls on: give them in that of ``faultscape.ties``, and
+Conventions: ``weights`` (I,) are not negative; an image of weight zero is never drawn and is not of the pool.
+The probability of step m is that of the image among those left at that step, w_i / (sum of w over the pool
+without what was drawn before). Step m uses the m-th number of the seed's stream whatever came before: N draws
+and M more are the N + M draws, and weights may change between rounds, since the number of a step is
+independent of all that the weights could have learned. Of a family of near-duplicates only the first image
+with a weight can be drawn: the pool, and all that is estimated from the draws, is of one image a family. The
+order of images decides which a number of the stream falls on: give them in that of ``faultscape.ties``, and
 the same images are drawn whatever they are called and in whatever order they came.
 Source: Farquhar et al. 2021, section 3 (draws that depend on earlier ones).
 """
@@ -22,7 +24,9 @@ from faultscape.errors import OptionError, SelectionError
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Images (M,) in the order drawn, the probability (M,) of each step, and how many images the pool had before the first."""
+    """Images (M,) in the order drawn, the probability (M,) of each step, and how many images the pool had
+    before the first.
+    """
 
     images: np.ndarray
     probability: np.ndarray
@@ -37,10 +41,13 @@ def draw(
     taken: Sequence[int] | np.ndarray = (),
     families: np.ndarray | None = None,
 ) -> Draws:
-    """Return up to ``number`` draws in proportion to ``weights`` (I,), after those already ``taken``; fewer where the pool ends.
+    """Return up to ``number`` draws in proportion to ``weights`` (I,), after those already ``taken``; fewer
+    where the pool ends.
 
-    ``taken`` are the images of all earlier steps of this selection, in order; ``families`` (I,) are near-duplicate groups.
-    Errors: OptionError for weights that are negative, not finite or have no finite sum, or a negative number; SelectionError when nothing is left.
+    ``taken`` are the images of all earlier steps of this selection, in order; ``families`` (I,) are
+    near-duplicate groups.
+    Errors: OptionError for weights that are negative, not finite or have no finite sum, or a negative number;
+    SelectionError when nothing is left.
 
     >>> draws = draw(np.array([1.0, 0.0, 3.0]), 2)
     >>> draws.images, draws.probability, draws.pool
@@ -59,14 +66,17 @@ def draw(
     pool = np.flatnonzero(weights > 0)
     number = min(number, len(pool) - int(np.isin(pool, before).sum()))
     if number <= 0:
-        raise SelectionError(f"no image is left to draw: {len(pool)} of {len(weights)} have a weight, all of them drawn")
+        raise SelectionError(
+            f"no image is left to draw: {len(pool)} of {len(weights)} have a weight, all of them drawn"
+        )
     numbers = np.random.default_rng(seed).random(len(before) + number)[len(before) :]
     images, probability = _steps(weights, pool, np.unique(before[weights[before] > 0]), numbers)
     return Draws(images, probability, len(pool))
 
 
 def has_sum(weights: np.ndarray) -> bool:
-    """Whether weights (I,), none of them negative, have a finite sum, without which they make no probabilities.
+    """Whether weights (I,), none of them negative, have a finite sum, without which they make no
+    probabilities.
 
     >>> has_sum(np.array([1.0, 3.0])), has_sum(np.full(2, 1e308))
     (True, False)
@@ -76,7 +86,8 @@ def has_sum(weights: np.ndarray) -> bool:
 
 
 def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-    """Return (I,) which images stand for their family (I,): the first of each, of those ``among`` (I,) that can be drawn.
+    """Return (I,) which images stand for their family (I,): the first of each, of those ``among`` (I,) that
+    can be drawn.
 
     >>> representatives(np.array([7, 7, 5, 7]), np.array([False, True, True, True]))
     array([False,  True,  True, False])
@@ -89,12 +100,16 @@ def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np
     return out
 
 
-def _steps(weights: np.ndarray, pool: np.ndarray, gone: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return images and probabilities of the steps, by inverting the cumulated weights of what is left at each.
+def _steps(
+    weights: np.ndarray, pool: np.ndarray, gone: np.ndarray, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return images and probabilities of the steps, by inverting the cumulated weights of what is left at
+    each.
 
-    A tree holds the sums: place k of n lies at n + k, node k is the sum of nodes 2k and 2k + 1, node 1 is all that is left. What
-    is drawn becomes 0 and the sums above it are added anew, never subtracted: what light images weigh keeps its digits when the
-    heavy ones are gone. A step costs a walk down and up, not a pass over the pool.
+    A tree holds the sums: place k of n lies at n + k, node k is the sum of nodes 2k and 2k + 1, node 1 is all
+    that is left. What is drawn becomes 0 and the sums above it are added anew, never subtracted: what light
+    images weigh keeps its digits when the heavy ones are gone. A step costs a walk down and up, not a pass
+    over the pool.
     """
     size = 1 << max(len(pool) - 1, 0).bit_length()
     sums = np.zeros(2 * size)

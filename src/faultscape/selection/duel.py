@@ -1,9 +1,11 @@
-"""Maximum discrepancy competitions: the images on which two models agree least (S0 3.1.2-3.1.3, Algorithm 1 lines 5-17).
+"""Maximum discrepancy competitions: the images on which two models agree least (S0 3.1.2-3.1.3, Algorithm 1
+lines 5-17).
 
-Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates are the images in which the defender
-predicts the class; with ``class+scale`` its share of the defender's map must lie in the closed interval of the class's quartiles. The ``per_class``
-lowest concordances are chosen, the ``spares`` next stand behind; equal ones in the order of ``faultscape.ties``. An image on which two maps are the same is no candidate.
-``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
+Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates
+are the images in which the defender predicts the class; with ``class+scale`` its share of the defender's map
+must lie in the closed interval of the class's quartiles. The ``per_class`` lowest concordances are chosen,
+the ``spares`` next stand behind; equal ones in the order of ``faultscape.ties``. An image on which two maps
+are the same is no candidate. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ def duels(
 ) -> Slots:
     """Return the slots of every cell, S0 eq. 1 and 2, from the counts of all images at once.
 
-    ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. ``keys`` (I,) say what each image is whatever it is called, such as the
-    SHA-256 of its file, its id by default: with ``seed`` they decide between equal concordances. Errors: OptionError for options that do not fit,
+    ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. ``keys`` (I,) say
+    what each image is whatever it is called, such as the SHA-256 of its file, its id by default: with
+    ``seed`` they decide between equal concordances. Errors: OptionError for options that do not fit,
     SelectionError when no image satisfies the constraints.
 
     >>> from faultscape.comparison import count
@@ -88,13 +91,16 @@ def definition(
     keep_duplicates: bool,
     seed: int = 0,
 ) -> Definition:
-    """Return what fixes a selection, in a form JSON can hold; OptionError when the options do not fit together."""
+    """Return what fixes a selection, in a form JSON can hold; OptionError when the options do not fit
+    together.
+    """
     constraints = constraints or ("class+scale" if scale is not None else "class")
     if constraints not in CONSTRAINTS:
         raise OptionError(f"constraints {constraints!r} are not known; use {', '.join(CONSTRAINTS)}")
     if constraints == "class+scale" and scale is None:
         raise OptionError(
-            "constraints class+scale need the quartiles of a training set; make them with `faultscape scale MASKS` and give --scale FILE"
+            "constraints class+scale need the quartiles of a training set; make them with `faultscape scale"
+            " MASKS` and give --scale FILE"
         )
     for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
         if value < least:
@@ -117,16 +123,22 @@ def definition(
 
 
 def group_names(classes: Classes, constraints: str) -> list[str]:
-    """Return what the groups of candidates of an ordered pair are called: the classes but the background, or nothing where there is one whatever the class.
+    """Return what the groups of candidates of an ordered pair are called: the classes but the background, or
+    nothing where there is one whatever the class.
 
-    >>> group_names(Classes(("sky", "road"), (0, 1), ()), "class"), group_names(Classes(("sky", "road"), (0, 1), ()), "none")
+    >>> (
+    ...     group_names(Classes(("sky", "road"), (0, 1), ()), "class"),
+    ...     group_names(Classes(("sky", "road"), (0, 1), ()), "none"),
+    ... )
     (['sky', 'road'], [''])
     """
     return [""] if constraints == "none" else [classes.names[g] for g in classes.groups]
 
 
 def empty(models: Sequence[str], define: Definition) -> Best:
-    """Return the empty cells of a selection, one place deeper than it is: an image that was left out may be as good as one that was chosen."""
+    """Return the empty cells of a selection, one place deeper than it is: an image that was left out may be
+    as good as one that was chosen.
+    """
     if len(models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(models) or 'none'}")
     return Best(len(models), len(define["groups"]), define["per_class"] + define["spares"] + 1)
@@ -141,11 +153,15 @@ def take(
     ranks: np.ndarray,
     families: np.ndarray,
 ) -> None:
-    """Offer a block of images to the cells: (I,) their places in the corpus, ranks among equals, near-duplicate groups."""
+    """Offer a block of images to the cells: (I,) their places in the corpus, ranks among equals,
+    near-duplicate groups.
+    """
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
     for place in np.flatnonzero((pairs.pairs < len(agreement)).all(1)).tolist():
         first, second = pairs.pairs[place]
-        same = identical(pairs, place)  # a label of such an image tells nothing of the one that it does not of the other
+        same = identical(
+            pairs, place
+        )  # a label of such an image tells nothing of the one that it does not of the other
         agreement[first, second, same] = agreement[second, first, same] = np.nan
     best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
 
@@ -160,12 +176,21 @@ def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.n
         return share > 0
     assert scale is not None
     place = {name: k for k, name in enumerate(scale.names)}
-    bounds = np.array([(scale.t_min[place[pairs.classes.names[g]]], scale.t_max[place[pairs.classes.names[g]]]) for g in groups])
+    bounds = np.array(
+        [
+            (scale.t_min[place[pairs.classes.names[g]]], scale.t_max[place[pairs.classes.names[g]]])
+            for g in groups
+        ]
+    )
     return (share > 0) & (share >= bounds[:, 0]) & (share <= bounds[:, 1])
 
 
-def slots(best: Best, models: tuple[str, ...], define: Definition, images: Sequence[str] | Mapping[int, str]) -> Slots:
-    """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every cell is empty."""
+def slots(
+    best: Best, models: tuple[str, ...], define: Definition, images: Sequence[str] | Mapping[int, str]
+) -> Slots:
+    """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every
+    cell is empty.
+    """
     names = define["groups"]
     rows: list[Slot] = []
     for d, a, g in np.ndindex(best.pools.shape):
@@ -191,7 +216,8 @@ def slots(best: Best, models: tuple[str, ...], define: Definition, images: Seque
                 )
     if not rows:
         raise SelectionError(
-            f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within its bounds on an image where another one differs; try --constraints class or none"
+            f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within"
+            " its bounds on an image where another one differs; try --constraints class or none"
         )
     return Slots(tuple(models), define, tuple(rows), _tied(best, define))
 

@@ -1,11 +1,13 @@
-"""How much the answer to an image tells about which model is best: the mutual information of the two, from the predictions alone.
+"""How much the answer to an image tells about which model is best: the mutual information of the two, from
+the predictions alone.
 
-Conventions: ``belief`` (J,) is how probable it is that each model is the best one, ``sharpness`` how closely answers follow it.
-If model j is best, a possible answer has a probability in proportion to exp(sharpness x its similarity to what j says).
-Similarity is 1 or 0 for classes (``labels`` (J, I)), the concordance for label maps (``similarity`` (J, J, I): possible answer,
-model, image). Possible answers are the classes that any model names, and all others as one; for maps what each model says. The
-most informative image finds the best model fast but knows little of the others: ``select`` draws in proportion to the value, with
-a floor, so that estimates stay unbiased.
+Conventions: ``belief`` (J,) is how probable it is that each model is the best one, ``sharpness`` how closely
+answers follow it. If model j is best, a possible answer has a probability in proportion to exp(sharpness x
+its similarity to what j says). Similarity is 1 or 0 for classes (``labels`` (J, I)), the concordance for
+label maps (``similarity`` (J, J, I): possible answer, model, image). Possible answers are the classes that
+any model names, and all others as one; for maps what each model says. The most informative image finds the
+best model fast but knows little of the others: ``select`` draws in proportion to the value, with a floor, so
+that estimates stay unbiased.
 Source: derived by us from the idea of Select-LLM (arXiv 2605.24981), whose text we did not have.
 """
 
@@ -23,19 +25,24 @@ _REPEATS = 20
 
 
 def information_of_labels(labels: np.ndarray, belief: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (I,) the mutual information, in nats, of the best model and the true class, from predicted classes (J, I).
+    """Return (I,) the mutual information, in nats, of the best model and the true class, from predicted
+    classes (J, I).
 
     OptionError for a sharpness not above 0.
 
     >>> labels = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2], [0, 1, 2]])
-    >>> information_of_labels(labels, np.full(4, 0.25), sharpness=1.0).round(3)  # all agree; one against three; two against two
+    >>> information_of_labels(labels, np.full(4, 0.25), sharpness=1.0).round(
+    ...     3
+    ... )  # all agree; one against three; two against two
     array([0.   , 0.066, 0.087])
     """
     return LabelValues(labels, sharpness)(belief)
 
 
 class LabelValues:
-    """``information_of_labels`` of the same labels (J, I) and sharpness under one belief after another: what does not depend on the belief is kept."""
+    """``information_of_labels`` of the same labels (J, I) and sharpness under one belief after another: what
+    does not depend on the belief is kept.
+    """
 
     def __init__(self, labels: np.ndarray, sharpness: float) -> None:
         labels = np.asarray(labels)
@@ -55,14 +62,17 @@ class LabelValues:
     def __call__(self, belief: np.ndarray) -> np.ndarray:
         """Return (I,) the mutual information under a belief (J,)."""
         j, images = self._named.shape
-        share = np.bincount(self._place, np.repeat(np.asarray(belief, dtype=float), images), j * images).reshape(j, images)
+        share = np.bincount(
+            self._place, np.repeat(np.asarray(belief, dtype=float), images), j * images
+        ).reshape(j, images)
         answer = self._low + (self._high - self._low) * share
         mixed = np.where(self._named, answer * np.log(answer), 0.0).sum(0) + self._low * np.log(self._low)
         return np.maximum(-mixed - self._given, 0.0)
 
 
 def information_of_similarities(similarity: np.ndarray, belief: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (I,) the mutual information, in nats, of the best model and the true map, from similarities (J, J, I).
+    """Return (I,) the mutual information, in nats, of the best model and the true map, from similarities (J,
+    J, I).
 
     Similarity of a model to itself may be NaN, and is 1. OptionError for a sharpness not above 0.
 
@@ -77,7 +87,8 @@ def information_of_similarities(similarity: np.ndarray, belief: np.ndarray, shar
 
 
 def belief_of_labels(right: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (J,) how probable it is that each model is the best, from whether each was ``right`` (J, M) on the labelled images; M may be 0.
+    """Return (J,) how probable it is that each model is the best, from whether each was ``right`` (J, M) on
+    the labelled images; M may be 0.
 
     >>> belief_of_labels(np.array([[True, True], [True, False]]), sharpness=1.0).round(3)
     array([0.731, 0.269])
@@ -86,26 +97,32 @@ def belief_of_labels(right: np.ndarray, sharpness: float) -> np.ndarray:
 
 
 def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (J,) how probable it is that each model is the best, from ``scores`` (J, M) on the labelled images and the similarities (J, J, M) there.
+    """Return (J,) how probable it is that each model is the best, from ``scores`` (J, M) on the labelled
+    images and the similarities (J, J, M) there.
 
     >>> similarity = np.array([[[1.0], [0.2]], [[0.2], [1.0]]])
     >>> belief_of_similarities(similarity, np.array([[0.9], [0.3]]), sharpness=5.0).round(3)
     array([0.953, 0.047])
     """
     sharpness = _positive(sharpness)
-    return _softmax((sharpness * np.asarray(scores, dtype=float) - _log_total(_whole(similarity), sharpness)).sum(1))
+    return _softmax(
+        (sharpness * np.asarray(scores, dtype=float) - _log_total(_whole(similarity), sharpness)).sum(1)
+    )
 
 
 def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0) -> float:
-    """Return the sharpness under which the best model is believed most after so many ``labels``, each model standing for the truth in its turn.
+    """Return the sharpness under which the best model is believed most after so many ``labels``, each model
+    standing for the truth in its turn.
 
-    ``similarity`` (J, J, I) is of images on which models differ, 0 or 1 for classes; some hundred of them suffice. Of the other
-    models the one nearest to the stand-in is the best; the logarithm of the belief in it is averaged over stand-ins and draws of
-    images, which errs towards doubt. Errors: SelectionError for fewer than three models, of which no two could be compared, or no
-    image.
+    ``similarity`` (J, J, I) is of images on which models differ, 0 or 1 for classes; some hundred of them
+    suffice. Of the other models the one nearest to the stand-in is the best; the logarithm of the belief in
+    it is averaged over stand-ins and draws of images, which errs towards doubt. Errors: SelectionError for
+    fewer than three models, of which no two could be compared, or no image.
 
     >>> rng = np.random.default_rng(0)
-    >>> labels = np.where(rng.random((5, 300)) < np.linspace(0.5, 0.9, 5)[:, None], 0, rng.integers(1, 9, (5, 300)))
+    >>> labels = np.where(
+    ...     rng.random((5, 300)) < np.linspace(0.5, 0.9, 5)[:, None], 0, rng.integers(1, 9, (5, 300))
+    ... )
     >>> round(fit_sharpness((labels[:, None] == labels).astype(float)), 2)
     0.57
     """
@@ -113,7 +130,8 @@ def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0
     j, _, images = similarity.shape
     if j < 3 or not images:
         raise SelectionError(
-            f"the sharpness of answers is fitted with each model in the truth's place, which needs three models and an image on which they differ; got {j} models and {images} images"
+            "the sharpness of answers is fitted with each model in the truth's place, which needs three"
+            f" models and an image on which they differ; got {j} models and {images} images"
         )
     graded = not np.isin(similarity, (0.0, 1.0)).all()
     drawn = np.random.default_rng(seed).integers(images, size=(_REPEATS, labels))
@@ -133,7 +151,8 @@ def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0
 
 
 def mix(mad: np.ndarray, value: np.ndarray, share: float = SHARE) -> np.ndarray:
-    """Return weights (I,) that draw with MAD's weights ``share`` of the time and in proportion to ``value`` otherwise; they sum to the number of images.
+    """Return weights (I,) that draw with MAD's weights ``share`` of the time and in proportion to ``value``
+    otherwise; they sum to the number of images.
 
     OptionError for a share outside [0, 1].
 
@@ -160,7 +179,9 @@ def _answers(similarity: np.ndarray, sharpness: float) -> np.ndarray:
 
 
 def _log_total(similarity: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (J, I) the logarithm of what probabilities are divided by, so that those of all possible answers sum to 1."""
+    """Return (J, I) the logarithm of what probabilities are divided by, so that those of all possible answers
+    sum to 1.
+    """
     return _log_sum(sharpness * similarity)
 
 

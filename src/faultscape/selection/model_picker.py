@@ -1,10 +1,12 @@
 """Which image to ask next so as to learn which classifier is best: the model picker.
 
-Conventions: ``labels`` (J, I) are predicted classes 0..C-1; every model is right with probability 1 - epsilon if it is the best one,
-and agrees with the truth at even odds otherwise, so an agreement multiplies the belief in a model by (1 - epsilon) / epsilon.
-The choice is deterministic, ties go to the earlier image (see ``faultscape.ties``): there are no draw probabilities and no unbiased estimates. It is
-defined for losses of 0 and 1 only, and optimises who is first, not the order of the others.
-Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 where nothing is known).
+Conventions: ``labels`` (J, I) are predicted classes 0..C-1; every model is right with probability 1 - epsilon
+if it is the best one, and agrees with the truth at even odds otherwise, so an agreement multiplies the belief
+in a model by (1 - epsilon) / epsilon. The choice is deterministic, ties go to the earlier image (see
+``faultscape.ties``): there are no draw probabilities and no unbiased estimates. It is defined for losses of 0
+and 1 only, and optimises who is first, not the order of the others.
+Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 where
+nothing is known).
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ ONLY_CLASSES = (
 
 
 def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
-    """Return (J,) the posterior that each model is the best, from labels (J, M) and truth (M,) of what was asked; M may be 0.
+    """Return (J,) the posterior that each model is the best, from labels (J, M) and truth (M,) of what was
+    asked; M may be 0.
 
-    OptionError for an epsilon outside (0, .5), or labels that are no classes, such as concordances of label maps.
+    OptionError for an epsilon outside (0, .5), or labels that are no classes, such as concordances of label
+    maps.
 
     >>> belief(np.array([[0, 1], [1, 1]]), np.array([0, 1]), epsilon=0.25)
     array([0.75, 0.25])
@@ -36,9 +40,15 @@ def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> n
 
 
 def query(
-    labels: np.ndarray, belief: np.ndarray, classes: int, *, asked: np.ndarray | tuple[int, ...] = (), epsilon: float = EPSILON
+    labels: np.ndarray,
+    belief: np.ndarray,
+    classes: int,
+    *,
+    asked: np.ndarray | tuple[int, ...] = (),
+    epsilon: float = EPSILON,
 ) -> int:
-    """Return the image, not yet ``asked``, whose answer is expected to leave the least entropy of the belief (J,).
+    """Return the image, not yet ``asked``, whose answer is expected to leave the least entropy of the belief
+    (J,).
 
     Errors: OptionError for an epsilon outside (0, .5), SelectionError when all are asked.
 
@@ -51,11 +61,14 @@ def query(
     return int(left[np.argmin(remaining(np.asarray(labels)[:, left], belief, classes, epsilon=epsilon))])
 
 
-def remaining(labels: np.ndarray, belief: np.ndarray, classes: int, *, epsilon: float = EPSILON) -> np.ndarray:
-    """Return (I,) the entropy of the belief (J,) that the answer to each image of labels (J, I) is expected to leave.
+def remaining(
+    labels: np.ndarray, belief: np.ndarray, classes: int, *, epsilon: float = EPSILON
+) -> np.ndarray:
+    """Return (I,) the entropy of the belief (J,) that the answer to each image of labels (J, I) is expected
+    to leave.
 
-    The expectation is over ``classes`` equally likely answers; those that no model predicts leave the belief as it is. OptionError
-    for an epsilon outside (0, .5).
+    The expectation is over ``classes`` equally likely answers; those that no model predicts leave the belief
+    as it is. OptionError for an epsilon outside (0, .5).
 
     >>> remaining(np.array([[0, 1], [0, 1], [1, 1]]), np.full(3, 1 / 3), classes=2).round(3)
     array([1.096, 1.099])
@@ -80,7 +93,9 @@ def _classes(labels: np.ndarray) -> np.ndarray:
 
 def _odds(epsilon: float) -> float:
     if not 0 < epsilon < 0.5:
-        raise OptionError(f"epsilon, the error rate of the best model, must lie between 0 and .5; got {epsilon}")
+        raise OptionError(
+            f"epsilon, the error rate of the best model, must lie between 0 and .5; got {epsilon}"
+        )
     return (1 - epsilon) / epsilon
 
 

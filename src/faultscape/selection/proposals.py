@@ -1,12 +1,14 @@
-"""What each selector prefers: one weight an image, from the predictions alone, in proportion to which images are drawn.
+"""What each selector prefers: one weight an image, from the predictions alone, in proportion to which images
+are drawn.
 
-Conventions: ``labels`` (J, I) are predicted classes; ``expected`` (J, I) is the loss that each model must be expected to have if
-the ensemble of all models is believed; ``discrepancy`` (P, I) is how far each pair of models differs, 0 = alike, in the order of
-``numpy.triu_indices``. Weights (I,) are not negative; where a weight is zero an image is never drawn and stands outside the pool
-that the draws speak for. For segmentation a loss is 1 - concordance, and so is a discrepancy. Images where no two models
-differ have equal losses: they say nothing of a ranking, and ``where`` leaves them out.
-Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); S2 eq. 2 and S0 eq. 1 (MAD), sampled with
-a temperature by us.
+Conventions: ``labels`` (J, I) are predicted classes; ``expected`` (J, I) is the loss that each model must be
+expected to have if the ensemble of all models is believed; ``discrepancy`` (P, I) is how far each pair of
+models differs, 0 = alike, in the order of ``numpy.triu_indices``. Weights (I,) are not negative; where a
+weight is zero an image is never drawn and stands outside the pool that the draws speak for. For segmentation
+a loss is 1 - concordance, and so is a discrepancy. Images where no two models differ have equal losses: they
+say nothing of a ranking, and ``where`` leaves them out.
+Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); S2 eq. 2 and S0 eq. 1
+(MAD), sampled with a temperature by us.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ LEAST_TRUST = 0.1  # of the heaviest vote, for a dispute to count whole
 
 
 def expected_of_labels(labels: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
-    """Return (J, I) 1 - the share of all models, itself included, that predict what the model does: p(y | x) are the votes.
+    """Return (J, I) 1 - the share of all models, itself included, that predict what the model does: p(y | x)
+    are the votes.
 
-    ``trust`` (J,) weighs the votes, such as by the accuracy that labels so far give each model; equally by default.
+    ``trust`` (J,) weighs the votes, such as by the accuracy that labels so far give each model; equally by
+    default.
 
     >>> expected_of_labels(np.array([[0, 1], [0, 2], [1, 1], [0, 1]]))
     array([[0.25, 0.25],
@@ -32,12 +36,17 @@ def expected_of_labels(labels: np.ndarray, trust: np.ndarray | None = None) -> n
            [0.25, 0.25]])
     """
     labels = np.asarray(labels)
-    share = np.full(len(labels), 1 / len(labels)) if trust is None else np.asarray(trust, dtype=float) / np.sum(trust)
+    share = (
+        np.full(len(labels), 1 / len(labels))
+        if trust is None
+        else np.asarray(trust, dtype=float) / np.sum(trust)
+    )
     return np.stack([share @ (own != labels) for own in labels])
 
 
 def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return (J, I) 1 - the ensemble's probability (I, C), the mean over models, of each model's label (J, I).
+    """Return (J, I) 1 - the ensemble's probability (I, C), the mean over models, of each model's label (J,
+    I).
 
     >>> expected_of_probabilities(np.array([[0.75, 0.25]]), np.array([[0], [1]]))
     array([[0.25],
@@ -48,11 +57,13 @@ def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> 
 
 
 def expected_of_concordances(concordance: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
-    """Return (J, I) the mean over the other models k of 1 - concordance[k, j] (J, J, I): the others take the truth's place.
+    """Return (J, I) the mean over the other models k of 1 - concordance[k, j] (J, J, I): the others take the
+    truth's place.
 
     ``trust`` (J,) weighs the others, as in ``expected_of_labels``.
 
-    NaN on the diagonal and where a map is missing is left out; SelectionError where a model has no other to be compared with.
+    NaN on the diagonal and where a map is missing is left out; SelectionError where a model has no other to
+    be compared with.
 
     >>> both = np.full((2, 2, 1), np.nan)
     >>> both[0, 1], both[1, 0] = 0.75, 0.5
@@ -66,7 +77,9 @@ def expected_of_concordances(concordance: np.ndarray, trust: np.ndarray | None =
     weight = np.ones(len(known)) if trust is None else np.asarray(trust, dtype=float)
     count = np.einsum("k,kji->ji", weight, known)
     if not count.all():
-        raise SelectionError(f"{int((count == 0).any(0).sum())} images have a model that no other can be compared with")
+        raise SelectionError(
+            f"{int((count == 0).any(0).sum())} images have a model that no other can be compared with"
+        )
     return 1 - np.einsum("k,kji->ji", weight, np.where(known, concordance, 0.0)) / count
 
 
@@ -80,9 +93,11 @@ def uniform(images: int) -> np.ndarray:
 
 
 def disputed(discrepancy: np.ndarray, *, graded: bool = True) -> np.ndarray:
-    """Return the mean discrepancy over pairs (P, I), or without ``graded`` one where any two models differ and zero elsewhere.
+    """Return the mean discrepancy over pairs (P, I), or without ``graded`` one where any two models differ
+    and zero elsewhere.
 
-    For segmentation it is graded (the mean pairwise 1 - concordance), for classes it is not (random where models dispute).
+    For segmentation it is graded (the mean pairwise 1 - concordance), for classes it is not (random where
+    models dispute).
 
     >>> pairs = np.array([[0.0, 1.0, 0.5], [0.0, 0.0, 0.5]])
     >>> disputed(pairs), disputed(pairs, graded=False)
@@ -93,10 +108,12 @@ def disputed(discrepancy: np.ndarray, *, graded: bool = True) -> np.ndarray:
 
 
 def disputed_among_trusted(labels: np.ndarray, trust: np.ndarray, *, floor: float = FLOOR) -> np.ndarray:
-    """Return one where two trusted models differ in their labels (J, I), the floor times the mean where only others do, zero where all agree.
+    """Return one where two trusted models differ in their labels (J, I), the floor times the mean where only
+    others do, zero where all agree.
 
-    A model is trusted whose vote (``trust`` (J,)) weighs at least a tenth of the heaviest. Where no two of them ever differ, every
-    image on which any models do weighs one. Errors: OptionError for a floor outside [0, 1), SelectionError where no models differ.
+    A model is trusted whose vote (``trust`` (J,)) weighs at least a tenth of the heaviest. Where no two of
+    them ever differ, every image on which any models do weighs one. Errors: OptionError for a floor outside
+    [0, 1), SelectionError where no models differ.
 
     >>> disputed_among_trusted(np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1]]), np.array([1.0, 1.0, 0.001]))
     array([0.  , 0.05, 1.  ])
@@ -106,11 +123,13 @@ def disputed_among_trusted(labels: np.ndarray, trust: np.ndarray, *, floor: floa
     return floored((trusted != trusted[0]).any(0).astype(float), floor, (labels != labels[0]).any(0))
 
 
-def expected_loss(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
+def expected_loss(
+    expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None
+) -> np.ndarray:
     """Return the expected loss (J, I), mean over models, not below ``floor`` times its mean over the pool.
 
-    With all models at once this is Kossen et al. eq. 8 for the mean of their losses; the floor is their guard against an
-    ensemble that is sure and wrong. OptionError for a floor outside [0, 1).
+    With all models at once this is Kossen et al. eq. 8 for the mean of their losses; the floor is their guard
+    against an ensemble that is sure and wrong. OptionError for a floor outside [0, 1).
 
     >>> expected_loss(np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 0.4]])).round(3)
     array([0.04, 0.5 , 0.7 ])
@@ -119,10 +138,11 @@ def expected_loss(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarr
 
 
 def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
-    """Return sum over pairs of |expected loss of one - expected loss of the other| (Matsuura and Hara 2023), floored likewise.
+    """Return sum over pairs of |expected loss of one - expected loss of the other| (Matsuura and Hara 2023),
+    floored likewise.
 
-    Without the floor an image that splits the models evenly could not be drawn, though they differ on it, and no estimate
-    would be unbiased. OptionError for a floor outside [0, 1).
+    Without the floor an image that splits the models evenly could not be drawn, though they differ on it, and
+    no estimate would be unbiased. OptionError for a floor outside [0, 1).
 
     >>> vma(np.array([[0.5, 0.25, 0.0], [0.5, 0.25, 0.0], [0.5, 0.75, 0.0]])).round(6)
     array([0.033333, 1.      , 0.033333])
@@ -134,11 +154,13 @@ def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None 
 
 
 def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """Return the mean over pairs (P, I) of each pair's own distribution d^(1 / temperature) / sum d^(1 / temperature).
+    """Return the mean over pairs (P, I) of each pair's own distribution d^(1 / temperature) / sum d^(1 /
+    temperature).
 
-    A pair is drawn at even odds, then an image in proportion to its discrepancy, sharpened: towards temperature 0 the top images of
-    each pair, as MAD takes them, but with a probability. Pairs that never differ are left out. The sum is the number of
-    images. Errors: OptionError for a temperature not above 0, SelectionError when no pair differs.
+    A pair is drawn at even odds, then an image in proportion to its discrepancy, sharpened: towards
+    temperature 0 the top images of each pair, as MAD takes them, but with a probability. Pairs that never
+    differ are left out. The sum is the number of images. Errors: OptionError for a temperature not above 0,
+    SelectionError when no pair differs.
 
     >>> mad(np.array([[0.0, 0.5, 0.5], [0.0, 0.2, 0.0]])), mad(np.array([[0.2, 0.4]]), temperature=0.5)
     (array([0.  , 2.25, 0.75]), array([0.4, 1.6]))
@@ -155,7 +177,8 @@ def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
 
 
 def entropy(probabilities: np.ndarray) -> np.ndarray:
-    """Return the entropy (I,) in nats of the ensemble's class distribution (I, C); its top images are taken, none is drawn.
+    """Return the entropy (I,) in nats of the ensemble's class distribution (I, C); its top images are taken,
+    none is drawn.
 
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6)
     array([0.      , 0.693147])
@@ -165,7 +188,8 @@ def entropy(probabilities: np.ndarray) -> np.ndarray:
 
 
 def entropy_of_labels(labels: np.ndarray) -> np.ndarray:
-    """Return the entropy (I,) of the votes of labels (J, I): -sum over classes of p log p is -mean over models of log p(its label).
+    """Return the entropy (I,) of the votes of labels (J, I): -sum over classes of p log p is -mean over
+    models of log p(its label).
 
     >>> entropy_of_labels(np.array([[0, 0], [0, 1]])).round(6)
     array([0.      , 0.693147])
@@ -174,7 +198,8 @@ def entropy_of_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] = ()) -> np.ndarray:
-    """Return the ``number`` images (N,) of largest score (I,) that are not ``taken``, ties in the order of images (see ``faultscape.ties``).
+    """Return the ``number`` images (N,) of largest score (I,) that are not ``taken``, ties in the order of
+    images (see ``faultscape.ties``).
 
     >>> top(np.array([0.1, 0.7, 0.7, 0.3]), 2, taken=(1,))
     array([2, 3])
@@ -184,7 +209,8 @@ def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] 
 
 
 def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
-    """Return weights (I,) not below the floor times their mean, zero outside ``where`` (I,), ones there if all are zero.
+    """Return weights (I,) not below the floor times their mean, zero outside ``where`` (I,), ones there if
+    all are zero.
 
     Errors: OptionError for a floor outside [0, 1), SelectionError where there is nowhere to draw.
 
@@ -205,7 +231,7 @@ def _pairs(discrepancy: np.ndarray) -> np.ndarray:
     pairs = np.asarray(discrepancy, dtype=float)
     if pairs.ndim != 2 or not (np.isfinite(pairs) & (pairs >= 0)).all():
         raise SelectionError(
-            "a selector needs one finite discrepancy, not below 0, for every pair of models and image (P, I); leave out images that "
-            "lack a prediction"
+            "a selector needs one finite discrepancy, not below 0, for every pair of models and image (P, I);"
+            " leave out images that lack a prediction"
         )
     return equal_to_zero(pairs)

@@ -1,7 +1,9 @@
-"""The scale statistics of a training set: first and third quartile of each class's share of pixels (S0 3.1.2).
+"""The scale statistics of a training set: first and third quartile of each class's share of pixels (S0
+3.1.2).
 
-Conventions: a share is taken of all pixels of a mask, void included; a class's quartiles are linear percentiles (25, 75) over the masks that
-contain it; a class in no mask has NaN. The file form is ``{"classes": {name: {"n_images", "t_min", "t_max"}}}``.
+Conventions: a share is taken of all pixels of a mask, void included; a class's quartiles are linear
+percentiles (25, 75) over the masks that contain it; a class in no mask has NaN. The file form is
+``{"classes": {name: {"n_images", "t_min", "t_max"}}}``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ _SHOWN = 8  # classes that a message names
 
 
 def scale(
-    masks: Iterable[np.ndarray], classes: ClassList, *, background: int | None = None, void: int | tuple[int, ...] = ()
+    masks: Iterable[np.ndarray],
+    classes: ClassList,
+    *,
+    background: int | None = None,
+    void: int | tuple[int, ...] = (),
 ) -> Scale:
     """Return the quartiles over masks (H, W) of ids; LabelMapError for a value out of range.
 
@@ -61,27 +67,37 @@ def to_json(scale: Scale) -> dict[str, dict[str, ScaleEntry]]:
     """Return the file form; a class without masks has null quartiles."""
     rows = zip(scale.names, scale.n_images, scale.t_min, scale.t_max, strict=True)
     nothing = lambda x: None if math.isnan(x) else x  # noqa: E731
-    return {"classes": {name: {"n_images": n, "t_min": nothing(a), "t_max": nothing(b)} for name, n, a, b in rows}}
+    return {
+        "classes": {name: {"n_images": n, "t_min": nothing(a), "t_max": nothing(b)} for name, n, a, b in rows}
+    }
 
 
 def from_json(raw: Any, classes: Classes, where: str) -> Scale:
-    """Return the quartiles of these classes; ClassesError when a class that forms a group is missing or a bound is no number."""
+    """Return the quartiles of these classes; ClassesError when a class that forms a group is missing or a
+    bound is no number.
+    """
     entries = raw.get("classes") if isinstance(raw, dict) else None
     if not isinstance(entries, dict):
-        raise ClassesError(f'{where}: expected {{"classes": {{name: {{"t_min", "t_max"}}}}}}, as `faultscape scale` writes it')
+        raise ClassesError(
+            f'{where}: expected {{"classes": {{name: {{"t_min", "t_max"}}}}}}, as `faultscape scale`'
+            " writes it"
+        )
     number, low, high = [], [], []
     for place, name in enumerate(classes.names):
         entry = entries.get(name)
         if entry is None and place in classes.groups:
             raise ClassesError(
-                f"{where}: the usual sizes say nothing of class {name!r}, but of {_listed(list(entries))}; make a file of these classes with `faultscape scale`, and give it with --scale"
+                f"{where}: the usual sizes say nothing of class {name!r}, but of {_listed(list(entries))};"
+                " make a file of these classes with `faultscape scale`, and give it with --scale"
             )
         entry = {} if entry is None else entry
         if not isinstance(entry, dict) or not isinstance(entry.get("n_images", 0), int):
             raise ClassesError(f"{where}: {name!r} needs a table of n_images, t_min and t_max; got {entry!r}")
         bounds = [math.nan if entry.get(key) is None else entry[key] for key in ("t_min", "t_max")]
         if not all(isinstance(b, int | float) for b in bounds) or bounds[0] > bounds[1]:
-            raise ClassesError(f"{where}: t_min and t_max of {name!r} must be numbers, t_min <= t_max; got {entry}")
+            raise ClassesError(
+                f"{where}: t_min and t_max of {name!r} must be numbers, t_min <= t_max; got {entry}"
+            )
         low.append(float(bounds[0]))
         high.append(float(bounds[1]))
         number.append(int(entry.get("n_images", 0)))
@@ -99,5 +115,7 @@ def read_scale(path: Place, classes: Classes) -> Scale:
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ClassesError(f"{path}: cannot be read as a scale file: {reason(error)}; `faultscape scale` writes one") from None
+        raise ClassesError(
+            f"{path}: cannot be read as a scale file: {reason(error)}; `faultscape scale` writes one"
+        ) from None
     return from_json(raw, classes, str(path))

@@ -1,9 +1,11 @@
-"""What each selector prefers, image by image: its weights, or the order in which it takes images without chance.
+"""What each selector prefers, image by image: its weights, or the order in which it takes images without
+chance.
 
-Conventions: ``facts`` are those of ``stages.drawing_facts``, (..., I): ``complete`` always, the rest as the selector's entry in
-``catalogue`` needs it. What labels so far say stands beside them: the ``trust`` (J,) in each model's vote, the ``belief`` (J,)
-that it is the best (equal without), or ``value`` (I,), what each answer tells under such a belief, where that is known already.
-``options`` are the selector's. Nothing is read of images that are not complete.
+Conventions: ``facts`` are those of ``stages.drawing_facts``, (..., I): ``complete`` always, the rest as the
+selector's entry in ``catalogue`` needs it. What labels so far say stands beside them: the ``trust`` (J,) in
+each model's vote, the ``belief`` (J,) that it is the best (equal without), or ``value`` (I,), what each
+answer tells under such a belief, where that is known already. ``options`` are the selector's. Nothing is read
+of images that are not complete.
 Source: the selectors are those of ``proposals``, ``information`` and ``model_picker``.
 """
 
@@ -20,7 +22,9 @@ Facts = Mapping[str, np.ndarray]
 
 
 class DrawOptions(TypedDict, total=False):
-    """What a selector may be told: the ``temperature`` of discrepancies, the ``sharpness`` of information (None: fitted), how many ``classes`` there are, and model picker's ``epsilon``."""
+    """What a selector may be told: the ``temperature`` of discrepancies, the ``sharpness`` of information
+    (None: fitted), how many ``classes`` there are, and model picker's ``epsilon``.
+    """
 
     temperature: float
     sharpness: float | None
@@ -51,7 +55,9 @@ def weigh_disputed(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 
 def weigh_mad(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) discrepancies in proportion to which every pair's share is drawn, sharpened by ``temperature``."""
+    """Return (I,) discrepancies in proportion to which every pair's share is drawn, sharpened by
+    ``temperature``.
+    """
     complete = facts["complete"]
     weight = np.zeros(len(complete))
     weight[complete] = proposals.mad(facts["discrepancy"][:, complete], options.get("temperature", 1.0))
@@ -95,7 +101,9 @@ def prefer_entropy(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 
 def prefer_model_picker(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) how little is expected to be left open about which of the models, of ``belief``, is the best, after a label of one of so many ``classes``."""
+    """Return (I,) how little is expected to be left open about which of the models, of ``belief``, is the
+    best, after a label of one of so many ``classes``.
+    """
     out = np.full(len(facts["complete"]), -np.inf)
     inside = facts["complete"]
     out[inside] = -model_picker.remaining(
@@ -105,14 +113,19 @@ def prefer_model_picker(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 
 def _differing(facts: Facts) -> np.ndarray:
-    """Return the images that tell models apart: where all agree losses are equal, and the ensemble, sure and wrong, would mislead the estimate."""
+    """Return the images that tell models apart: where all agree losses are equal, and the ensemble, sure and
+    wrong, would mislead the estimate.
+    """
     return facts["complete"] & (facts["dispute"] > 0)
 
 
 def fitted_sharpness(facts: Facts) -> float:
-    """Return how closely answers are to be expected to follow the best model, fitted on images where models differ.
+    """Return how closely answers are to be expected to follow the best model, fitted on images where models
+    differ.
 
-    >>> fitted_sharpness({"complete": np.ones(2, bool), "dispute": np.ones(2), "labels": np.array([[0, 1], [1, 0]])})
+    >>> fitted_sharpness(
+    ...     {"complete": np.ones(2, bool), "dispute": np.ones(2), "labels": np.array([[0, 1], [1, 0]])}
+    ... )
     0.5
     """
     some = np.flatnonzero(facts["complete"] & (facts["dispute"] > 0))
@@ -120,11 +133,15 @@ def fitted_sharpness(facts: Facts) -> float:
     said = facts["labels"] if "labels" in facts else facts["agreement"]
     if len(said) < 3 or not len(some):
         return UNFITTED["labels" in facts]
-    return information.fit_sharpness((said[:, None, some] == said[:, some]) if "labels" in facts else said[..., some])
+    return information.fit_sharpness(
+        (said[:, None, some] == said[:, some]) if "labels" in facts else said[..., some]
+    )
 
 
 def _value(facts: Facts, inside: np.ndarray, sharpness: float | None) -> np.ndarray:
-    """Return (I,) how much the answer to each image ``inside`` tells about which model is best, 0 elsewhere."""
+    """Return (I,) how much the answer to each image ``inside`` tells about which model is best, 0
+    elsewhere.
+    """
     if "value" in facts:
         return facts["value"]
     sharpness = fitted_sharpness(facts) if sharpness is None else sharpness

@@ -1,4 +1,5 @@
-"""A selection as it counts now: discarded images leave every cell that held them, and the next spare moves up.
+"""A selection as it counts now: discarded images leave every cell that held them, and the next spare moves
+up.
 
 Conventions: nothing is written back; the rows of selection.csv stay as they were drawn.
 """
@@ -14,7 +15,8 @@ from faultscape.nouns import Row, Slots
 def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     """Return the selection without the discarded images, places counted anew in each cell.
 
-    A cell whose spares are used up has fewer chosen places than the selection's depth. An image that was drawn for all models just goes.
+    A cell whose spares are used up has fewer chosen places than the selection's depth. An image that was
+    drawn for all models just goes.
     """
     gone = frozenset(discarded)
     placed: dict[tuple[str, ...], int] = {}
@@ -36,9 +38,13 @@ def extended(old: Slots, new: Slots) -> tuple[Row, ...]:
 
 
 def _order(slots: Slots):  # noqa: ANN202
-    """Return a key that sorts rows by cell and place: cells by their models in the selection's order, then by their class as first seen; draws as drawn."""
+    """Return a key that sorts rows by cell and place: cells by their models in the selection's order, then by
+    their class as first seen; draws as drawn.
+    """
     first = {
         name: place
-        for place, name in enumerate(dict.fromkeys([*slots.models, *(word for row in slots.rows for word in row.cell)]))
+        for place, name in enumerate(
+            dict.fromkeys([*slots.models, *(word for row in slots.rows for word in row.cell)])
+        )
     }
     return lambda row: (*(first[word] for word in row.cell), row.place)

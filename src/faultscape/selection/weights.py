@@ -1,4 +1,5 @@
-"""The weights by which a selector draws, once it is known what the models say of every image: the one place from which `select`, `plan`, `rank` and the benchmarks have them.
+"""The weights by which a selector draws, once it is known what the models say of every image: the one place
+from which `select`, `plan`, `rank` and the benchmarks have them.
 
 Conventions: as in ``selector_weights``; the weight of an image that is not complete is 0.
 """
@@ -18,18 +19,25 @@ INFORMED = tuple(one.name for one in SELECTORS if one.informed)
 
 
 def drawing_weights(
-    selector: str | Selector, facts: Mapping[str, np.ndarray], *, temperature: float = 1.0, sharpness: float | None = None
+    selector: str | Selector,
+    facts: Mapping[str, np.ndarray],
+    *,
+    temperature: float = 1.0,
+    sharpness: float | None = None,
 ) -> np.ndarray:
     """Return the weights (I,) in proportion to which a selector draws images, zero outside its pool.
 
-    ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` is of ``mad``, ``sharpness`` of
-    information: fitted on the facts where it is None.
-    Errors: SelectionError where there is no image to draw; OptionError for a selector that draws nothing by chance, or weights that are none.
+    ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` is of ``mad``,
+    ``sharpness`` of information: fitted on the facts where it is None.
+    Errors: SelectionError where there is no image to draw; OptionError for a selector that draws nothing by
+    chance, or weights that are none.
 
     >>> facts = {"complete": np.array([True, True, True, False]), "dispute": np.array([0.0, 1.0, 1.0, 0.0])}
     >>> drawing_weights("random", facts), drawing_weights("disputed", facts)
     (array([1., 1., 1., 0.]), array([0., 1., 1., 0.]))
-    >>> drawing_weights("information", facts | {"labels": np.array([[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 2, 0]])}).round(3)
+    >>> drawing_weights(
+    ...     "information", facts | {"labels": np.array([[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 2, 0]])}
+    ... ).round(3)
     array([0.   , 0.595, 1.014, 0.   ])
     """
     entry = find_selector(selector) if isinstance(selector, str) else selector
@@ -41,7 +49,9 @@ def drawing_weights(
         raise OptionError(f"selector {entry.name!r} draws nothing by chance: it has no weights")
     weight = np.asarray(entry.weigh(facts, {"temperature": temperature, "sharpness": sharpness}), dtype=float)
     if weight.shape != complete.shape or not (np.isfinite(weight[complete]) & (weight[complete] >= 0)).all():
-        raise OptionError(f"{called} must give each of {len(complete)} images one finite weight, none below 0")
+        raise OptionError(
+            f"{called} must give each of {len(complete)} images one finite weight, none below 0"
+        )
     weight = np.where(complete, weight, 0.0)
     if not has_sum(weight):
         raise OptionError(f"{called} gives weights whose sum is no finite number; divide them by the largest")

@@ -1,6 +1,7 @@
 """How far the models of a study agree before any label, kept in STUDY/agreement.json.
 
-Conventions: compare, select and report read it. It speaks of the pool, and is made anew when models, maps, classes or the pool are others.
+Conventions: compare, select and report read it. It speaks of the pool, and is made anew when models, maps,
+classes or the pool are others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _RULES = 2  # raised when what is computed changes
 
 
 def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
-    """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None without a pool; StudyError where pairs are missing."""
+    """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
+    without a pool; StudyError where pairs are missing.
+    """
     key = key_of(_RULES, corpus_key(root, settings, list(settings.models)))
     try:
         held = json.loads((root / FILE).read_text(encoding="utf-8"))
@@ -71,7 +74,9 @@ def _found(root: Path, settings: Settings) -> Agreement | None:
     else:
         rows = (pool(images) for _, images in each_shard(root))
         held = read_manifests(root, settings)
-        found = mean_agreement(read_block(root, settings, images, models, held=held) for images in rows if images)
+        found = mean_agreement(
+            read_block(root, settings, images, models, held=held) for images in rows if images
+        )
         misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
     return replace(found, warnings=tuple(agreement_words.warnings(found, misplaced, settings.class_list)))
 
@@ -79,10 +84,22 @@ def _found(root: Path, settings: Settings) -> Agreement | None:
 def _to_json(found: Agreement) -> dict[str, Any]:
     mean = [[None if np.isnan(v) else float(f"{v:.12g}") for v in row] for row in found.mean.tolist()]
     numbers = {"mean": mean, "images": found.images.tolist(), "alike": found.alike.tolist()}
-    return {"models": list(found.models), "concordance": found.concordance, **numbers, "warnings": list(found.warnings)}
+    return {
+        "models": list(found.models),
+        "concordance": found.concordance,
+        **numbers,
+        "warnings": list(found.warnings),
+    }
 
 
 def _of_json(held: dict[str, Any]) -> Agreement:
     mean = np.array([[np.nan if v is None else v for v in row] for row in held["mean"]], float)
     images, alike = (np.array(held[name], np.int64) for name in ("images", "alike"))
-    return Agreement(tuple(held["models"]), str(held["concordance"]), mean, images, alike, tuple(map(str, held["warnings"])))
+    return Agreement(
+        tuple(held["models"]),
+        str(held["concordance"]),
+        mean,
+        images,
+        alike,
+        tuple(map(str, held["warnings"])),
+    )

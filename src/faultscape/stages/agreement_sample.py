@@ -1,7 +1,8 @@
 """What a study's models say of a sample of its pool, small enough to be looked through for misplaced models.
 
-Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model says nothing, where runs of
-consecutive images start, and the images' ids. Label maps are drawn at ``GRID``, whatever their shape.
+Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model says nothing,
+where runs of consecutive images start, and the images' ids. Label maps are drawn at ``GRID``, whatever their
+shape.
 """
 
 from __future__ import annotations
@@ -33,18 +34,24 @@ def misplaced_classifiers(said: Predictions) -> list[Finding]:
     places = _sample(len(said.images), _ANSWERS, _LONG_RUN)
     labels = said.labels[:, np.concatenate(places)]
     answers = np.where(labels < 0, NONE, labels).astype(np.uint16)[:, :, None, None]
-    return find_misplaced(answers, _starts(places), keys=[said.images[k] for k in np.concatenate(places).tolist()])
+    return find_misplaced(
+        answers, _starts(places), keys=[said.images[k] for k in np.concatenate(places).tolist()]
+    )
 
 
 def misplaced_maps(root: Path, settings: Settings, models: Sequence[str], pool: Pool) -> list[Finding]:
-    """Return what is wrong with which model of label maps; of one that agrees with nobody more images are looked at, for an order that lies farther off."""
+    """Return what is wrong with which model of label maps; of one that agrees with nobody more images are
+    looked at, for an order that lies farther off.
+    """
     places = _sample(len(pool.ids), _MAPS, _RUN)
     found = find_misplaced(*_read(root, settings, models, pool, places))
     lost = [f for f in found if f.kind in LOST]
     if lost and len(places) > 1:
         away = {f.model for f in lost}
         some: list[int] = [*away, *[m for m in range(len(models)) if m not in away][:_MODELS]]
-        far = find_misplaced(*_read(root, settings, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))]))
+        far = find_misplaced(
+            *_read(root, settings, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))])
+        )
         better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in LOST}
         found = [better.get(f.model, f) if f in lost else f for f in found]
     return found
@@ -58,7 +65,10 @@ def _sample(number: int, most: int, run: int) -> list[np.ndarray]:
     """
     if number <= most:
         return [np.arange(number)]
-    return [np.arange(start, start + run) for start in np.linspace(0, number - run, most // run).astype(int).tolist()]
+    return [
+        np.arange(start, start + run)
+        for start in np.linspace(0, number - run, most // run).astype(int).tolist()
+    ]
 
 
 def _starts(places: list[np.ndarray]) -> list[int]:
@@ -76,7 +86,9 @@ def _read(
         held = list(rows)
         for j, name in enumerate(models):
             labels = settings.models[name].labels
-            maps = StoredMaps(label_maps.predictions(root, name), shard, table(classes, labels), allowed(classes, labels))
+            maps = StoredMaps(
+                label_maps.predictions(root, name), shard, table(classes, labels), allowed(classes, labels)
+            )
             for k, place in held:
                 drawn = maps.read(ids[place], GRID)
                 if drawn is not None:

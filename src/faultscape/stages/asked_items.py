@@ -1,7 +1,8 @@
 """What people are asked: which of two maps of an image is better, or whether an image shows a class.
 
-Conventions: an item has an id that says nothing of what it asks, the same whenever it is made. Models of a choice stand in the order of their names. Images that are discarded are left out, and their spares are in; a choice of two models
-on an image is asked once, however many cells it serves (S0 4.4).
+Conventions: an item has an id that says nothing of what it asks, the same whenever it is made. Models of a
+choice stand in the order of their names. Images that are discarded are left out, and their spares are in; a
+choice of two models on an image is asked once, however many cells it serves (S0 4.4).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ CHOICES, QUESTIONS = "choices", "questions"
 
 @dataclass(frozen=True)
 class ChoiceItem:
-    """Which of two models' maps of an image is better; ``classes`` are those for which the image was chosen."""
+    """Which of two models' maps of an image is better; ``classes`` are those for which the image was
+    chosen.
+    """
 
     id: str
     image: str
@@ -66,10 +69,18 @@ def choice_items(slots: Slots) -> list[ChoiceItem]:
     return [ChoiceItem(item_id(*key), *key, tuple(names)) for key, names in classes.items()]
 
 
-def question_items(root: Path, settings: Settings, slots: Slots, truth: str, glosses: dict[str, str]) -> list[QuestionItem]:
-    """Return the questions that a selection of classifiers asks, in its order: those of images that have a label are left out."""
+def question_items(
+    root: Path, settings: Settings, slots: Slots, truth: str, glosses: dict[str, str]
+) -> list[QuestionItem]:
+    """Return the questions that a selection of classifiers asks, in its order: those of images that have a
+    label are left out.
+    """
     wanted = questions(root, settings, slots, truth)
-    return [QuestionItem(item_id(*key), *key, glosses.get(key[1], "")) for key, settled in wanted.items() if not settled]
+    return [
+        QuestionItem(item_id(*key), *key, glosses.get(key[1], ""))
+        for key, settled in wanted.items()
+        if not settled
+    ]
 
 
 def by_id(items: Iterable[Item]) -> dict[str, Item]:

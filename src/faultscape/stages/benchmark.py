@@ -1,4 +1,6 @@
-"""The scores of a closed benchmark, to set ranks beside (S0 Table 3): a CSV file of model,score, or a JSON object."""
+"""The scores of a closed benchmark, to set ranks beside (S0 Table 3): a CSV file of model,score, or a JSON
+object.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def read_benchmark(path: str) -> dict[str, float]:
             return {str(k): float(v) for k, v in json.loads(text).items()}
         rows = [row for row in csv.reader(text.splitlines()) if row]
         if not rows or len(rows[-1]) < 2:
-            raise RankingError(f"{path}: expected lines of model,score; got {rows[-1][0] if rows else 'nothing'!r}")
+            raise RankingError(
+                f"{path}: expected lines of model,score; got {rows[-1][0] if rows else 'nothing'!r}"
+            )
         start = 0 if len(rows[0]) > 1 and _is_number(rows[0][1]) else 1
         names = [row[0].strip() for row in rows[start:]]
         if repeated := next((name for name in names if names.count(name) > 1), None):

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Changed:
-    """What a line took back or put away, what became stale by it, and what to type next; with ``dry_run`` what it would do."""
+    """What a line took back or put away, what became stale by it, and what to type next; with ``dry_run``
+    what it would do.
+    """
 
     study: str
     done: str
@@ -22,15 +24,21 @@ class Changed:
 
     def __repr__(self) -> str:
         lines = [f"{self.study}: {self.done}", *stale_lines(self.stale)]
-        last = "--dry-run: nothing was changed" if self.dry_run else f"next: {next_words(self.next, stuck=self.stuck)}"
+        last = (
+            "--dry-run: nothing was changed"
+            if self.dry_run
+            else f"next: {next_words(self.next, stuck=self.stuck)}"
+        )
         return "\n".join([*lines, last])
 
 
 def next_words(line: str, *, stuck: bool) -> str:
-    """Return what is said of the next line, and where there is none whether all is done or something waits for a person.
+    """Return what is said of the next line, and where there is none whether all is done or something waits
+    for a person.
 
     >>> next_words("", stuck=False), next_words("", stuck=True)
-    ('nothing; all is done', 'no line helps; what `faultscape status` says of what is not done names what a person could do')
+    ('nothing; all is done', 'no line helps; what `faultscape status` says of what is not done names what a
+    person could do')
     """
     waits = "no line helps; what `faultscape status` says of what is not done names what a person could do"
     return line or (waits if stuck else "nothing; all is done")

@@ -1,6 +1,9 @@
-"""What people's choices between two models say: those that count, and what each model is worth by them on each image.
+"""What people's choices between two models say: those that count, and what each model is worth by them on
+each image.
 
-Conventions: a choice counts while both models' maps of the image are those that were shown, by their digests, and its image is not discarded. A person has one voice on an image and two models: of a repeat in the other order the mean counts. Source: S0 4.4.
+Conventions: a choice counts while both models' maps of the image are those that were shown, by their digests,
+and its image is not discarded. A person has one voice on an image and two models: of a repeat in the other
+order the mean counts. Source: S0 4.4.
 """
 
 from __future__ import annotations
@@ -75,27 +78,42 @@ class Digests:
 
 
 def counting(
-    root: Path, truth: str, models: Collection[str], discarded: Collection[str] = (), *, database: Database | None = None
+    root: Path,
+    truth: str,
+    models: Collection[str],
+    discarded: Collection[str] = (),
+    *,
+    database: Database | None = None,
 ) -> tuple[list[Choice], int]:
-    """Return the choices of a truth between these models that count, and how many do not because a map was made anew since."""
+    """Return the choices of a truth between these models that count, and how many do not because a map was
+    made anew since.
+    """
     said = [
         one
         for one in Choices(root, database).choices(truth)
         if {one.first, one.second} <= set(models) and one.image not in discarded
     ]
-    now = digests(root, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said])
+    now = digests(
+        root, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said]
+    )
     kept = [
         one
         for one in said
-        if _same(one.first_shown, now.get((one.first, one.image))) and _same(one.second_shown, now.get((one.second, one.image)))
+        if _same(one.first_shown, now.get((one.first, one.image)))
+        and _same(one.second_shown, now.get((one.second, one.image)))
     ]
     return kept, len(said) - len(kept)
 
 
 def shares(choices: Iterable[Choice]) -> Shares:
-    """Return {(image, model, other): (share of the choices for the model, number of people)}: ties and "not sure" are half, skips are left out (S0 4.4).
+    """Return {(image, model, other): (share of the choices for the model, number of people)}: ties and "not
+    sure" are half, skips are left out (S0 4.4).
 
-    >>> said = [Choice("x", "a", "b", "first", "ann"), Choice("x", "b", "a", "not sure", "ben"), Choice("x", "a", "b", "skip", "eve")]
+    >>> said = [
+    ...     Choice("x", "a", "b", "first", "ann"),
+    ...     Choice("x", "b", "a", "not sure", "ben"),
+    ...     Choice("x", "a", "b", "skip", "eve"),
+    ... ]
     >>> shares(said), shares([*said, Choice("x", "a", "b", "second", "ann", repeat=1)])
     ({('x', 'a', 'b'): (0.75, 2)}, {('x', 'a', 'b'): (0.5, 2)})
     """
@@ -109,7 +127,8 @@ def shares(choices: Iterable[Choice]) -> Shares:
 
 
 def worth(chosen: str) -> float | None:
-    """Return what a choice is worth for its first model, NaN where it says nothing and None where it was taken back.
+    """Return what a choice is worth for its first model, NaN where it says nothing and None where it was
+    taken back.
 
     >>> worth("first"), worth("both bad"), worth("skip"), worth("")
     (1.0, 0.5, nan, None)
@@ -127,13 +146,18 @@ def _same(shown: str, now: str | None) -> bool:
 
 
 def image_values(found: Shares, images: Sequence[str], models: Sequence[str]) -> np.ndarray:
-    """Return (J, I) the mean share of choices that each model had on each image over its pairs there, NaN where it stood in none.
+    """Return (J, I) the mean share of choices that each model had on each image over its pairs there, NaN
+    where it stood in none.
 
-    >>> image_values({("x", "a", "b"): (0.75, 2), ("x", "a", "c"): (0.25, 1)}, ["x"], ["a", "b", "d"]).ravel().tolist()
+    >>> image_values(
+    ...     {("x", "a", "b"): (0.75, 2), ("x", "a", "c"): (0.25, 1)}, ["x"], ["a", "b", "d"]
+    ... ).ravel().tolist()
     [0.5, 0.25, nan]
     """
     said: dict[tuple[str, str], list[float]] = {}
     for (image, a, b), (share, _) in found.items():
         said.setdefault((a, image), []).append(share)
         said.setdefault((b, image), []).append(1 - share)
-    return np.array([[fmean(said.get((model, image), [nan])) for image in images] for model in models]).reshape(len(models), -1)
+    return np.array(
+        [[fmean(said.get((model, image), [nan])) for image in images] for model in models]
+    ).reshape(len(models), -1)

@@ -1,7 +1,7 @@
 """Between the stored answers of classifiers and Predictions, and the distances of a study's classes.
 
-Conventions: answers are read for all images of the pool at once, some bytes each. A model's own labels become places of the study's classes; what is no class any
-more, or void, is -1.
+Conventions: answers are read for all images of the pool at once, some bytes each. A model's own labels become
+places of the study's classes; what is no class any more, or void, is -1.
 """
 
 from __future__ import annotations
@@ -24,16 +24,24 @@ from faultscape.study.tables import label_maps
 
 
 def read_predictions(
-    root: Path, settings: Settings, models: Sequence[str], images: Sequence[str] | pa.Array, *, top: bool = True
+    root: Path,
+    settings: Settings,
+    models: Sequence[str],
+    images: Sequence[str] | pa.Array,
+    *,
+    top: bool = True,
 ) -> Predictions:
-    """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no answer; without ``top`` their likeliest class alone."""
+    """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no
+    answer; without ``top`` their likeliest class alone.
+    """
     wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
     for name in models:
         folder, model = label_maps.predictions(root, name), settings.models[name]
         if label_maps.of_other_classes(settings, read_manifest(folder).values()):
             raise StudyError(
-                f"{name}: the class list changed since its table was read; run `faultscape predict {root} {name}={model.source}` again"
+                f"{name}: the class list changed since its table was read; run `faultscape predict {root}"
+                f" {name}={model.source}` again"
             )
         found.append(_answers(folder, table(classes, model.labels), len(classes), wanted, MOST if top else 1))
     most = max((labels.shape[1] for labels, _ in found), default=1)
@@ -51,32 +59,56 @@ def read_predictions(
     )
 
 
-def _answers(folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K at most ``most``."""
-    parts = [read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())]
-    whole = pa.concat_tables(parts) if parts else pa.table({"id": pa.array([], pa.string()), "runs": pa.array([], pa.binary())})
+def _answers(
+    folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K at
+    most ``most``.
+    """
+    parts = [
+        read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())
+    ]
+    whole = (
+        pa.concat_tables(parts)
+        if parts
+        else pa.table({"id": pa.array([], pa.string()), "runs": pa.array([], pa.binary())})
+    )
     if not len(whole) or not len(wanted):
         return np.full((len(wanted), 1), -1, np.int32), np.full((len(wanted), 1), np.nan, np.float32)
     ids, codes = (pa.concat_arrays(whole[name].chunks) for name in ("id", "runs"))
     labels, sure = class_answers.decode(codes, most)
-    known = np.r_[places, np.uint16(classes)][np.where((labels < 0) | (labels > 65535), 65536, labels)].astype(np.int32)
+    known = np.r_[places, np.uint16(classes)][
+        np.where((labels < 0) | (labels > 65535), 65536, labels)
+    ].astype(np.int32)
     known[known >= classes] = -1
     if ids.equals(wanted):
         return known, sure
     at = pc.call_function("index_in", [wanted], pc.SetLookupOptions(value_set=ids))
     here = at.is_valid().to_numpy(zero_copy_only=False)
     row = at.drop_null().to_numpy()
-    out, how = np.full((len(wanted), labels.shape[1]), -1, np.int32), np.full((len(wanted), labels.shape[1]), np.nan, np.float32)
+    out, how = (
+        np.full((len(wanted), labels.shape[1]), -1, np.int32),
+        np.full((len(wanted), labels.shape[1]), np.nan, np.float32),
+    )
     out[here], how[here] = known[row], sure[row]
     return out, how
 
 
-def read_label_sets(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> list[frozenset[int] | None]:
-    """Return the set of places that a truth names for each image: empty where it is of none of the classes, None where it has no label."""
+def read_label_sets(
+    root: Path, settings: Settings, truth: str, images: Sequence[str]
+) -> list[frozenset[int] | None]:
+    """Return the set of places that a truth names for each image: empty where it is of none of the classes,
+    None where it has no label.
+    """
     classes = settings.class_list
     folder, places = label_maps.truth(root, truth), table(classes)
     labels, _ = _answers(folder, places, len(classes), pa.array(list(images), pa.string()))
     known = {
-        id_ for name, part in read_manifest(folder).items() for id_ in read_part(folder, name, part, ["id"])["id"].to_pylist()
+        id_
+        for name, part in read_manifest(folder).items()
+        for id_ in read_part(folder, name, part, ["id"])["id"].to_pylist()
     }
-    return [frozenset(row) - {-1} if id_ in known else None for id_, row in zip(images, labels.tolist(), strict=True)]
+    return [
+        frozenset(row) - {-1} if id_ in known else None
+        for id_, row in zip(images, labels.tolist(), strict=True)
+    ]

@@ -1,7 +1,9 @@
-"""What a change makes stale, read off the graph before and after it; of a dry run after it was made to a rehearsal of the study.
+"""What a change makes stale, read off the graph before and after it; of a dry run after it was made to a
+rehearsal of the study.
 
-Conventions: a change is a function of the study's folder that says in words what it did. A rehearsal holds links to what is only read, and copies of what is changed in place, so that
-nothing that is done to it reaches the study; parts that lie in a store are never written there.
+Conventions: a change is a function of the study's folder that says in words what it did. A rehearsal holds
+links to what is only read, and copies of what is changed in place, so that nothing that is done to it reaches
+the study; parts that lie in a store are never written there.
 """
 
 from __future__ import annotations
@@ -23,15 +25,35 @@ from faultscape.study.tables.logs import log
 from faultscape.study.versions import copy_file, upgrade
 
 _COPIED = (".sqlite", ".jsonl")  # what is written in place, not put whole
-_SHOWN = ("selection", "labels", "standings", "plan", "measures", "reliability", "report", "maps", "pairs", "sets")
+_SHOWN = (
+    "selection",
+    "labels",
+    "standings",
+    "plan",
+    "measures",
+    "reliability",
+    "report",
+    "maps",
+    "pairs",
+    "sets",
+)
 
 
 def change(
-    root: Path, place: str, do: Callable[[Path], str], verb: str, *, dry_run: bool, readable: bool = True, **about: Any
+    root: Path,
+    place: str,
+    do: Callable[[Path], str],
+    verb: str,
+    *,
+    dry_run: bool,
+    readable: bool = True,
+    **about: Any,
 ) -> Changed:
-    """Make a change to a study that nobody else writes to, or to a rehearsal of it; ``place`` is how the line names the study, ``verb`` and ``about`` what its log is to say.
+    """Make a change to a study that nobody else writes to, or to a rehearsal of it; ``place`` is how the line
+    names the study, ``verb`` and ``about`` what its log is to say.
 
-    A study that is not ``readable`` before the change, since that takes away what is damaged, may not be afterwards: then nothing is said of what follows. Errors: those of ``do``.
+    A study that is not ``readable`` before the change, since that takes away what is damaged, may not be
+    afterwards: then nothing is said of what follows. Errors: those of ``do``.
     """
     look = nodes if readable else _nodes_if_readable
     if not dry_run:
@@ -40,7 +62,9 @@ def change(
             done = do(root)
             log(root, verb, **about)
         after = look(Snapshot(root, place))
-        return Changed(place, done, became_stale(before, after), _next_line(after, place), stuck=is_stuck(after))
+        return Changed(
+            place, done, became_stale(before, after), _next_line(after, place), stuck=is_stuck(after)
+        )
     before = look(Snapshot(root, place))
     with rehearsal(root) as copy, _named(copy, place):
         done = _with_place(do(copy), copy, place)
@@ -67,18 +91,26 @@ def _named(copy: Path, place: str) -> Iterator[None]:
     try:
         yield
     except FaultscapeError as error:
-        error.args = tuple(_with_place(word, copy, place) if isinstance(word, str) else word for word in error.args)
+        error.args = tuple(
+            _with_place(word, copy, place) if isinstance(word, str) else word for word in error.args
+        )
         raise
 
 
 def _with_place(words: str, copy: Path, place: str) -> str:
-    """Return words in which the study takes the place of its rehearsal, quoted in lines that are to be typed."""
+    """Return words in which the study takes the place of its rehearsal, quoted in lines that are to be
+    typed.
+    """
     parts = words.replace(shlex.quote(str(copy)), str(copy)).split("`")
-    return "`".join(part.replace(str(copy), shlex.quote(place) if k % 2 else place) for k, part in enumerate(parts))
+    return "`".join(
+        part.replace(str(copy), shlex.quote(place) if k % 2 else place) for k, part in enumerate(parts)
+    )
 
 
 def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
-    """Return what the graph declares to follow from one kind of artefact, and is there: for a dry run of what is not to be tried out."""
+    """Return what the graph declares to follow from one kind of artefact, and is there: for a dry run of what
+    is not to be tried out.
+    """
     kinds = {of}
     for artefact in ARTEFACTS:  # inputs stand before what follows from them
         if kinds & set(artefact.inputs):
@@ -90,12 +122,19 @@ def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
 
 
 def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ...]:
-    """Return which artefacts that were done are not any more, or are stale for another reason, each with why."""
+    """Return which artefacts that were done are not any more, or are stale for another reason, each with
+    why.
+    """
     held = {(node.artefact, node.name): node for node in before}
     out: list[str] = []
     for node in after:
         was = held.get((node.artefact, node.name))
-        if was is None or node.artefact not in _SHOWN or node.state == "done" or (node.state, node.why) == (was.state, was.why):
+        if (
+            was is None
+            or node.artefact not in _SHOWN
+            or node.state == "done"
+            or (node.state, node.why) == (was.state, was.why)
+        ):
             continue
         if node.state == "stale" or was.state == "done":
             named = f"{node.artefact} of {node.name}" if node.name else node.artefact
@@ -105,7 +144,9 @@ def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ..
 
 @contextmanager
 def rehearsal(root: Path) -> Iterator[Path]:
-    """Yield a folder that reads as the study does, and in which selections, labels and the corpus may be changed."""
+    """Yield a folder that reads as the study does, and in which selections, labels and the corpus may be
+    changed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "study"
         copy.mkdir()

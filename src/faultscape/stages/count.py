@@ -1,4 +1,6 @@
-"""Count the missing pair parts of a study: every pair of models, and every model against each truth, in one pass over a shard."""
+"""Count the missing pair parts of a study: every pair of models, and every model against each truth, in one
+pass over a shard.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _SHOWN = 5  # pictures of which two models saw different bytes
 
 @dataclass(frozen=True)
 class CountJob:
-    """What is missing of one shard: its parts with their keys, and the checksums of the ``maps`` of models and ``truths`` that they are counted from."""
+    """What is missing of one shard: its parts with their keys, and the checksums of the ``maps`` of models
+    and ``truths`` that they are counted from.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     number: int
@@ -50,7 +54,9 @@ class CountedPart:
 
 @dataclass(frozen=True)
 class Counted:
-    """What one shard's count made, and (image, model, other model) of pictures of which two models saw different bytes."""
+    """What one shard's count made, and (image, model, other model) of pictures of which two models saw
+    different bytes.
+    """
 
     parts: tuple[CountedPart, ...]
     differing: tuple[tuple[str, str, str], ...]
@@ -65,10 +71,14 @@ def count(
     workers: int | None = None,
     mine: Share = Share(),  # noqa: B008 - a frozen default
 ) -> tuple[int, int]:
-    """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made. Errors: ModelError and StudyError where maps are missing or outdated."""
+    """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made. Errors:
+    ModelError and StudyError where maps are missing or outdated.
+    """
     settings = read_settings(root)
     aside = stress_shards(root)
-    sizes = {number: size for number, size in shard_sizes(root).items() if mine.has(number) and number not in aside}
+    sizes = {
+        number: size for number, size in shard_sizes(root).items() if mine.has(number) and number not in aside
+    }
     _check(root, settings, sorted(sizes))
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     jobs = _jobs(root, lacking)
@@ -83,14 +93,29 @@ def count(
         for name, parts in new.items():
             folder = pair_table.folder(root, name)
             write_manifest(folder, read_manifest(folder) | parts)
-        return [Timing("compare", "", job.number, sizes[job.number], counted.seconds) for job, counted in made]
+        return [
+            Timing("compare", "", job.number, sizes[job.number], counted.seconds) for job, counted in made
+        ]
 
     fill(
-        root, "faultscape.stages.count:shard", jobs, Counted, enter, parts=lambda _, made: _files(root, made), title="compare",
-        items=sum(sizes[job.number] for job in jobs), engine=engine, workers=workers, mine=mine, begin_here=True,
-    )  # fmt: skip
+        root,
+        "faultscape.stages.count:shard",
+        jobs,
+        Counted,
+        enter,
+        parts=lambda _, made: _files(root, made),
+        title="compare",
+        items=sum(sizes[job.number] for job in jobs),
+        engine=engine,
+        workers=workers,
+        mine=mine,
+        begin_here=True,
+    )
     for image, one, other in sorted(different)[:_SHOWN]:
-        print(f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict those models again")
+        print(
+            f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict"
+            " those models again"
+        )
     if len(different) > _SHOWN:
         print(f"... and so it is with {len(different) - _SHOWN} more")
     return len(jobs), len(lacking)
@@ -98,7 +123,9 @@ def count(
 
 @task(CountJob)
 def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Counted:
-    """Count what is missing of one shard, in one pass over its images; StudyError names the image over which workers die."""
+    """Count what is missing of one shard, in one pass over its images; StudyError names the image over which
+    workers die.
+    """
     start, root = time.perf_counter(), Path(job.study)
     settings, images = read_settings(root), whole_shard(root, job.number)
     watch = Watch(root, f"compare-{part_name(job.number)}", attempt)
@@ -107,8 +134,8 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
         if not watch.begin(image):
             maps = ", ".join(sorted({part.name for part in job.parts}))
             raise StudyError(
-                f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash in native code; "
-                "give the maps of this image anew to `predict`, or choose a smaller --size"
+                f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash"
+                " in native code; give the maps of this image anew to `predict`, or choose a smaller --size"
             )
 
     made = count_shard(root, settings, images, job.parts, job.maps, job.truths, tick, begin)
@@ -118,7 +145,9 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
 
 
 def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
-    """Refuse models without maps, or whose maps are of something else by now, and say of how many shards maps are still to come."""
+    """Refuse models without maps, or whose maps are of something else by now, and say of how many shards maps
+    are still to come.
+    """
     if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
         out = " ".join(f"--remove {name}" for name in empty)
         raise ModelError(
@@ -126,16 +155,20 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
             f"or take them out: `faultscape predict {root} {out}`"
         )
     wanted = set(shards)
-    for name in outdated(root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)):
+    for name in outdated(
+        root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)
+    ):
         raise StudyError(
-            f"the maps of {name} were made at another working size, from photos that changed since, or of some shards by another network; "
-            f"run `faultscape predict {root} {name}={settings.models[name].source}` first"
+            f"the maps of {name} were made at another working size, from photos that changed since, or of"
+            f" some shards by another network; run `faultscape predict {root}"
+            f" {name}={settings.models[name].source}` first"
         )
     for name in settings.models:
         done = read_manifest(predictions(root, name))
         if waiting := sum(part_name(number) not in done for number in shards):
             print(
-                f"note: {name} has no maps of {waiting} of {len(shards)} shards yet; pairs with them are counted once `predict` has made them"
+                f"note: {name} has no maps of {waiting} of {len(shards)} shards yet; pairs with them are"
+                " counted once `predict` has made them"
             )
 
 
@@ -152,7 +185,10 @@ def _jobs(root: Path, lacking: Sequence[PairPart]) -> list[CountJob]:
     for number, parts in sorted(of_shard.items()):
         names = {name for part in parts for name in (part.name, *(part.others if part.truth is None else ()))}
         mine = {name: maps[name][part_name(number)].sha256 for name in sorted(names)}
-        against = {name: true[name][part_name(number)].sha256 for name in sorted({p.truth for p in parts if p.truth is not None})}
+        against = {
+            name: true[name][part_name(number)].sha256
+            for name in sorted({p.truth for p in parts if p.truth is not None})
+        }
         jobs.append(CountJob(str(root), number, tuple(parts), mine, against))
     return jobs
 

@@ -1,4 +1,6 @@
-"""Draw the scenes that `demo` collects: photos with their truth, and masks of others to learn the usual sizes of classes from."""
+"""Draw the scenes that `demo` collects: photos with their truth, and masks of others to learn the usual sizes
+of classes from.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ _SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the c
 
 
 def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin: int = 0) -> None:
-    """Draw so many scenes of the demo, from the one numbered ``begin`` on, that are not there yet, and the masks of ``training`` others."""
+    """Draw so many scenes of the demo, from the one numbered ``begin`` on, that are not there yet, and the
+    masks of ``training`` others.
+    """
     for name in ("images", "truth", "training"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     jobs = [
@@ -47,7 +51,9 @@ def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin:
         for only_mask, start, end in ((False, begin, begin + number), (True, 0, training))
         for first in range(start, end, 25)
     ]
-    for _ in fill.do("faultscape.stages.demo:draw", jobs, type(None), title="draw", items=number + training, engine=engine):
+    for _ in fill.do(
+        "faultscape.stages.demo:draw", jobs, type(None), title="draw", items=number + training, engine=engine
+    ):
         pass
 
 
@@ -68,7 +74,9 @@ def draw(job: DrawJob, tick: Tick) -> None:
 
 
 def draw_stress(folder: Path, page: Path, study: str) -> int:
-    """Write a contact sheet of what `stress` would make of the drawn scenes in a folder: corruptions of one, objects blended into others; returns how many images are on it."""
+    """Write a contact sheet of what `stress` would make of the drawn scenes in a folder: corruptions of one,
+    objects blended into others; returns how many images are on it.
+    """
     files = sorted((folder / "images").glob("*.png"))[: 1 + _BLENDED]
     scene = read_rgb(files[0])
     rows = [

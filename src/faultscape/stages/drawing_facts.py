@@ -1,9 +1,11 @@
-"""What selectors must know of a study's images to draw them for all models at once: few numbers an image, from what the models say alone.
+"""What selectors must know of a study's images to draw them for all models at once: few numbers an image,
+from what the models say alone.
 
-Conventions: ``complete`` (I,) are the images of which every model has something to say, of the others nothing is known;
-``dispute`` (I,) how far models differ, ``expected`` (J, I) the loss to expect of each, ``discrepancy`` (P, I) of each pair,
-``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers, ``agreement`` (J, J, I) of label maps: their concordances. Of
-label maps a discrepancy is 1 - concordance, the mean of both directions where it has two. Order is that of the images given.
+Conventions: ``complete`` (I,) are the images of which every model has something to say, of the others nothing
+is known; ``dispute`` (I,) how far models differ, ``expected`` (J, I) the loss to expect of each,
+``discrepancy`` (P, I) of each pair, ``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers,
+``agreement`` (J, J, I) of label maps: their concordances. Of label maps a discrepancy is 1 - concordance, the
+mean of both directions where it has two. Order is that of the images given.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ def of_classes(
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:
-    """Return ``complete`` and what is needed of classifiers' answers to all images at once, with the distances that ``define`` names; ``trust`` (J,) weighs their votes."""
+    """Return ``complete`` and what is needed of classifiers' answers to all images at once, with the
+    distances that ``define`` names; ``trust`` (J,) weighs their votes.
+    """
     labels = read_predictions(root, settings, models, images).labels
     complete = np.asarray((labels >= 0).all(0))
     out: Facts = {"complete": complete}
@@ -73,13 +77,23 @@ def of_shard(
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:
-    """Return ``complete`` and what is needed of label maps, for one shard's images; StudyError where pairs are missing."""
+    """Return ``complete`` and what is needed of label maps, for one shard's images; StudyError where pairs
+    are missing.
+    """
     j, i = len(models), len(images)
     first, second = np.triu_indices(j, 1)
-    shapes = {"dispute": (i,), "expected": (j, i), "discrepancy": (len(first), i), "entropy": (i,), "agreement": (j, j, i)}
+    shapes = {
+        "dispute": (i,),
+        "expected": (j, i),
+        "discrepancy": (len(first), i),
+        "entropy": (i,),
+        "agreement": (j, j, i),
+    }
     if not i:
         return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
-    both = concordances(read_block(root, settings, images, models), define["concordance"], over=define["over"])
+    both = concordances(
+        read_block(root, settings, images, models), define["concordance"], over=define["over"]
+    )
     apart = equal_to_zero(1 - (both[first, second] + both[second, first]) / 2)
     complete = np.asarray(~np.isnan(apart).any(0))
     out = {"complete": complete, **{name: np.zeros(shapes[name]) for name in needs}}
@@ -103,7 +117,10 @@ def _entropies(
     classes, shard = settings.class_list, images[0].shard
     labels = {m: settings.models[m].labels for m in models}
     sources = [
-        StoredMaps(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])) for m in models
+        StoredMaps(
+            label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])
+        )
+        for m in models
     ]
     out = np.zeros(len(images))
     for k in np.flatnonzero(complete).tolist():

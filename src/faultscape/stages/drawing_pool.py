@@ -1,8 +1,10 @@
-"""The pool that a selection draws from for all models at once, and what its selector must know of every image.
+"""The pool that a selection draws from for all models at once, and what its selector must know of every
+image.
 
-Conventions: what the models say of one image is summed up in few numbers: of label maps shard by shard, through the engines; of
-classifiers all at once. An image that some model has nothing to say of is in no pool. Order is that among equals (study.pool), so
-that the same draws fall on the same images whatever they are called.
+Conventions: what the models say of one image is summed up in few numbers: of label maps shard by shard,
+through the engines; of classifiers all at once. An image that some model has nothing to say of is in no pool.
+Order is that among equals (study.pool), so that the same draws fall on the same images whatever they are
+called.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ Facts = dict[str, np.ndarray]  # see stages.drawing_facts
 
 @dataclass(frozen=True)
 class PoolJob:
-    """What is to be said of one shard's images: the facts that a selector needs, under a definition, with the ``trust`` (J,) that labels so far put in each model."""
+    """What is to be said of one shard's images: the facts that a selector needs, under a definition, with the
+    ``trust`` (J,) that labels so far put in each model.
+    """
 
     study: str
     number: int
@@ -54,17 +58,23 @@ def gather(
     engine: str = "local",
     workers: int | None = None,
 ) -> Facts:
-    """Return what a selector must know of every image of the pool, in the order among equals; ``trust`` (J,) is what labels so far put in each model."""
+    """Return what a selector must know of every image of the pool, in the order among equals; ``trust`` (J,)
+    is what labels so far put in each model.
+    """
     pool, order = read_drawing_pool(root, define)
     similar = "labels" if settings.classifies else "agreement"
     needs = [similar if need == "similarity" else need for need in needs]
     if settings.classifies:
         return drawing_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
     sizes, weights = shard_sizes(root), None if trust is None else tuple(trust.tolist())
-    jobs = [PoolJob(str(root), number, tuple(models), define, tuple(needs), weights) for number in sorted(sizes)]
+    jobs = [
+        PoolJob(str(root), number, tuple(models), define, tuple(needs), weights) for number in sorted(sizes)
+    ]
     found: list[Facts] = [{}] * len(jobs)
     shards, items = "faultscape.stages.drawing_pool:shard", sum(sizes.values())
-    for place, data in fill.gather(root, shards, jobs, title="select", items=items, engine=engine, workers=workers):
+    for place, data in fill.gather(
+        root, shards, jobs, title="select", items=items, engine=engine, workers=workers
+    ):
         with np.load(io.BytesIO(data)) as held:
             found[place] = {key: held[key] for key in held.files}
     return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
@@ -72,7 +82,9 @@ def gather(
 
 @task(PoolJob)
 def shard(job: PoolJob, tick: Tick) -> str:
-    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds it."""
+    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds
+    it.
+    """
     root = Path(job.study)
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))
     trust = None if job.trust is None else np.array(job.trust)
@@ -85,7 +97,9 @@ def shard(job: PoolJob, tick: Tick) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The images that a selection draws from, the loss (J, N) to expect of each model on them, those on which no two models differ, which it leaves out, and how many it leaves out besides."""
+    """The images that a selection draws from, the loss (J, N) to expect of each model on them, those on which
+    no two models differ, which it leaves out, and how many it leaves out besides.
+    """
 
     images: list[str]
     expected: np.ndarray
@@ -94,7 +108,8 @@ class Pool:
 
 
 def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray | None = None) -> Pool:
-    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the images on which models differ.
+    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the
+    images on which models differ.
 
     ``trust`` (J,) weighs the votes for what is expected.
     """
@@ -113,11 +128,15 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     agreed, others = np.flatnonzero(rest & (facts["dispute"] == 0)), rest & (facts["dispute"] > 0)
     names = pool.names(np.concatenate([inside, agreed]))
     expected = facts["expected"][:, inside]
-    return Pool([names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum()))
+    return Pool(
+        [names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum())
+    )
 
 
 def read_drawing_pool(root: Path, define: Definition) -> tuple[ImagePool, np.ndarray]:
-    """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus order, in which those of earlier versions do."""
+    """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus
+    order, in which those of earlier versions do.
+    """
     seed = tie_seed(define)
     pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
     order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)

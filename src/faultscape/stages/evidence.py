@@ -1,7 +1,9 @@
-"""Which truth counts, which labels it has, and what they say of the models: concordances of label maps, or which classifier is right.
+"""Which truth counts, which labels it has, and what they say of the models: concordances of label maps, or
+which classifier is right.
 
-Conventions: a truth is a name under which labels or answers of people were taken in. Images are in corpus order, models in the order asked for; (J, I), large = good, NaN
-where a model has no answer or a label does not decide. Discarded images are left out.
+Conventions: a truth is a name under which labels or answers of people were taken in. Images are in corpus
+order, models in the order asked for; (J, I), large = good, NaN where a model has no answer or a label does
+not decide. Discarded images are left out.
 """
 
 from __future__ import annotations
@@ -33,13 +35,17 @@ LABELS = "labels"  # the truth that labels are kept under where nobody names ano
 
 
 def truths(root: Path) -> list[str]:
-    """Return the names under which labels are kept, sorted; answers to questions count as labels, and so do choices between two models."""
+    """Return the names under which labels are kept, sorted; answers to questions count as labels, and so do
+    choices between two models.
+    """
     answered = Answers(root).truths() if read_settings(root).classifies else Choices(root).truths()
     return sorted({*label_maps.truths(root), *answered})
 
 
 def find_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; '' where there is none, or nothing says which."""
+    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; '' where
+    there is none, or nothing says which.
+    """
     known = truths(root)
     if asked is not None:
         return asked if asked in known else ""
@@ -47,22 +53,30 @@ def find_truth(root: Path, asked: str | None = None) -> str:
 
 
 def choose_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; StudyError, which lists those there are, for none of these."""
+    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; StudyError,
+    which lists those there are, for none of these.
+    """
     if truth := find_truth(root, asked):
         return truth
     if not (known := truths(root)):
         raise StudyError(
-            f"there is no truth {asked or LABELS!r}; there are no labels yet. Bring labels in with `faultscape label import {root} SOURCE`"
+            f"there is no truth {asked or LABELS!r}; there are no labels yet. Bring labels in with"
+            f" `faultscape label import {root} SOURCE`"
         )
     if asked is None:
-        raise StudyError(f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; say which with --truth")
+        raise StudyError(
+            f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; say which with"
+            " --truth"
+        )
     raise StudyError(f"there is no truth {asked!r}; there are {', '.join(known)}.{closest(asked, known)}")
 
 
 def scores(
     root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
-    """Return the labelled images and (J, I) what each model is worth on them: concordance with the truth, or of classifiers 1 where right and 0 where wrong."""
+    """Return the labelled images and (J, I) what each model is worth on them: concordance with the truth, or
+    of classifiers 1 where right and 0 where wrong.
+    """
     if read_settings(root).classifies:
         return correctness(root, models, truth, discarded)[:2]
     return accuracies(root, models, truth, definition, discarded)
@@ -71,7 +85,9 @@ def scores(
 def accuracies(
     root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
-    """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on them."""
+    """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on
+    them.
+    """
     settings = read_settings(root)
     images: list[str] = []
     blocks = []
@@ -82,7 +98,11 @@ def accuracies(
         at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
         if at:
             pairs = read_block(root, settings, rows, models, [truth], held)
-            blocks.append(concordance.accuracies(pairs, definition["concordance"], over=definition["over"], truth=truth)[:, at])
+            blocks.append(
+                concordance.accuracies(
+                    pairs, definition["concordance"], over=definition["over"], truth=truth
+                )[:, at]
+            )
             images += [rows[k].id for k in at]
     return images, np.concatenate(blocks, axis=1) if blocks else np.zeros((len(models), 0))
 
@@ -90,9 +110,11 @@ def accuracies(
 def correctness(
     root: Path, models: Sequence[str], truth: str, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """Return the labelled images, (J, I) 1 where a classifier is right, 0 where it is wrong, NaN where nothing said decides, and what to say of the labels.
+    """Return the labelled images, (J, I) 1 where a classifier is right, 0 where it is wrong, NaN where
+    nothing said decides, and what to say of the labels.
 
-    A set of labels decides for every model. Of answers to questions, "yes" decides for the models that said this class, "no" against them; a tie decides nothing.
+    A set of labels decides for every model. Of answers to questions, "yes" decides for the models that said
+    this class, "no" against them; a tie decides nothing.
     """
     settings = read_settings(root)
     verdicts = majority(Answers(root).answers(truth))
@@ -100,14 +122,20 @@ def correctness(
     everything = [image.id for image in read_corpus(root) if image.id not in discarded]
     held = truth in label_maps.truths(root)
     sets = read_label_sets(root, settings, truth, everything) if held else [None] * len(everything)
-    known = [k for k, (id_, labels) in enumerate(zip(everything, sets, strict=True)) if labels is not None or id_ in answered]
+    known = [
+        k
+        for k, (id_, labels) in enumerate(zip(everything, sets, strict=True))
+        if labels is not None or id_ in answered
+    ]
     predictions = read_predictions(root, settings, models, [everything[k] for k in known])
     correct = right_or_wrong(predictions, [sets[k] for k in known], verdicts)
     return [*predictions.images], correct, ties_text(verdicts, settings.classes.names)
 
 
 def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], correct: np.ndarray) -> set[str]:
-    """Return those of the ``images`` that labels decide (`correctness`) for some models, and not for all that have an answer there."""
+    """Return those of the ``images`` that labels decide (`correctness`) for some models, and not for all that
+    have an answer there.
+    """
     said = read_predictions(root, read_settings(root), models, images).labels
     lacks = np.asarray((np.isnan(correct) & (said >= 0)).any(0))
     return {image for image, lack in zip(images, lacks.tolist(), strict=True) if lack}
@@ -115,15 +143,25 @@ def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], cor
 
 def truth_key(root: Path, truth: str) -> str:
     """Return a key of all labels of a truth, and of the answers that count beside it."""
-    labels = [(name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())]
+    labels = [
+        (name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())
+    ]
     settings = read_settings(root)
-    answers, first = Answers(root).answers(truth) if settings.classifies else [], settings.classes.first_name_of
+    answers, first = (
+        (Answers(root).answers(truth) if settings.classifies else []),
+        settings.classes.first_name_of,
+    )
     removed = {image.id for image in read_removed(root)}
-    answers = [(image, first.get(class_, class_), *more) for image, class_, *more in answers if image not in removed]
+    answers = [
+        (image, first.get(class_, class_), *more) for image, class_, *more in answers if image not in removed
+    ]
     gone = sorted(labels_gone(root, truth).items()) if removed else []
     chosen = [] if settings.classifies else sorted(_choice_rows(root, truth, removed))
     return key_of(
-        labels, *([answers] if answers or gone else []), *([gone] if gone else []), *([["choices", *chosen]] if chosen else [])
+        labels,
+        *([answers] if answers or gone else []),
+        *([gone] if gone else []),
+        *([["choices", *chosen]] if chosen else []),
     )
 
 
@@ -133,13 +171,22 @@ def _choice_rows(root: Path, truth: str, removed: Collection[str]) -> list[tuple
     for one in Choices(root).choices(truth):
         choice = one if one.first <= one.second else one.turned
         if choice.image not in removed:
-            named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator, str(choice.repeat))
+            named = (
+                choice.image,
+                choice.first,
+                choice.second,
+                choice.chosen,
+                choice.annotator,
+                str(choice.repeat),
+            )
             rows.append((*named, choice.first_shown, choice.second_shown))
     return rows
 
 
 def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
-    """Return {shard: the images of it that have a label of a truth and left the corpus}: their labels are kept, and count nowhere."""
+    """Return {shard: the images of it that have a label of a truth and left the corpus}: their labels are
+    kept, and count nowhere.
+    """
     if not (removed := removed_by_shard(root)):
         return {}
     where = label_maps.truth(root, truth)
@@ -154,7 +201,9 @@ def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
 
 
 def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
-    """Return the images of which every class that a model names was asked about, and an answer stands at a tie: nothing more is to come, unless it is asked again."""
+    """Return the images of which every class that a model names was asked about, and an answer stands at a
+    tie: nothing more is to come, unless it is asked again.
+    """
     settings = read_settings(root)
     if not settings.classifies:
         return set()
@@ -170,16 +219,26 @@ def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
 
 
 def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded: Collection[str]) -> int:
-    """Return how many of the images with a label of a truth the selections ``drawn``, those removed too, chose for what models say of them.
+    """Return how many of the images with a label of a truth the selections ``drawn``, those removed too,
+    chose for what models say of them.
 
-    0 where no choice decided which images have a label: they are the whole pool, or random selections that are labelled whole.
+    0 where no choice decided which images have a label: they are the whole pool, or random selections that
+    are labelled whole.
     """
     if not (chosen := chosen_by_models(drawn)):
         return 0
     where, corpus = label_maps.truth(root, truth), read_columns(root, ["id", "role"])
-    held = {id_ for part, entry in read_manifest(where).items() for id_ in label_maps.read_ids(where, int(part), entry)}
+    held = {
+        id_
+        for part, entry in read_manifest(where).items()
+        for id_ in label_maps.read_ids(where, int(part), entry)
+    }
     there = held & set(corpus["id"].to_pylist())
-    pool = {id_ for id_, role in zip(corpus["id"].to_pylist(), corpus["role"].to_pylist(), strict=True) if role == "pool"}
+    pool = {
+        id_
+        for id_, role in zip(corpus["id"].to_pylist(), corpus["role"].to_pylist(), strict=True)
+        if role == "pool"
+    }
     random = [set(slots.images) for slots in drawn if draws_evenly(slots.definition)]
     whole = [own for own in random if own - set(discarded) <= there]
     if not chosen & there or pool - set(discarded) <= there or there <= set().union(*whole):
@@ -193,8 +252,12 @@ def chosen_by_models(drawn: Iterable[Slots]) -> set[str]:
 
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
-    """Return the images that other selections of the study, those removed too, chose for what models say of them."""
-    others = [selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection]
+    """Return the images that other selections of the study, those removed too, chose for what models say of
+    them.
+    """
+    others = [
+        selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection
+    ]
     return chosen_by_models(others + selections.read_removed(root))
 
 
@@ -212,7 +275,9 @@ def labelled_among(root: Path, images: Collection[str]) -> set[str]:
 
 
 def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
-    """Return a selection as it counts now: without the images that were discarded or left the corpus, spares moved up."""
+    """Return a selection as it counts now: without the images that were discarded or left the corpus, spares
+    moved up.
+    """
     slots, _ = selections.read_selection(root, selection)
     gone = {row.image for row in slots.rows} - read_ids(root)
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})

@@ -1,17 +1,21 @@
-"""The one loop of every stage that fills a study: what is missing goes through an engine, what was made enters the study, and how long it took.
+"""The one loop of every stage that fills a study: what is missing goes through an engine, what was made
+enters the study, and how long it took.
 
-A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has been made since it
-was last called, [(job, result), ...], puts each manifest once, and returns rows of timings; ``parts`` names the files that a
-result consists of. Results enter at once while work is slow, and many together while it is fast: at most about once a second, and
-never so often that entering takes more than a twentieth of the time (`Entry`, which also serves what leaves no receipts).
+A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has
+been made since it was last called, [(job, result), ...], puts each manifest once, and returns rows of
+timings; ``parts`` names the files that a result consists of. Results enter at once while work is slow, and
+many together while it is fast: at most about once a second, and never so often that entering takes more than
+a twentieth of the time (`Entry`, which also serves what leaves no receipts).
 
-Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of what it is made of, not
-"what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`. What a worker does is a task
-(stages.worker_calls) that returns a dataclass, in which each part's checksum is called ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a
-receipt (study.receipts); where the same job is to be done again and the files are there with the right checksums, they are
-entered and not made again. Jobs may have groups; the results of a group that is to enter ``together`` wait, as receipts, until
-its last is made: a run that fails or is killed before has changed nothing of what counts. Who calls holds the study by
-``lock.writing``, and not ``lock.changing``, which is taken here around every ``enter``.
+Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of
+what it is made of, not "what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`.
+What a worker does is a task (stages.worker_calls) that returns a dataclass, in which each part's checksum is
+called ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a receipt
+(study.receipts); where the same job is to be done again and the files are there with the right checksums,
+they are entered and not made again. Jobs may have groups; the results of a group that is to enter
+``together`` wait, as receipts, until its last is made: a run that fails or is killed before has changed
+nothing of what counts. Who calls holds the study by ``lock.writing``, and not ``lock.changing``, which is
+taken here around every ``enter``.
 """
 
 from __future__ import annotations
@@ -39,12 +43,16 @@ Job = TypeVar("Job")
 Made = TypeVar("Made")
 Item = TypeVar("Item")
 PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
-CHANGES_NOTHING: dict[str, bool] = {"changes_nothing": True}  # metadata of a job's field that no result follows from
+CHANGES_NOTHING: dict[str, bool] = {
+    "changes_nothing": True
+}  # metadata of a job's field that no result follows from
 SHARE = 20  # entering takes at most a twentieth of the time
 
 
 class Entry(Generic[Item]):
-    """What was made and has not entered yet: it enters when that is due, and the rest of it where the block ends, of itself or not."""
+    """What was made and has not entered yet: it enters when that is due, and the rest of it where the block
+    ends, of itself or not.
+    """
 
     def __init__(self, enter: Callable[[list[Item]], object]) -> None:
         self._enter = enter
@@ -97,10 +105,11 @@ def fill(
 ) -> None:
     """Do the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter what they make.
 
-    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``; ``group`` names what a
-    job belongs to, whose receipts nobody else touches, and ``together`` the groups that enter whole or not at all; ``mine`` says
-    which job of an array this is (the jobs are those of its share); ``apart``, ``gpus`` and ``begin_here`` are the engine's. Errors: those of the
-    jobs, after what was made has entered.
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``;
+    ``group`` names what a job belongs to, whose receipts nobody else touches, and ``together`` the groups
+    that enter whole or not at all; ``mine`` says which job of an array this is (the jobs are those of its
+    share); ``apart``, ``gpus`` and ``begin_here`` are the engine's. Errors: those of the jobs, after what was
+    made has entered.
     """
     groups = [group(job) for job in jobs]
     share = "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}"
@@ -148,9 +157,15 @@ def fill(
                 entry.if_due()
 
             made_now = engines.run(
-                task, [calls[n] for n in todo], engine=engine, workers=workers, tick=ticked, apart=apart, gpus=gpus,
+                task,
+                [calls[n] for n in todo],
+                engine=engine,
+                workers=workers,
+                tick=ticked,
+                apart=apart,
+                gpus=gpus,
                 begin_here=begin_here,
-            )  # fmt: skip
+            )
             for place, made in made_now:
                 receipts[groups[todo[place]]].add(keys[todo[place]], made)
                 take(todo[place], of_json(kind, made))
@@ -175,7 +190,9 @@ def _adopted(
     kind: type[Made],
     parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
 ) -> list[tuple[int, Made]]:
-    """Return (number of the job, result) of what a killed run made and did not enter, where all files are whole."""
+    """Return (number of the job, result) of what a killed run made and did not enter, where all files are
+    whole.
+    """
     out: list[tuple[int, Made]] = []
     for number, key in enumerate(keys if found else []):
         if key in found:
@@ -200,7 +217,8 @@ def do(
     begin_here: bool = False,
     ticked: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Made]]:
-    """Yield (number of the job, the ``kind`` that its worker made of it) as jobs finish: for what leaves no receipts and timings.
+    """Yield (number of the job, the ``kind`` that its worker made of it) as jobs finish: for what leaves no
+    receipts and timings.
 
     ``ticked`` is called while jobs are under way, whenever one of them has come further.
     """
@@ -211,22 +229,37 @@ def do(
             tick(number)
             ticked()
 
-        for number, made in engines.run(task, calls, engine=engine, workers=workers, tick=further, begin_here=begin_here):
+        for number, made in engines.run(
+            task, calls, engine=engine, workers=workers, tick=further, begin_here=begin_here
+        ):
             yield number, of_json(kind, made)
 
 
 def gather(
-    root: Path, task: str, jobs: Sequence[Any], *, title: str, items: int, engine: str, workers: int | None = None
+    root: Path,
+    task: str,
+    jobs: Sequence[Any],
+    *,
+    title: str,
+    items: int,
+    engine: str,
+    workers: int | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (number of the job, what its worker left) as jobs finish: for what is found in the study, merged at once, and no part of it."""
-    for number, name in do(task, jobs, str, title=title, items=items, engine=engine, workers=workers, begin_here=True):
+    """Yield (number of the job, what its worker left) as jobs finish: for what is found in the study, merged
+    at once, and no part of it.
+    """
+    for number, name in do(
+        task, jobs, str, title=title, items=items, engine=engine, workers=workers, begin_here=True
+    ):
         data = (root / name).read_bytes()
         (root / name).unlink()
         yield number, data
 
 
 def leave(root: Path, name: str, data: bytes) -> str:
-    """Put what a worker found for `gather`, and return the name of the temporary file in the study that holds it."""
+    """Put what a worker found for `gather`, and return the name of the temporary file in the study that holds
+    it.
+    """
     file = f"{TEMPORARY}{name}"
     put(root / file, data)
     return file

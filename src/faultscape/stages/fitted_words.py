@@ -1,6 +1,9 @@
-"""Scorers of a line that are methods fitted to a model: each becomes the word of the file that holds it, ``NAME@DIGEST``.
+"""Scorers of a line that are methods fitted to a model: each becomes the word of the file that holds it,
+``NAME@DIGEST``.
 
-Conventions: a method that was fitted again has another digest, so that what was scored by the one before counts no more. What a method's file said when it scored stays in STUDY/methods/MODEL/scored, so that its flags follow its numbers.
+Conventions: a method that was fitted again has another digest, so that what was scored by the one before
+counts no more. What a method's file said when it scored stays in STUDY/methods/MODEL/scored, so that its
+flags follow its numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ def methods_folder(root: Path, model: str) -> Path:
 
 
 def methods_of_model(root: Path, settings: Settings, model: str) -> dict[str, MethodAbout]:
-    """Return {scorer: what its file said when it scored} of the methods that score a model, of those of which that is known."""
+    """Return {scorer: what its file said when it scored} of the methods that score a model, of those of which
+    that is known.
+    """
     return {name: about for name, about, _ in _scored(root, settings, model) if about is not None}
 
 
@@ -45,7 +50,9 @@ def unknown_methods(root: Path, settings: Settings, model: str) -> list[str]:
 
 
 def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, MethodAbout | None, Path]]:
-    """Yield (name, what its file said when it scored, where its file lies now) of each method that scores a model."""
+    """Yield (name, what its file said when it scored, where its file lies now) of each method that scores a
+    model.
+    """
     for word in cast("list[str]", settings.models[model].options.get("scorer", [])):
         if (parts := split_fitted(word)) is not None:
             (name, of), folder = parts, methods_folder(root, model)
@@ -60,7 +67,9 @@ def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, M
 
 
 def keep_said(root: Path, model: str, words: Sequence[str]) -> None:
-    """Keep what the files of methods among words say, so that it is known when the method is fitted again or deleted."""
+    """Keep what the files of methods among words say, so that it is known when the method is fitted again or
+    deleted.
+    """
     for word in words:
         if (parts := split_fitted(word)) is not None:
             folder = methods_folder(root, model)
@@ -70,7 +79,9 @@ def keep_said(root: Path, model: str, words: Sequence[str]) -> None:
 
 
 def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bool = True) -> list[str]:
-    """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError where one was not fitted, or the model is no network."""
+    """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError
+    where one was not fitted, or the model is no network.
+    """
     out = []
     for word in words:
         parts = split_fitted(word)
@@ -80,7 +91,8 @@ def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bo
             continue
         if not of_network:
             raise OptionError(
-                f"--scorer {name} is a method that is fitted to a network, which {model} is not; score networks with it"
+                f"--scorer {name} is a method that is fitted to a network, which {model} is not; score"
+                " networks with it"
             )
         path = methods_folder(root, model) / f"{name}{ENDING}"
         if not path.is_file():

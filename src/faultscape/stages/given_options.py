@@ -19,7 +19,9 @@ Made = TypeVar("Made")
 
 
 def given_options(options: Any, *, but: Sequence[str] = ()) -> JsonObject:
-    """Return the options of a frozen dataclass that differ from their defaults, as JSON holds them; ``but`` those that are recorded elsewhere, or change nothing."""
+    """Return the options of a frozen dataclass that differ from their defaults, as JSON holds them; ``but``
+    those that are recorded elsewhere, or change nothing.
+    """
     given = {f.name: (getattr(options, f.name), f) for f in fields(options) if f.name not in but}
     return {name: _plain(value, str(f.type)) for name, (value, f) in given.items() if value != f.default}
 
@@ -32,7 +34,8 @@ def _plain(value: Any, kind: str) -> Any:
 
 
 def refuse_empty(options: Any) -> None:
-    """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that is of another kind than its annotation, or an empty text: nobody means that. Numbers of NumPy and paths become plain.
+    """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that is of another
+    kind than its annotation, or an empty text: nobody means that. Numbers of NumPy and paths become plain.
 
     >>> from faultscape.stages.compare.options import CompareOptions
     >>> CompareOptions("study", shard=" ")
@@ -47,16 +50,25 @@ def refuse_empty(options: Any) -> None:
             object.__setattr__(options, field.name, value := simple)
         if is_dataclass(value) and not isinstance(value, type):
             refuse_empty(value)
-        several = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        several = (
+            list(value.values())
+            if isinstance(value, Mapping)
+            else value
+            if isinstance(value, list | tuple)
+            else [value]
+        )
         if any(isinstance(one, str) and not one.strip() for one in several) and field.name not in (
             "study",
             "images",
         ):  # which say it themselves
-            raise OptionError(f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out")
+            raise OptionError(
+                f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out"
+            )
 
 
 def refuse_no_group(name: str, group: Any, value: Any) -> None:
-    """Raise OptionError where options that belong together come as anything else than their dataclass, of which ``group`` is one.
+    """Raise OptionError where options that belong together come as anything else than their dataclass, of
+    which ``group`` is one.
 
     >>> from faultscape.stages.collect.options import Grouping
     >>> refuse_no_group("grouping", Grouping(), {"block": 10})
@@ -69,7 +81,8 @@ def refuse_no_group(name: str, group: Any, value: Any) -> None:
 
 
 def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
-    """Return {option: the group that it stands in, None for the verb's own} of all options that a verb takes by name, a group being an instance of its dataclass.
+    """Return {option: the group that it stands in, None for the verb's own} of all options that a verb takes
+    by name, a group being an instance of its dataclass.
 
     >>> from faultscape.verbs.collect import collect
     >>> found = options_of(collect)
@@ -84,16 +97,20 @@ def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
 
 
 def call_again(verb: Callable[..., Made], study: str, options: JsonObject, **others: object) -> Made:
-    """Return what a verb makes of a study with options that were recorded by name; ``others`` go beside them. OptionError for one that the verb does not have (any more)."""
+    """Return what a verb makes of a study with options that were recorded by name; ``others`` go beside them.
+    OptionError for one that the verb does not have (any more).
+    """
     if odd := next((name for name in options if name not in options_of(verb)), None):
         raise OptionError(
-            f"{verb.__name__} has no option {odd!r}, which is recorded as given; run `faultscape {verb.__name__} {study}` with the options that you want"
+            f"{verb.__name__} has no option {odd!r}, which is recorded as given; run `faultscape"
+            f" {verb.__name__} {study}` with the options that you want"
         )
     return verb(study, **group_options(verb, options), **others)
 
 
 def group_options(verb: Callable[..., object], options: JsonObject) -> dict[str, Any]:
-    """Return options by name as the keywords of a verb, those of a group in its dataclass; a name that the verb does not have stays, for Python to refuse.
+    """Return options by name as the keywords of a verb, those of a group in its dataclass; a name that the
+    verb does not have stays, for Python to refuse.
 
     >>> from faultscape.verbs.collect import collect
     >>> group_options(collect, {"role": "test", "block": 10})
@@ -121,7 +138,15 @@ def number_word(value: float) -> str:
 def option_words(arguments: JsonObject) -> list[str]:
     """Return options as a command line spells them; what is None was not given.
 
-    >>> option_words({"truth": "two people", "all_labels": True, "boundaries": False, "against": ["a", "b"], "seed": None})
+    >>> option_words(
+    ...     {
+    ...         "truth": "two people",
+    ...         "all_labels": True,
+    ...         "boundaries": False,
+    ...         "against": ["a", "b"],
+    ...         "seed": None,
+    ...     }
+    ... )
     ['--truth', "'two people'", '--all-labels', '--no-boundaries', '--against', 'a', '--against', 'b']
     """
     words: list[str] = []

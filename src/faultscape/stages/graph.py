@@ -1,8 +1,9 @@
-"""What of a study is done, stale or missing, why, and what to type next: one algorithm over the artefacts, which nothing else decides.
+"""What of a study is done, stale or missing, why, and what to type next: one algorithm over the artefacts,
+which nothing else decides.
 
-Conventions: an artefact is missing where it is not there, or a part of it is not; stale where what it was made from differs from
-what there is now; else done. Nodes stand in the order in which they are made. `status`, `run`, refusals and remarks in reports
-read this file.
+Conventions: an artefact is missing where it is not there, or a part of it is not; stale where what it was
+made from differs from what there is now; else done. Nodes stand in the order in which they are made.
+`status`, `run`, refusals and remarks in reports read this file.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ EXPLAINED = {"photos": ("selection", "maps")}  # those of other images are other
 
 @dataclass(frozen=True)
 class Node:
-    """One artefact of a study: its state, why it is stale, what there is in words, and the line that makes it ('' where none helps); ``in_the_way`` is what keeps it from being made, which a person must mend first."""
+    """One artefact of a study: its state, why it is stale, what there is in words, and the line that makes it
+    ('' where none helps); ``in_the_way`` is what keeps it from being made, which a person must mend first.
+    """
 
     artefact: str
     verb: str
@@ -70,7 +73,9 @@ def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
     """Return every artefact that a study has or should have, in the order in which they are made."""
     if not snapshot.images:  # nothing else can be there
         return (node(snapshot, CORPUS, ""), node(snapshot, MAPS, ""))
-    return tuple(node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot))
+    return tuple(
+        node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot)
+    )
 
 
 def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
@@ -84,8 +89,11 @@ def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
     return Node(artefact.name, artefact.verb, name, state, why, words, line, waits, again.in_the_way)
 
 
-def state_of(artefact: Artefact, held: dict[str, str] | None, now: dict[str, str]) -> tuple[State, tuple[str, ...]]:
-    """Return the state of an artefact that was ``made from`` something, None where it is not there, and what differs ``now``.
+def state_of(
+    artefact: Artefact, held: dict[str, str] | None, now: dict[str, str]
+) -> tuple[State, tuple[str, ...]]:
+    """Return the state of an artefact that was ``made from`` something, None where it is not there, and what
+    differs ``now``.
 
     >>> state_of(PLAN, {"maps": "a", "labels": "b"}, {"maps": "a", "labels": "c"})
     ('stale', ('labels',))
@@ -93,7 +101,9 @@ def state_of(artefact: Artefact, held: dict[str, str] | None, now: dict[str, str
     if held is None:
         return "missing", ()
     lacking = [name for name in now if name not in held]
-    changed = [name for name in held if held[name] != now.get(name, held[name] if artefact.in_parts else None)]
+    changed = [
+        name for name in held if held[name] != now.get(name, held[name] if artefact.in_parts else None)
+    ]
     if artefact.in_parts:
         return ("stale" if changed else "missing" if lacking else "done"), tuple(changed)
     differing = tuple(dict.fromkeys([*changed, *lacking]))
@@ -108,11 +118,15 @@ def _reasons(differing: tuple[str, ...]) -> tuple[str, ...]:
     """
     if first := next((name for name in EXPLAINS_ALL if name in differing), None):
         return (first,)
-    return tuple(name for name in differing if not any(other in differing for other in EXPLAINED.get(name, ())))
+    return tuple(
+        name for name in differing if not any(other in differing for other in EXPLAINED.get(name, ()))
+    )
 
 
 def next_line(found: Iterable[Node]) -> str:
-    """Return what to type next: the first line of a node that is not done, those that can wait last; '' when all is done, or a person must mend something first (`is_stuck`)."""
+    """Return what to type next: the first line of a node that is not done, those that can wait last; '' when
+    all is done, or a person must mend something first (`is_stuck`).
+    """
     open_ = [node for node in found if node.state != "done" and node.line]
     return next((node.line for node in sorted(open_, key=lambda node: node.waits)), "")
 
@@ -124,5 +138,7 @@ def is_stuck(found: Iterable[Node]) -> bool:
 
 def why_text(artefact: Artefact, differing: Iterable[str]) -> tuple[str, ...]:
     """Return why an artefact is stale, in words, each reason once."""
-    said = [artefact.reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing]
+    said = [
+        artefact.reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing
+    ]
     return tuple(dict.fromkeys(reason for reason in said if reason))

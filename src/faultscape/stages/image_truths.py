@@ -1,8 +1,11 @@
-"""What the pixels of each image of a study are judged by: where its labels lie, those of anomaly, and the image whose map a made one should keep.
+"""What the pixels of each image of a study are judged by: where its labels lie, those of anomaly, and the
+image whose map a made one should keep.
 
-Conventions: a made set without labels of its own has those of its parents (`stages.made_sets`). Labels of anomaly are those of a blended set, or of the truth ``anomaly`` that a data set came with;
-under a holdout, withheld pixels are the anomaly (stressors.holdout), which is asked of collected images alone; where other labels say what is anomalous, they are void: no known pixels, since models did not learn them. Where a corruption leaves each pixel where it is, the model's own map of the parent is
-what its map should be.
+Conventions: a made set without labels of its own has those of its parents (`stages.made_sets`). Labels of
+anomaly are those of a blended set, or of the truth ``anomaly`` that a data set came with; under a holdout,
+withheld pixels are the anomaly (stressors.holdout), which is asked of collected images alone; where other
+labels say what is anomalous, they are void: no known pixels, since models did not learn them. Where a
+corruption leaves each pixel where it is, the model's own map of the parent is what its map should be.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ Place = tuple[str, int, str]  # a folder below the study, a shard, an image id
 
 @dataclass(frozen=True)
 class Judged:
-    """What one image is judged by, None where there is nothing: its labels, its labels of anomaly, where known objects were pasted in, and the image whose map it should keep."""
+    """What one image is judged by, None where there is nothing: its labels, its labels of anomaly, where
+    known objects were pasted in, and the image whose map it should keep.
+    """
 
     semantic: Place | None = None
     anomaly: Place | None = None
@@ -45,7 +50,9 @@ class Judged:
 
 
 def find_judged(root: Path, images: Mapping[str, Image], truth: str) -> dict[str, Judged]:
-    """Return {image id: what it is judged by} of all images of a study, its labels being those of a truth ('' for none)."""
+    """Return {image id: what it is judged by} of all images of a study, its labels being those of a truth (''
+    for none).
+    """
     stress = read_stress(root)
     out: dict[str, Judged] = {}
     for name in dict.fromkeys(image.set for image in images.values()):
@@ -53,7 +60,9 @@ def find_judged(root: Path, images: Mapping[str, Image], truth: str) -> dict[str
     return out
 
 
-def _of_set(root: Path, images: Mapping[str, Image], name: str, truth: str, stress: StressSets) -> dict[str, Judged]:
+def _of_set(
+    root: Path, images: Mapping[str, Image], name: str, truth: str, stress: StressSets
+) -> dict[str, Judged]:
     mine = [image for image in images.values() if image.set == name]
     semantic = labels_of_set(root, images, name, truth) if truth else None
     base = _base(name, stress)
@@ -70,17 +79,23 @@ def _of_set(root: Path, images: Mapping[str, Image], name: str, truth: str, stre
             of = images[of.parent]
         if semantic is not None and image.id in semantic.places:
             labels = (semantic.folder.relative_to(root).as_posix(), *semantic.places[image.id])
-        anomaly = (folder.relative_to(root).as_posix(), of.shard, of.id) if part_name(of.shard) in there else None
+        anomaly = (
+            (folder.relative_to(root).as_posix(), of.shard, of.id) if part_name(of.shard) in there else None
+        )
         known = None
         if beside is not None and part_name(of.shard) in pasted:
             known = (beside.relative_to(root).as_posix(), of.shard, of.id)
         parent = images.get(image.parent) if keeps else None
-        out[image.id] = Judged(labels, anomaly, known, None if parent is None else (parent.shard, parent.id), bool(image.parent))
+        out[image.id] = Judged(
+            labels, anomaly, known, None if parent is None else (parent.shard, parent.id), bool(image.parent)
+        )
     return out
 
 
 def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
-    """Return what images are judged by, without the places where no label lies; a line of `collect` and one of `label import` may have brought different images."""
+    """Return what images are judged by, without the places where no label lies; a line of `collect` and one
+    of `label import` may have brought different images.
+    """
     held: dict[tuple[str, int], set[str]] = {}
 
     def there(place: Place | None) -> bool:
@@ -89,17 +104,25 @@ def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
         folder, shard, id_ = place
         if (folder, shard) not in held:
             part = read_manifest(root / folder).get(part_name(shard))
-            held[folder, shard] = set(label_maps.read_ids(root / folder, shard, part)) if part is not None else set()
+            held[folder, shard] = (
+                set(label_maps.read_ids(root / folder, shard, part)) if part is not None else set()
+            )
         return id_ in held[folder, shard]
 
     return {
-        id_: replace(about, semantic=about.semantic if there(about.semantic) else None, anomaly=about.anomaly if there(about.anomaly) else None)
+        id_: replace(
+            about,
+            semantic=about.semantic if there(about.semantic) else None,
+            anomaly=about.anomaly if there(about.anomaly) else None,
+        )
         for id_, about in judged.items()
-    }  # fmt: skip
+    }
 
 
 def _base(name: str, stress: StressSets) -> str:
-    """Return the set whose labels a set has: itself, or where its labels are its parents' the first that has its own."""
+    """Return the set whose labels a set has: itself, or where its labels are its parents' the first that has
+    its own.
+    """
     while (about := stress.sets.get(name)) is not None and about.labels == "parents":
         name = about.of
     return name
@@ -107,7 +130,10 @@ def _base(name: str, stress: StressSets) -> str:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How the pixels of an image are judged once: under which holdout ('' for none), by which labels, places (H, W) with C for void, by which labels of anomaly (0, 1, 255), and where known objects were pasted in (1)."""
+    """How the pixels of an image are judged once: under which holdout ('' for none), by which labels, places
+    (H, W) with C for void, by which labels of anomaly (0, 1, 255), and where known objects were pasted in
+    (1).
+    """
 
     holdout: str
     semantic: np.ndarray | None
@@ -119,17 +145,27 @@ class Judge:
     """Reads what the images of a shard are judged by; may be asked in several threads."""
 
     def __init__(
-        self, root: Path, settings: Settings, judged: Mapping[str, Judged], holdouts: Mapping[str, Sequence[str]]
+        self,
+        root: Path,
+        settings: Settings,
+        judged: Mapping[str, Judged],
+        holdouts: Mapping[str, Sequence[str]],
     ) -> None:
         self._root, self._classes, self._judged = root, settings.class_list, judged
-        self._holdouts = {name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None}
-        self._withheld = np.any([hold.is_withheld for hold in self._holdouts.values()], axis=0) if self._holdouts else None
+        self._holdouts = {
+            name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None
+        }
+        self._withheld = (
+            np.any([hold.is_withheld for hold in self._holdouts.values()], axis=0) if self._holdouts else None
+        )
         self._lock = threading.Lock()
         self._manifests: dict[str, dict[str, Part]] = {}
         self._maps = lru_cache(maxsize=8)(self._open)
 
     def views(self, id_: str, size: tuple[int, int]) -> list[View]:
-        """Return how an image is judged, at a size (width, height): plainly, where it has labels, and under each holdout, where it was collected."""
+        """Return how an image is judged, at a size (width, height): plainly, where it has labels, and under
+        each holdout, where it was collected.
+        """
         about = self._judged.get(id_, Judged())
         with self._lock:
             semantic = self._read(about.semantic, size, plain=False)
@@ -139,7 +175,9 @@ class Judge:
             anomaly[(anomaly == KNOWN) & self._withheld[semantic]] = VOID
         out = [View("", semantic, anomaly, pasted)] if semantic is not None or anomaly is not None else []
         if semantic is not None and anomaly is None and not about.made:
-            out += [View(name, semantic, open_labels(semantic, hold)) for name, hold in self._holdouts.items()]
+            out += [
+                View(name, semantic, open_labels(semantic, hold)) for name, hold in self._holdouts.items()
+            ]
         return out
 
     def _read(self, place: Place | None, size: tuple[int, int], *, plain: bool) -> np.ndarray | None:
@@ -156,12 +194,16 @@ class Judge:
         if part_name(shard) not in self._manifests[folder]:
             return None
         if plain:
-            return StoredMaps(self._root / folder, shard, np.arange(UNKNOWN + 1, dtype=np.uint16), "0, 1 and 255")
+            return StoredMaps(
+                self._root / folder, shard, np.arange(UNKNOWN + 1, dtype=np.uint16), "0, 1 and 255"
+            )
         return StoredMaps(self._root / folder, shard, table(self._classes), allowed(self._classes))
 
 
 def _held(settings: Settings, words: Sequence[str]) -> Holdout | None:
-    """Return a holdout as the classes are now; None where its classes are no classes any more, which `measure` says."""
+    """Return a holdout as the classes are now; None where its classes are no classes any more, which
+    `measure` says.
+    """
     try:
         return hold_out(settings.class_list, list(words))
     except FaultscapeError:

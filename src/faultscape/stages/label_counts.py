@@ -1,7 +1,8 @@
 """How many images of a selection are labelled, and which questions a selection of classifiers asks.
 
-Conventions: an image counts as labelled when nothing that the selection asks of it is open: of label maps a map, of classifiers a label, or answers that decide for both
-models of a pair, or for all models where it was drawn for all.
+Conventions: an image counts as labelled when nothing that the selection asks of it is open: of label maps a
+map, of classifiers a label, or answers that decide for both models of a pair, or for all models where it was
+drawn for all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from faultscape.study.tables.corpus import part_name, shards_of
 
 
 class LabelCount(NamedTuple):
-    """How many images are labelled, how many in part, and whether all that is left was asked once and left undecided."""
+    """How many images are labelled, how many in part, and whether all that is left was asked once and left
+    undecided.
+    """
 
     labelled: int
     partly: int
@@ -37,11 +40,17 @@ def question_glosses(settings: Settings) -> dict[str, str]:
         return settings.glosses
     found = imagenet_classes()
     of = dict(zip(found.wnids, found.glosses, strict=True))
-    return {name: of[wnid] for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True) if wnid in of}
+    return {
+        name: of[wnid]
+        for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True)
+        if wnid in of
+    }
 
 
 def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
-    """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in its order; of draws, of the models that the study has still."""
+    """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in
+    its order; of draws, of the models that the study has still.
+    """
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
     for row in pairs:
@@ -57,7 +66,9 @@ def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[
 
 
 def _chosen_on(root: Path, settings: Settings, slots: Slots, truth: str) -> tuple[set[str], set[str]]:
-    """Return the images on which people chose between the two models of every duel, and those on which they did of some."""
+    """Return the images on which people chose between the two models of every duel, and those on which they
+    did of some.
+    """
     if not (said := answered(counting(root, truth, settings.models)[0])):
         return set(), set()
     asked: dict[str, set[frozenset[str]]] = {}
@@ -75,7 +86,9 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
         folder, shard_of = label_maps.truth(root, truth), shards_of(root, slots.images)
         parts, wanted = read_manifest(folder), set(shard_of)
         numbers = {s for s in shard_of.values() if part_name(s) in parts}
-        labelled = {id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])} & wanted
+        labelled = {
+            id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])
+        } & wanted
         whole, partly = _chosen_on(root, settings, slots, truth)
         return LabelCount(len(labelled | whole), len(partly - labelled), False)
     try:
@@ -83,7 +96,9 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
     except FaultscapeError:  # predictions that must be made anew first, which the line of predict says
         return LabelCount(0, 0, False)
     verdicts = majority(Answers(root).answers(truth))
-    decided = {question for question, has_label in asked.items() if has_label or verdicts.get(question) is not None}
+    decided = {
+        question for question, has_label in asked.items() if has_label or verdicts.get(question) is not None
+    }
     some = {image for image, _ in decided}
     lacking = {image for image, _ in asked.keys() - decided}
     open_ = [question for question in asked if question not in decided and question not in verdicts]
@@ -91,14 +106,23 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
 
 
 def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
-    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from one ``truth`` (evidence.find_truth)."""
+    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from
+    one ``truth`` (evidence.find_truth).
+    """
     now = evidence.current(root, name, Answers(root).discarded())
     counts = [
-        count_labels(root, settings, now, t) for t in evidence.truths(root) if not learns or t == evidence.find_truth(root, truth)
+        count_labels(root, settings, now, t)
+        for t in evidence.truths(root)
+        if not learns or t == evidence.find_truth(root, truth)
     ]
     waiting = (
-        0 if any(count.undecided for count in counts) else len(now.images) - max((count.labelled for count in counts), default=0)
+        0
+        if any(count.undecided for count in counts)
+        else len(now.images) - max((count.labelled for count in counts), default=0)
     )
     if waiting:
         what = "; what is drawn now learns nothing from them" if learns else ""
-        print(f"note: {counted(waiting, 'image')} drawn before {'waits' if waiting == 1 else 'wait'} for a label still{what}")
+        print(
+            f"note: {counted(waiting, 'image')} drawn before {'waits' if waiting == 1 else 'wait'} for a"
+            f" label still{what}"
+        )

@@ -1,6 +1,7 @@
 """The labelled images of some sets of a study: where their labels lie, and the labels of one of them read.
 
-Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), as places of the class list (C for void), brought to a size by the nearest pixel.
+Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), as places
+of the class list (C for void), brought to a size by the nearest pixel.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus
 class LabelledImages:
     """Labelled images of a study; `places` may be called in several threads."""
 
-    def __init__(self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]) -> None:
+    def __init__(
+        self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]
+    ) -> None:
         self._root, self._classes = root, settings.class_list
         self.rows, self.roles = tuple(rows), tuple(roles)
         self._lock = threading.Lock()
@@ -40,7 +43,9 @@ class LabelledImages:
         _, (folder, shard, id_) = self.rows[number]
         with self._lock:
             found = self._maps(folder, shard).read(id_, size)
-            return np.full((size[1], size[0]), len(self._classes), np.uint8) if found is None else found.copy()
+            return (
+                np.full((size[1], size[0]), len(self._classes), np.uint8) if found is None else found.copy()
+            )
 
     def key(self) -> str:
         """Return a key of the images and of their labels."""
@@ -56,11 +61,16 @@ class LabelledImages:
 def find_labelled(
     root: Path, settings: Settings, truth: str | None, sets: Sequence[str] | None, role: str, option: str
 ) -> LabelledImages:
-    """Return the images of some sets, where none is named those that were collected with a role, that have labels of a truth; OptionError for a set that there is not, with the ``option`` that named it."""
+    """Return the images of some sets, where none is named those that were collected with a role, that have
+    labels of a truth; OptionError for a set that there is not, with the ``option`` that named it.
+    """
     images = {image.id: image for image in read_corpus(root)}
     known = list(dict.fromkeys(image.set for image in images.values()))
     if lost := next((name for name in sets or () if name not in known), None):
-        raise OptionError(f"--{option} {lost!r}: the study has no such set; it has {', '.join(known)}.{closest(lost, known)}")
+        raise OptionError(
+            f"--{option} {lost!r}: the study has no such set; it has"
+            f" {', '.join(known)}.{closest(lost, known)}"
+        )
     judged = with_labels(root, find_judged(root, images, evidence.choose_truth(root, truth)))
     places = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
     rows = [(image, place) for image, place in places if place is not None]

@@ -1,7 +1,9 @@
-"""Sets of a study that were made of its other sets: which images are made, what follows when their parents change, and where their labels lie.
+"""Sets of a study that were made of its other sets: which images are made, what follows when their parents
+change, and where their labels lie.
 
-Conventions: an image is made where it has a parent, the id of the image that it was made of. Its place, its group and its being in the study follow the parent's; its pixels follow
-from its recipe (corpus.stress.recipes), which holds the parent's digest.
+Conventions: an image is made where it has a parent, the id of the image that it was made of. Its place, its
+group and its being in the study follow the parent's; its pixels follow from its recipe
+(corpus.stress.recipes), which holds the parent's digest.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ def collected(images: Iterable[Image]) -> list[Image]:
 
 
 def follow(images: list[Image]) -> list[Image]:
-    """Return the images with those that were made where their parents are now, in their groups, near-duplicates of what their parents are near-duplicates of; one whose parent left stays as it is."""
+    """Return the images with those that were made where their parents are now, in their groups,
+    near-duplicates of what their parents are near-duplicates of; one whose parent left stays as it is.
+    """
     if not any(image.parent for image in images):
         return images
     by_id = {image.id: image for image in images}
@@ -40,15 +44,20 @@ def follow(images: list[Image]) -> list[Image]:
             if parent is not None and recipe is not None:
                 parent = followed(parent)
                 done[image.id] = replace(
-                    image, source=recipe.moved(parent.source).source, group=parent.group, near_duplicate_of=_first(image, parent, by_id)
-                )  # fmt: skip
+                    image,
+                    source=recipe.moved(parent.source).source,
+                    group=parent.group,
+                    near_duplicate_of=_first(image, parent, by_id),
+                )
         return done[image.id]
 
     return [followed(image) for image in images]
 
 
 def _first(image: Image, parent: Image, by_id: Mapping[str, Image]) -> str:
-    """Return the id of the image that begins the near-duplicate group of a made one: what its set has of the image that begins the parent's, itself where there is none."""
+    """Return the id of the image that begins the near-duplicate group of a made one: what its set has of the
+    image that begins the parent's, itself where there is none.
+    """
     before = "" if parent.set == "main" else f"{parent.set}/"
     if image.id != f"{image.set}/{parent.id.removeprefix(before)}":  # another draw of a parent
         return image.id
@@ -79,14 +88,18 @@ def returning(removed: Mapping[str, Image], back: Collection[str]) -> list[Image
 
 @dataclass(frozen=True)
 class SetLabels:
-    """Where the labels of a set lie: a folder of label maps, and {id of an image of the set: (shard, id) of its label there}."""
+    """Where the labels of a set lie: a folder of label maps, and {id of an image of the set: (shard, id) of
+    its label there}.
+    """
 
     folder: Path
     places: Mapping[str, tuple[int, str]]
 
 
 def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str) -> SetLabels | None:
-    """Return where the labels of the images of a set lie under a truth: a set that has no labels of its own has those of its parents. None where there can be none."""
+    """Return where the labels of the images of a set lie under a truth: a set that has no labels of its own
+    has those of its parents. None where there can be none.
+    """
     sets = read_stress(root).sets
     places = {image.id: image for image in images.values() if image.set == name}
     while (about := sets.get(name)) is not None and about.labels == "parents" and places:
@@ -99,16 +112,27 @@ def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str
 
 
 def refuse_unfinished(root: Path, name: str) -> None:
-    """StudyError for a set whose line was killed before all of it was there: its labels may be those of other images."""
+    """StudyError for a set whose line was killed before all of it was there: its labels may be those of other
+    images.
+    """
     about = read_stress(root).sets.get(name)
     if about is not None and not about.inputs:
-        raise StudyError(f"--set {name}: the line that makes it was not finished; `faultscape status` names it: run that first")
+        raise StudyError(
+            f"--set {name}: the line that makes it was not finished; `faultscape status` names it: run that"
+            " first"
+        )
 
 
 def held_out(root: Path, settings: Settings, name: str) -> Classes:
-    """Return the classes that a holdout of a study keeps; StudyError where there is none of the name, ClassesError where its classes are no classes of the study any more."""
+    """Return the classes that a holdout of a study keeps; StudyError where there is none of the name,
+    ClassesError where its classes are no classes of the study any more.
+    """
     held = read_stress(root).holdouts
     if name not in held:
-        there = f"there are {', '.join(held)}" if held else "there is none; make one with `faultscape stress holdout`"
+        there = (
+            f"there are {', '.join(held)}"
+            if held
+            else "there is none; make one with `faultscape stress holdout`"
+        )
         raise StudyError(f"--holdout {name!r}: the study has no such holdout; {there}")
     return hold_out(settings.class_list, held[name]).kept

@@ -1,4 +1,5 @@
-"""Duels of label maps over a study's pool (S0): of every ordered pair and class the images of lowest concordance, found shard by shard.
+"""Duels of label maps over a study's pool (S0): of every ordered pair and class the images of lowest
+concordance, found shard by shard.
 
 Conventions: what a shard finds lies in a temporary file of the study until it is merged.
 """
@@ -35,13 +36,19 @@ class DuelJob:
     define: Annotated[Definition, AS_WRITTEN]
 
 
-def search(root: Path, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None) -> Slots:
-    """Return the slots that a definition asks for over the whole pool; StudyError where pairs are missing, SelectionError where every cell is empty."""
+def search(
+    root: Path, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None
+) -> Slots:
+    """Return the slots that a definition asks for over the whole pool; StudyError where pairs are missing,
+    SelectionError where every cell is empty.
+    """
     best = duel.empty(models, define)
     drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
     jobs = [DuelJob(str(root), number, models, define) for number in sorted(shard_sizes(root))]
     shards, items = "faultscape.stages.map_duels:shard", len(drawn.ids)
-    for place, data in fill.gather(root, shards, jobs, title=title, items=items, engine=engine, workers=workers):
+    for place, data in fill.gather(
+        root, shards, jobs, title=title, items=items, engine=engine, workers=workers
+    ):
         found = Best.of_bytes(data)
         found.renumber(int(np.searchsorted(drawn.shards, jobs[place].number)), drawn.ranks, drawn.families)
         best.merge(found)
@@ -50,18 +57,28 @@ def search(root: Path, models: tuple[str, ...], define: Definition, *, title: st
 
 @task(DuelJob)
 def shard(job: DuelJob, tick: Tick) -> str:
-    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in the study that holds them."""
+    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in
+    the study that holds them.
+    """
     root, models, define = Path(job.study), job.models, job.define
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))
     best = duel.empty(models, define)
     if rows:
         classes = resolve(settings.class_list)
-        scale = from_json({"classes": define["scale"]}, classes, f"{job.study}: the scale") if define["scale"] else None
+        scale = (
+            from_json({"classes": define["scale"]}, classes, f"{job.study}: the scale")
+            if define["scale"]
+            else None
+        )
         places = np.arange(len(rows))
-        ranks = ties.tie_ranks([image.key for image in rows], ties.tie_seed(define), [image.id for image in rows])
+        ranks = ties.tie_ranks(
+            [image.key for image in rows], ties.tie_seed(define), [image.id for image in rows]
+        )
         groups: dict[str, int] = {}
         families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
         counts = pairs.read_block(root, settings, rows, models)
-        duel.take(best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families)
+        duel.take(
+            best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families
+        )
     tick(len(rows))
     return fill.leave(root, f"select-{part_name(job.number)}", best.to_bytes())

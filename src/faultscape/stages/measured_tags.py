@@ -1,7 +1,10 @@
-"""Kinds of failure that can be measured, proposed to who tags an image: its light and sharpness against the pool, the size and place of objects, its group.
+"""Kinds of failure that can be measured, proposed to who tags an image: its light and sharpness against the
+pool, the size and place of objects, its group.
 
-Conventions: what is dark, bright or blurred is measured against some images of the corpus, once, when the first image is asked about. Objects are those of a label where there is one, else those that the model in question sees. A class that the border cuts on half or more of the images that hold it, of up to 100 labels or maps of that model, is not proposed as cut. Nothing is a tag
-until a person gives it.
+Conventions: what is dark, bright or blurred is measured against some images of the corpus, once, when the
+first image is asked about. Objects are those of a label where there is one, else those that the model in
+question sees. A class that the border cuts on half or more of the images that hold it, of up to 100 labels or
+maps of that model, is not proposed as cut. Nothing is a tag until a person gives it.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ from faultscape.study.tables.corpus import Image, part_name
 _POOL, _PARTS = (
     100,
     10,
-)  # images that light and sharpness, and how often a class is cut, are measured on; parts that maps are read from
+    # images that light and sharpness, and how often a class is cut, are measured on; parts that maps are read
+    # from
+)
 
 _T = TypeVar("_T")
 
@@ -54,7 +59,9 @@ class _Maps:
 
 
 class MeasuredTags:
-    """Proposes kinds of failure for the images of a study, in the order of the corpus. May be asked by several threads."""
+    """Proposes kinds of failure for the images of a study, in the order of the corpus. May be asked by
+    several threads.
+    """
 
     def __init__(self, root: Path, settings: Settings, images: Mapping[str, Image]) -> None:
         self._root, self._settings, self._images = root, settings, images
@@ -63,7 +70,9 @@ class MeasuredTags:
         self._lock = threading.Lock()
 
     def of(self, image: Image, model: str = "", names: Collection[str] = ()) -> list[tuple[str, str]]:
-        """Return (kind of failure, why) of what can be measured of an image, and of a model's map of it where one is named; of objects of the classes of these ``names`` alone, where there are some."""
+        """Return (kind of failure, why) of what can be measured of an image, and of a model's map of it where
+        one is named; of objects of the classes of these ``names`` alone, where there are some.
+        """
         found: list[Proposal] = []
         light = _light(image)
         if light is not None:
@@ -83,7 +92,9 @@ class MeasuredTags:
         with self._lock:
             if self._ends is None:
                 held: Sequence[Image] = list(self._images.values())
-                self._ends = thresholds([light for one in _spread(held, _POOL) if (light := _light(one)) is not None])
+                self._ends = thresholds(
+                    [light for one in _spread(held, _POOL) if (light := _light(one)) is not None]
+                )
             return self._ends
 
     def _often_cut(self, where: _Maps) -> frozenset[str]:
@@ -114,11 +125,17 @@ class MeasuredTags:
             return None
 
     def _map(self, image: Image, model: str) -> tuple[np.ndarray, _Maps] | None:
-        """Return the label of an image as places, else the map of a model, and where it lies; None where there is neither."""
+        """Return the label of an image as places, else the map of a model, and where it lies; None where
+        there is neither.
+        """
         if self._settings.classifies:
             return None
         places = [_Maps(label_maps.truth(self._root, truth)) for truth in label_maps.truths(self._root)]
-        places += [_Maps(label_maps.predictions(self._root, model), model)] if model in self._settings.models else []
+        places += (
+            [_Maps(label_maps.predictions(self._root, model), model)]
+            if model in self._settings.models
+            else []
+        )
         for where in places:
             part = read_manifest(where.folder).get(part_name(image.shard))
             code = None if part is None else label_maps.read_map(where.folder, image.shard, part, image.id)

@@ -1,6 +1,8 @@
-"""Labels that are exactly a model's maps, pixel by pixel: what was filled in came back, and perhaps nobody corrected it.
+"""Labels that are exactly a model's maps, pixel by pixel: what was filled in came back, and perhaps nobody
+corrected it.
 
-Conventions: maps are compared at the photo's size, in the study's ids, as `label export --prefill` writes them.
+Conventions: maps are compared at the photo's size, in the study's ids, as `label export --prefill` writes
+them.
 """
 
 from __future__ import annotations
@@ -21,14 +23,20 @@ _FIRST = 8  # labels after which a model none of whose maps came back is not loo
 
 
 def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image) -> np.ndarray:
-    """Return the runs of a model's map as (H, W) ids of the study, of the photo's size; LabelMapError where they hold what is no class."""
+    """Return the runs of a model's map as (H, W) ids of the study, of the photo's size; LabelMapError where
+    they hold what is no class.
+    """
     classes = settings.class_list
     ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
-    return ids[nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))]
+    return ids[
+        nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))
+    ]
 
 
 class Copies:
-    """Counts how many of ``total`` labels are exactly the maps of one model, looking no longer at a model than more than half of them still may be."""
+    """Counts how many of ``total`` labels are exactly the maps of one model, looking no longer at a model
+    than more than half of them still may be.
+    """
 
     def __init__(self, root: Path, settings: Settings, total: int) -> None:
         self._root, self._settings, self._total = root, settings, total
@@ -65,6 +73,8 @@ class Copies:
     def _is_copy(self, model: str, image: Image, ids: np.ndarray) -> bool:
         code = self._maps[model].get(image.id)
         try:
-            return code is not None and np.array_equal(map_at_photo_size(code, self._settings, model, image), ids)
+            return code is not None and np.array_equal(
+                map_at_photo_size(code, self._settings, model, image), ids
+            )
         except FaultscapeError:
             return False

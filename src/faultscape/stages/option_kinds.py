@@ -1,7 +1,9 @@
-"""What kind of value each option takes: read off its annotation, so that Python refuses what the command line refuses.
+"""What kind of value each option takes: read off its annotation, so that Python refuses what the command line
+refuses.
 
-Conventions: light, since verbs hand options on before anything else is loaded. A message names an option as Python writes it. A bool is no number, a whole number
-serves where any number is expected, and numbers of NumPy serve as numbers.
+Conventions: light, since verbs hand options on before anything else is loaded. A message names an option as
+Python writes it. A bool is no number, a whole number serves where any number is expected, and numbers of
+NumPy serve as numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _WORDS = {
 
 
 def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, object]) -> None:
-    """Raise OptionError for a value that does not fit the annotation of its option; ``owner`` is the dataclass, or the function, that annotates them.
+    """Raise OptionError for a value that does not fit the annotation of its option; ``owner`` is the
+    dataclass, or the function, that annotates them.
 
     >>> from faultscape.stages.select.options import SelectOptions
     >>> refuse_other_kinds(SelectOptions, {"per_class": "1"})
@@ -39,9 +42,16 @@ def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, obj
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of the kind that an annotation says; what is not of the kinds that options have fits as it is.
+    """Whether a value is of the kind that an annotation says; what is not of the kinds that options have fits
+    as it is.
 
-    >>> fits(1, float), fits(1.5, int), fits(True, int), fits(["a"], tuple[str, ...]), fits("a", Literal["a", "b"])
+    >>> (
+    ...     fits(1, float),
+    ...     fits(1.5, int),
+    ...     fits(True, int),
+    ...     fits(["a"], tuple[str, ...]),
+    ...     fits("a", Literal["a", "b"]),
+    ... )
     (True, False, False, True, True)
     """
     of, parts = get_origin(hint), get_args(hint)
@@ -54,18 +64,23 @@ def fits(value: Any, hint: Any) -> bool:
     if of is os.PathLike:
         return isinstance(value, os.PathLike)
     if isinstance(of, type) and issubclass(of, Mapping):
-        return isinstance(value, Mapping) and all(fits(k, parts[0]) and fits(v, parts[1]) for k, v in value.items())
+        return isinstance(value, Mapping) and all(
+            fits(k, parts[0]) and fits(v, parts[1]) for k, v in value.items()
+        )
     if isinstance(of, type) and issubclass(of, Collection):
         return _is_list(value) and all(fits(one, parts[0]) for one in value)
     if hint is bool:
         return isinstance(value, bool) or (_is_numpy(value) and type(value).__name__ in ("bool", "bool_"))
     if hint in (int, float):
-        return isinstance(value, numbers.Integral if hint is int else numbers.Real) and not isinstance(value, bool)
+        return isinstance(value, numbers.Integral if hint is int else numbers.Real) and not isinstance(
+            value, bool
+        )
     return hint is Any or not isinstance(hint, type) or isinstance(value, hint)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as tables and JSON hold it: what NumPy holds as Python does, a path as text; what is neither comes back itself.
+    """Return a value as tables and JSON hold it: what NumPy holds as Python does, a path as text; what is
+    neither comes back itself.
 
     >>> from pathlib import PurePosixPath
     >>> plain([1, PurePosixPath("a/b")]), plain("a")
@@ -85,11 +100,15 @@ def _hints(owner: type | Callable[..., Any]) -> dict[str, Any]:
 
 
 def _refusal(option: str, value: Any, hint: Any) -> str:
-    """Return what to say of a value that does not fit; of an option that a line repeats the first that does not is enough."""
+    """Return what to say of a value that does not fit; of an option that a line repeats the first that does
+    not is enough.
+    """
     if get_origin(hint) is tuple and _is_list(value):
-        (part, _) = get_args(hint)
+        part, _ = get_args(hint)
         wrong = next(one for one in value if not fits(one, part))
-        return _refusal(option, wrong, part) + ("; a list is written *LIST" if isinstance(wrong, list | tuple) else "")
+        return _refusal(option, wrong, part) + (
+            "; a list is written *LIST" if isinstance(wrong, list | tuple) else ""
+        )
     return f"{option} takes {_expected(hint)}; got {shown(value)}"
 
 

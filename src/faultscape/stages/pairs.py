@@ -1,7 +1,9 @@
-"""Between the study's pair parts and Pairs: which parts a study should have, one shard's counts, one shard's reading.
+"""Between the study's pair parts and Pairs: which parts a study should have, one shard's counts, one shard's
+reading.
 
-Conventions: `wanted` follows from the manifests alone, so what is missing or stale is known without reading a map. Counting is one function over one
-shard; reading gives a block of one shard, and nothing here ever holds more.
+Conventions: `wanted` follows from the manifests alone, so what is missing or stale is known without reading a
+map. Counting is one function over one shard; reading gives a block of one shard, and nothing here ever holds
+more.
 """
 
 from __future__ import annotations
@@ -29,15 +31,21 @@ from faultscape.study.tables.pool import read_pool
 
 @dataclass(frozen=True)
 class Manifests:
-    """The manifests from which it follows which counts there are and should be, {name: parts}: of models, of truths, and of the counts of each model."""
+    """The manifests from which it follows which counts there are and should be, {name: parts}: of models, of
+    truths, and of the counts of each model.
+    """
 
     models: dict[str, dict[str, Part]]
     truths: dict[str, dict[str, Part]]
     pairs: dict[str, dict[str, Part]]
 
 
-def read_manifests(root: Path, settings: Settings, truths: Sequence[str] = (), *, of_pairs: bool = True) -> Manifests:
-    """Return the manifests of a study as they are now: read once by who reads many shards, since each names all of them."""
+def read_manifests(
+    root: Path, settings: Settings, truths: Sequence[str] = (), *, of_pairs: bool = True
+) -> Manifests:
+    """Return the manifests of a study as they are now: read once by who reads many shards, since each names
+    all of them.
+    """
     return Manifests(
         {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models},
         {name: read_manifest(label_maps.truth(root, name)) for name in truths},
@@ -46,9 +54,15 @@ def read_manifests(root: Path, settings: Settings, truths: Sequence[str] = (), *
 
 
 def wanted(
-    root: Path, settings: Settings, shards: Sequence[int], truths: Sequence[str], held: Manifests | None = None
+    root: Path,
+    settings: Settings,
+    shards: Sequence[int],
+    truths: Sequence[str],
+    held: Manifests | None = None,
 ) -> list[PairPart]:
-    """Return every pair part that the study's maps call for, with the key it should have; ``held`` are its manifests, where they have been read. Sets made by `stress` call for none."""
+    """Return every pair part that the study's maps call for, with the key it should have; ``held`` are its
+    manifests, where they have been read. Sets made by `stress` call for none.
+    """
     models = list(settings.models)
     held = held or read_manifests(root, settings, truths, of_pairs=False)
     manifests, truth_parts = held.models, held.truths
@@ -57,12 +71,17 @@ def wanted(
     parts, aside = [], stress_shards(root)
     for shard in [shard for shard in shards if shard not in aside]:
         number = part_name(shard)
-        made = {name: (manifests[name][number].sha256 if number in manifests[name] else None, labels[name]) for name in models}
+        made = {
+            name: (manifests[name][number].sha256 if number in manifests[name] else None, labels[name])
+            for name in models
+        }
         for place, name in enumerate(models):
             if made[name][0] is None:
                 continue
             before = tuple(other for other in models[:place] if made[other][0] is not None)
-            parts.append(PairPart(name, shard, before, None, key_of(about, made[name], [(b, made[b]) for b in before])))
+            parts.append(
+                PairPart(name, shard, before, None, key_of(about, made[name], [(b, made[b]) for b in before]))
+            )
             for truth in truths:
                 if number in truth_parts[truth]:
                     key = key_of(about, made[name], truth, truth_parts[truth][number].sha256)
@@ -75,8 +94,12 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
     asked: dict[str, list[str]] = {}
     for part in parts:
         asked.setdefault(part.name, []).append(part.part)
-    one = len({part.shard for part in parts}) == 1  # then a folder of thousands of parts is not looked through
-    manifests = {name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()}
+    one = (
+        len({part.shard for part in parts}) == 1
+    )  # then a folder of thousands of parts is not looked through
+    manifests = {
+        name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()
+    }
     return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
 
 
@@ -100,7 +123,8 @@ def count_shard(
     tick: Callable[[int], None],
     begin: Callable[[str], None],
 ) -> dict[tuple[str, str], Part]:
-    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``; returns their manifest entries by (NAME, part).
+    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``;
+    returns their manifest entries by (NAME, part).
 
     ``maps`` are the checksums of the models' parts of maps, ``truth_maps`` those of the truths'.
     """
@@ -113,13 +137,23 @@ def count_shard(
             table(classes, labels[m])
         except ClassesError as error:
             raise StudyError(
-                f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE` with a mapping to today's classes"
+                f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE`"
+                " with a mapping to today's classes"
             ) from None
     sources = [
-        StoredMaps(label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m]), maps[m])
+        StoredMaps(
+            label_maps.predictions(root, m),
+            shard,
+            table(classes, labels[m]),
+            allowed(classes, labels[m]),
+            maps[m],
+        )
         for m in models
     ]
-    sources += [StoredMaps(label_maps.truth(root, t), shard, table(classes), allowed(classes), truth_maps[t]) for t in truths]
+    sources += [
+        StoredMaps(label_maps.truth(root, t), shard, table(classes), allowed(classes), truth_maps[t])
+        for t in truths
+    ]
     thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
     whole = [part for part in parts if part not in thin]
     about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
@@ -129,7 +163,8 @@ def count_shard(
         size = settings.working_size or (image.width, image.height)
         stack = [source.read(image.id, size) for source in sources]
         for part, code in chain(
-            _cells(*about_whole, models, stack, n, image.id), _intersections(*about_thin, models, stack, n, image.id)
+            _cells(*about_whole, models, stack, n, image.id),
+            _intersections(*about_thin, models, stack, n, image.id),
         ):
             rows[part].append((image.id, code))
         tick(1)
@@ -161,7 +196,11 @@ def read_block(
     names = [*models, *truths]
     where = {(names[a], names[b]): p for p, (a, b) in enumerate(pairs.tolist())}
     shape = (len(pairs), len(images))
-    both, rows, columns = np.zeros((*shape, n - 1), np.int64), np.zeros((*shape, n), np.int64), np.zeros((*shape, n), np.int64)
+    both, rows, columns = (
+        np.zeros((*shape, n - 1), np.int64),
+        np.zeros((*shape, n), np.int64),
+        np.zeros((*shape, n), np.int64),
+    )
     present, totals = np.zeros(shape, bool), np.zeros((len(models), len(images), n), np.int64)
     wanted_parts = {(p.name, p.part): p for p in wanted(root, settings, [shard], truths, held)}
     for (name, _), part in wanted_parts.items():
@@ -172,7 +211,9 @@ def read_block(
         if entry is None or entry.key != part.key:
             raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
         ids, packed = pair_table.read_counts(folder, part, entry)
-        mine = np.array([i in place for i in ids], bool)  # others of the shard left the corpus, or are not asked for
+        mine = np.array(
+            [i in place for i in ids], bool
+        )  # others of the shard left the corpus, or are not asked for
         at = np.array([place[i] for i in ids if i in place], np.int64)
         b, r, c, t, has = sparse_counts.unpack(packed, len(part.others), n)
         if not mine.all():
@@ -192,7 +233,16 @@ def read_block(
                 rows[p] = np.where(present[p][:, None], totals[a], 0)
                 columns[p] = np.where(present[p][:, None], totals[b], 0)
     return Pairs(
-        classes, tuple(models), tuple(truths), tuple(image.id for image in images), pairs, both, rows, columns, totals, present
+        classes,
+        tuple(models),
+        tuple(truths),
+        tuple(image.id for image in images),
+        pairs,
+        both,
+        rows,
+        columns,
+        totals,
+        present,
     )
 
 
@@ -200,9 +250,14 @@ _Spans = list[tuple[PairPart, slice]]
 
 
 def _spans(parts: Sequence[PairPart], models: list[str], truths: list[str]) -> tuple[_Spans, np.ndarray]:
-    """Return which of the pairs of all parts are each part's, and the (P, 2) places of these pairs among the maps."""
+    """Return which of the pairs of all parts are each part's, and the (P, 2) places of these pairs among the
+    maps.
+    """
     pairs = [
-        (len(models) + truths.index(part.truth) if part.truth is not None else models.index(other), models.index(part.name))
+        (
+            len(models) + truths.index(part.truth) if part.truth is not None else models.index(other),
+            models.index(part.name),
+        )
         for part in parts
         for other in part.others
     ]
@@ -214,7 +269,9 @@ def _spans(parts: Sequence[PairPart], models: list[str], truths: list[str]) -> t
 def _cells(
     spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
 ) -> Iterator[tuple[PairPart, bytes]]:
-    """Yield the code of each part that an image has, whole confusion matrices; void pixels of a truth never change a metric and are not kept."""
+    """Yield the code of each part that an image has, whole confusion matrices; void pixels of a truth never
+    change a metric and are not kept.
+    """
     if not spans:
         return
     cells, totals, present = counts.count_image(stack, n, pairs, len(models), image)
@@ -223,7 +280,12 @@ def _cells(
         model = models.index(part.name)
         if stack[model] is None or (part.truth is not None and not present[span].any()):
             continue
-        yield part, sparse_counts.pack(cells[span], present[span], totals[model] if part.truth is None else cells[span][0].sum(0))
+        yield (
+            part,
+            sparse_counts.pack(
+                cells[span], present[span], totals[model] if part.truth is None else cells[span][0].sum(0)
+            ),
+        )
 
 
 def _intersections(

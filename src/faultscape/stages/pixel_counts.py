@@ -1,7 +1,9 @@
-"""The counts of pixels that reliability is judged by: made while a network answers (`predict --measure`) or of what is stored, and what their parts follow from.
+"""The counts of pixels that reliability is judged by: made while a network answers (`predict --measure`) or
+of what is stored, and what their parts follow from.
 
-Conventions: a score is rounded once to float16 from the float32 that would be stored, so that both ways make the same bytes. Sets without labels of anomaly, nor a holdout, keep one place of 16. What a model is in
-the keys is the checksum of its label maps, or where maps of made sets were dropped, what they were made from.
+Conventions: a score is rounded once to float16 from the float32 that would be stored, so that both ways make
+the same bytes. Sets without labels of anomaly, nor a holdout, keep one place of 16. What a model is in the
+keys is the checksum of its label maps, or where maps of made sets were dropped, what they were made from.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ METHOD = 2  # raised when the same maps and scores make other counts
 
 @dataclass(frozen=True)
 class Counting:
-    """What is counted of a model: by which truth, and of which scorers {folder: (word, offset or None, number of channels)}, in words that JSON can hold."""
+    """What is counted of a model: by which truth, and of which scorers {folder: (word, offset or None, number
+    of channels)}, in words that JSON can hold.
+    """
 
     truth: str = ""
     scorers: dict[str, tuple[str, float | None, int]] = field(default_factory=dict)
@@ -68,12 +72,15 @@ class PixelCounter:
         judged = find_judged(root, images, counting.truth)
         mine = {id_: image for id_, image in images.items() if image.shard == shard}
         self._root, self._name, self._shard, self._classes = root, name, shard, settings.class_list
-        self._sizes = {id_: settings.working_size or (image.width, image.height) for id_, image in mine.items()}
+        self._sizes = {
+            id_: settings.working_size or (image.width, image.height) for id_, image in mine.items()
+        }
         self._judged = {id_: judged[id_] for id_ in mine}
         self._judge = Judge(root, settings, self._judged, read_stress(root).holdouts)
         self._places = narrow(table(self._classes, dict(labels)))
         self._scorers = {
-            folder: (scorer_named(word), offset, channels) for folder, (word, offset, channels) in counting.scorers.items()
+            folder: (scorer_named(word), offset, channels)
+            for folder, (word, offset, channels) in counting.scorers.items()
         }
         self._kinds = set(kinds) or {MAPS, *counting.scorers}
         self._parents: tuple[int, StoredMaps | None] = (-1, None)
@@ -81,15 +88,19 @@ class PixelCounter:
         self._scores: dict[str, list[tuple[str, str, bytes]]] = {kind: [] for kind in self._kinds - {MAPS}}
 
     def of_answer(self, id_: str, label_map: np.ndarray, scores: Mapping[str, np.ndarray]) -> bytes:
-        """Return the counts of one image as bytes: of its map (h, w) in the model's own labels, and of scores {folder: (H, W) float32}, among them perhaps its confidence in 255 steps.
+        """Return the counts of one image as bytes: of its map (h, w) in the model's own labels, and of scores
+        {folder: (H, W) float32}, among them perhaps its confidence in 255 steps.
 
-        Where 1 - the largest probability is given too, the confidence is 1 - that. Images that left the corpus are counted too: parts are of whole shards. StudyError for scores of another size.
+        Where 1 - the largest probability is given too, the confidence is 1 - that. Images that left the
+        corpus are counted too: parts are of whole shards. StudyError for scores of another size.
         """
         size = self._sizes[id_]
         for kind, score in scores.items():
             if score.shape != (size[1], size[0]):
                 raise StudyError(
-                    f"{self._name}, {kind}: image {id_} is {score.shape[1]} x {score.shape[0]}, and the study now works at {size[0]} x {size[1]}; run `faultscape predict` again with the same --scorer"
+                    f"{self._name}, {kind}: image {id_} is {score.shape[1]} x {score.shape[0]}, and the study"
+                    f" now works at {size[0]} x {size[1]}; run `faultscape predict` again with the same"
+                    " --scorer"
                 )
         confidence = scores.get("confidence")
         if confidence is not None:
@@ -100,7 +111,11 @@ class PixelCounter:
         views = self._judge.views(id_, size)
         plain = next((view for view in views if not view.holdout), None)
         held = MapCounts(*self._of_map(map_, plain, confidence)) if MAPS in self._kinds else MapCounts()
-        codes = [(folder, view.holdout, code) for view in views for folder, code in self._of_view(view, map_, scores, views, id_)]
+        codes = [
+            (folder, view.holdout, code)
+            for view in views
+            for folder, code in self._of_view(view, map_, scores, views, id_)
+        ]
         return _written(held, codes)
 
     def take(self, id_: str, code: bytes) -> None:
@@ -112,7 +127,9 @@ class PixelCounter:
                 self._scores[folder].append((id_, holdout, counts))
 
     def compare(self, id_: str, label_map: np.ndarray) -> None:
-        """Count how the map (h, w) of an image, in the model's own labels, agrees with the model's map of its parent, where that is stored."""
+        """Count how the map (h, w) of an image, in the model's own labels, agrees with the model's map of its
+        parent, where that is stored.
+        """
         parent = self._judged[id_].parent
         if parent is None or MAPS not in self._kinds or id_ not in self._rows:
             return
@@ -120,7 +137,10 @@ class PixelCounter:
         if self._parents[0] != shard:
             where = label_maps.predictions(self._root, self._name)
             known = part_name(shard) in there(where, [part_name(shard)])
-            self._parents = (shard, StoredMaps(where, shard, self._places, allowed(self._classes)) if known else None)
+            self._parents = (
+                shard,
+                StoredMaps(where, shard, self._places, allowed(self._classes)) if known else None,
+            )
         stored = self._parents[1]
         before = None if stored is None else stored.read(other, self._sizes[id_])
         if before is not None:
@@ -144,20 +164,32 @@ class PixelCounter:
     ) -> tuple[np.ndarray | None, None, np.ndarray | None]:
         if plain is None or plain.semantic is None:
             return None, None, None
-        truth = plain.semantic if plain.anomaly is None else np.where(plain.anomaly == 1, len(self._classes), plain.semantic)
+        truth = (
+            plain.semantic
+            if plain.anomaly is None
+            else np.where(plain.anomaly == 1, len(self._classes), plain.semantic)
+        )
         cells = confusions([truth.astype(map_.dtype, copy=False), map_], len(self._classes) + 1)[0]
         cells[-1] = 0  # what is void in the truth is no error
         if confidence is None:
             return cells, None, None
         judged = plain.semantic != len(self._classes)
         counts = calibration.calibration_counts(np.minimum(confidence, 1), plain.semantic == map_, judged)
-        return cells, None, np.stack([counts[name].astype(float) for name in ("bin_count", "bin_right", "bin_confidence")])
+        return (
+            cells,
+            None,
+            np.stack([counts[name].astype(float) for name in ("bin_count", "bin_right", "bin_confidence")]),
+        )
 
     def _of_view(
         self, view: View, map_: np.ndarray, scores: Mapping[str, np.ndarray], views: Sequence[View], id_: str
     ) -> Iterable[tuple[str, bytes]]:
         void = len(self._classes)
-        wrong = None if view.semantic is None else np.where(view.semantic == void, VOID, view.semantic != map_).astype(np.uint8)
+        wrong = (
+            None
+            if view.semantic is None
+            else np.where(view.semantic == void, VOID, view.semantic != map_).astype(np.uint8)
+        )
         groups, objects = group_pixels(view.anomaly, wrong, view.pasted)
         coarse = view.anomaly is None and len(views) == 1
         for folder, score in scores.items():
@@ -199,9 +231,13 @@ def _read(code: bytes) -> tuple[MapCounts, list[tuple[str, str, bytes]]]:
 
 
 def state_of_maps(part: Part, stamp: str) -> str:
-    """Return what stands for the answers of a shard: the checksum of its maps, and of a network its own digest, since another may give the same maps; what they were made from where they were dropped.
+    """Return what stands for the answers of a shard: the checksum of its maps, and of a network its own
+    digest, since another may give the same maps; what they were made from where they were dropped.
 
-    >>> state_of_maps(Part("abc", 2, ""), "net:photos:rules"), state_of_maps(Part("abc", 2, ""), "times:rules")
+    >>> (
+    ...     state_of_maps(Part("abc", 2, ""), "net:photos:rules"),
+    ...     state_of_maps(Part("abc", 2, ""), "times:rules"),
+    ... )
     ('abc of net:photos', 'abc')
     >>> state_of_maps(Part("abc", 0, ""), "net:photos:rules")
     'of net:photos:rules'
@@ -221,13 +257,17 @@ def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str])
     def offset(word: str) -> float | None:
         return None if word in between else float(offsets.get(word, 0.0))
 
-    asked = {plain_name(word): word for word in model.options.get("scorer", [])}  # of a method the word with its digest
+    asked = {
+        plain_name(word): word for word in model.options.get("scorer", [])
+    }  # of a method the word with its digest
     words = [asked.get(word, word) for word in words]
     return Counting(truth, {doubt_folder(word): (word, offset(word), channels) for word in words})
 
 
 class CountParts:
-    """The counts of a study by one truth: which parts of a model are there, and how new ones come to count."""
+    """The counts of a study by one truth: which parts of a model are there, and how new ones come to
+    count.
+    """
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
@@ -243,18 +283,26 @@ class CountParts:
         ] = {}  # (model, kind): shard: checksums of what is stored of its scores
 
     def parents(self, shard: int) -> set[int]:
-        """Return the shards that hold the images which those of a shard were made of, and whose maps theirs are compared with."""
+        """Return the shards that hold the images which those of a shard were made of, and whose maps theirs
+        are compared with.
+        """
         held = (self.judged[image.id].parent for image in self._by_shard.get(shard, ()))
         return {parent[0] for parent in held if parent is not None}
 
     def lacking(self, name: str, shard: int, state: str, counting: Counting) -> list[str]:
-        """Return the kinds of counts of a model's shard that are missing or stale; ``state`` is what stands for its maps."""
+        """Return the kinds of counts of a model's shard that are missing or stale; ``state`` is what stands
+        for its maps.
+        """
         kinds = [MAPS, *counting.scorers]
-        held = {kind: there(pixel_counts.counts_folder(self._root, name, kind), [part_name(shard)]) for kind in kinds}
+        held = {
+            kind: there(pixel_counts.counts_folder(self._root, name, kind), [part_name(shard)])
+            for kind in kinds
+        }
         return [
             kind
             for kind in kinds
-            if (part := held[kind].get(part_name(shard))) is None or part.key != self.key(name, shard, kind, state, counting)
+            if (part := held[kind].get(part_name(shard))) is None
+            or part.key != self.key(name, shard, kind, state, counting)
         ]
 
     def uncounted(self, name: str, states: Mapping[int, str], counting: Counting) -> list[int]:
@@ -265,7 +313,8 @@ class CountParts:
             shard
             for shard, state in states.items()
             if any(
-                (part := held[kind].get(part_name(shard))) is None or part.key != self.key(name, shard, kind, state, counting)
+                (part := held[kind].get(part_name(shard))) is None
+                or part.key != self.key(name, shard, kind, state, counting)
                 for kind in kinds
             )
         ]
@@ -282,7 +331,9 @@ class CountParts:
         new: dict[str, dict[str, Part]] = {}
         for shard, state, counting, counted in made:
             for kind, (sha, rows) in counted.parts.items():
-                new.setdefault(kind, {})[part_name(shard)] = Part(sha, rows, self.key(name, shard, kind, state, counting))
+                new.setdefault(kind, {})[part_name(shard)] = Part(
+                    sha, rows, self.key(name, shard, kind, state, counting)
+                )
         for kind, parts in new.items():
             where = pixel_counts.counts_folder(self._root, name, kind)
             write_manifest(where, read_manifest(where) | parts)
@@ -300,8 +351,16 @@ class CountParts:
         ]
         if kind == MAPS:
             maps = read_manifest(label_maps.predictions(self._root, name))
-            parents = [maps[part_name(number)].sha256 for number in sorted(self.parents(shard)) if part_name(number) in maps]
-            sure = [] if state.startswith("of ") else [self._stored_of(name, kind_, shard) for kind_ in (MSP, "confidence")]
+            parents = [
+                maps[part_name(number)].sha256
+                for number in sorted(self.parents(shard))
+                if part_name(number) in maps
+            ]
+            sure = (
+                []
+                if state.startswith("of ")
+                else [self._stored_of(name, kind_, shard) for kind_ in (MSP, "confidence")]
+            )
             return key_of(about, parents, sure)
         word, *rounding = counting.scorers[kind]
         own = kind if ".py:" in word else word  # whose folder has the digest of its file
@@ -311,11 +370,15 @@ class CountParts:
         """Return the checksums of what is stored of a kind of a model's scores in a shard."""
         if (name, kind) not in self._stored:
             parts = outputs.parts_by_shard(self._root, name, kind)
-            self._stored[name, kind] = {number: [entry.sha256 for _, entry in held] for number, held in parts.items()}
+            self._stored[name, kind] = {
+                number: [entry.sha256 for _, entry in held] for number, held in parts.items()
+            }
         return self._stored[name, kind].get(shard, [])
 
     def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
-        """Return the holdouts that counts of a shard depend on: all of the study, where it has collected images or labels of anomaly."""
+        """Return the holdouts that counts of a shard depend on: all of the study, where it has collected
+        images or labels of anomaly.
+        """
         some = self._by_shard.get(shard, ())
         judged = any(not image.parent or self.judged[image.id].anomaly is not None for image in some)
         return {name: list(words) for name, words in self._holdouts.items()} if judged else {}
@@ -325,5 +388,7 @@ class CountParts:
         if shard not in self._labels:
             rows = self._by_shard.get(shard, [])
             ids = sorted((image.id, image.parent) for image in rows)
-            self._labels[shard] = key_of(list(made_from(self._root, (self.judged[image.id] for image in rows))), ids)
+            self._labels[shard] = key_of(
+                list(made_from(self._root, (self.judged[image.id] for image in rows))), ids
+            )
         return self._labels[shard]

@@ -23,7 +23,9 @@ from faultscape.study.folder import put
 
 @dataclass(frozen=True)
 class ScaleOptions:
-    """What a line of `scale` asks for: folders, globs or lists of masks, their classes and how their files are told, and the file to write."""
+    """What a line of `scale` asks for: folders, globs or lists of masks, their classes and how their files
+    are told, and the file to write.
+    """
 
     masks: tuple[str, ...]
     classes: ClassList
@@ -35,7 +37,9 @@ class ScaleOptions:
 
 
 def scale_of_masks(options: ScaleOptions) -> Scale:
-    """Return the quartiles of each class's share of pixels, and write them where that is asked for; LabelMapError names a mask of other values."""
+    """Return the quartiles of each class's share of pixels, and write them where that is asked for;
+    LabelMapError names a mask of other values.
+    """
     resolved = resolve(options.classes)
     found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
     mapping = of_label_ids(resolved, {f.id: f.path for f in found})
@@ -52,7 +56,9 @@ def scale_of_masks(options: ScaleOptions) -> Scale:
             pixels = np.bincount(mask.ravel())
             held = np.flatnonzero(pixels)
             if (bad := held[places[held] == UNKNOWN]).size:
-                raise LabelMapError(f"{f.path}: holds the value {int(bad[0])}; allowed are {allowed(resolved, mapping)}")
+                raise LabelMapError(
+                    f"{f.path}: holds the value {int(bad[0])}; allowed are {allowed(resolved, mapping)}"
+                )
             histograms.append(np.bincount(places[held], weights=pixels[held], minlength=len(resolved) + 1))
             tick(1)
     result = scale_of(np.array(histograms), resolved)

@@ -28,7 +28,9 @@ class Rows:
 
 
 def read_table(file: str, rows: int) -> Rows | Standings | str:
-    """Return a file's first rows, of what is no table the standings or the text; StudyError for what cannot be shown."""
+    """Return a file's first rows, of what is no table the standings or the text; StudyError for what cannot
+    be shown.
+    """
     path = Path(file)
     if path.is_dir() and (path / "study.toml").exists():
         path = path / "corpus.parquet"
@@ -44,7 +46,9 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
                 return _times(times)
             table = pq.read_table(path)
             first = table.slice(0, rows).to_pylist()
-            return Rows(path.name, tuple(table.column_names), tuple(tuple(r.values()) for r in first), table.num_rows)
+            return Rows(
+                path.name, tuple(table.column_names), tuple(tuple(r.values()) for r in first), table.num_rows
+            )
         if path.suffix == ".csv":
             with path.open(encoding="utf-8", errors="replace", newline="") as lines:
                 table = list(csv.reader(lines))

@@ -1,6 +1,8 @@
-"""A study as it is on disk now, for whoever asks what is done: each file is read when it is first asked for, and once.
+"""A study as it is on disk now, for whoever asks what is done: each file is read when it is first asked for,
+and once.
 
-Conventions: nothing is written and nothing is opened that holds maps or counts. A snapshot is of one moment; take a new one after anything was made.
+Conventions: nothing is written and nothing is opened that holds maps or counts. A snapshot is of one moment;
+take a new one after anything was made.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Snapshot:
         self._keys: dict[tuple[str, ...], str] = {}
         self._truth_keys: dict[str, str] = {}
         self._photos_keys: dict[tuple[str, ...] | None, str] = {}
-        self.selection_keys: dict[str, str] = {}  # of artefacts.selection.key: many things follow from one selection
+        self.selection_keys: dict[
+            str, str
+        ] = {}  # of artefacts.selection.key: many things follow from one selection
         self._label_counts: dict[tuple[str, str], LabelCount] = {}
 
     @cached_property
@@ -76,7 +80,9 @@ class Snapshot:
         """{set: a key of its images and their digests}, of the sets that have images."""
         rows: dict[str, list[tuple[str, str]]] = {}
         columns = (
-            read_columns(self.root, ["set", "id", "digest"]).to_pydict() if self.images else {"set": [], "id": [], "digest": []}
+            read_columns(self.root, ["set", "id", "digest"]).to_pydict()
+            if self.images
+            else {"set": [], "id": [], "digest": []}
         )
         for name, id_, digest in zip(columns["set"], columns["id"], columns["digest"], strict=True):
             rows.setdefault(name, []).append((id_, digest))
@@ -89,7 +95,9 @@ class Snapshot:
 
     @cached_property
     def outdated_models(self) -> frozenset[str]:
-        """The models whose maps were made at another working size, from other photos, of other classes, or in part by another network."""
+        """The models whose maps were made at another working size, from other photos, of other classes, or in
+        part by another network.
+        """
         return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))
 
     @cached_property
@@ -103,13 +111,18 @@ class Snapshot:
 
     @cached_property
     def wanted_pairs(self) -> list[pairs.PairPart]:
-        """Every part of counts between models that the stored maps call for, with the key that it should have."""
+        """Every part of counts between models that the stored maps call for, with the key that it should
+        have.
+        """
         return wanted(self.root, self.settings, sorted(self.shard_sizes), [])
 
     @cached_property
     def selections(self) -> dict[str, tuple[Slots, str]]:
         """{name: (slots, the key of what they were drawn from)}, main first."""
-        return {name: selections.read_selection(self.root, name, seen=True) for name in selections.names(self.root)}
+        return {
+            name: selections.read_selection(self.root, name, seen=True)
+            for name in selections.names(self.root)
+        }
 
     @cached_property
     def drawn(self) -> list[Slots]:
@@ -126,7 +139,9 @@ class Snapshot:
         return Tags(self.root).tags()
 
     def tags_key(self, images: Collection[str] | None = None) -> str:
-        """Return a key of the tags of some images, or of all, and of whose they are; '' where they have none."""
+        """Return a key of the tags of some images, or of all, and of whose they are; '' where they have
+        none.
+        """
         given = sorted(astuple(tag) for tag in self.tags if images is None or tag.image in images)
         return key_of(given) if given else ""
 
@@ -157,15 +172,21 @@ class Snapshot:
         return frozenset(read_columns(self.root, ["id"], [("shard", "in", shards)])["id"].to_pylist())
 
     def current(self, selection: str) -> Slots:
-        """Return a selection as it counts now: discarded images, and those that left the corpus, give way to spares."""
+        """Return a selection as it counts now: discarded images, and those that left the corpus, give way to
+        spares.
+        """
         if selection not in self._current:
             slots, _ = self.selections[selection]
             gone = {row.image for row in slots.rows} - self.ids
-            self._current[selection] = effective(slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")})
+            self._current[selection] = effective(
+                slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")}
+            )
         return self._current[selection]
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
-        """Return how many images of a selection are labelled under a truth; without one, under that which counts."""
+        """Return how many images of a selection are labelled under a truth; without one, under that which
+        counts.
+        """
         which = selection, truth or self.truth
         if which not in self._label_counts:
             there, now = which[1] in self.truths, self.current(selection)
@@ -191,18 +212,24 @@ class Snapshot:
         return self._truth_keys[truth]
 
     def photos_key(self, images: Collection[str] | None = None) -> str:
-        """Return a key of what some images, or all, were when they were collected: what decides among equals, and what pages show, follow from it."""
+        """Return a key of what some images, or all, were when they were collected: what decides among equals,
+        and what pages show, follow from it.
+        """
         wanted = None if images is None else tuple(sorted(images))
         if wanted not in self._photos_keys:
             chosen = None if wanted is None else [("id", "in", wanted)]
-            if wanted is None and (aside := stress_shards(self.root)):  # of them no number of the study is made
+            if wanted is None and (
+                aside := stress_shards(self.root)
+            ):  # of them no number of the study is made
                 chosen = [("shard", "not in", aside)]
             rows = read_columns(self.root, ["id", "digest"], chosen)
             self._photos_keys[wanted] = key_of(*(column.to_pylist() for column in rows.columns))
         return self._photos_keys[wanted]
 
     def document(self, path: Path) -> JsonObject | None:
-        """Return the JSON object of a file of the study; None where there is none, or none that can be read."""
+        """Return the JSON object of a file of the study; None where there is none, or none that can be
+        read.
+        """
         try:
             return read_object(path.read_bytes()) if path.exists() else None
         except (OSError, ValueError):

@@ -1,7 +1,10 @@
-"""The statistics of a study's maps against a truth: what their parts follow from, and how they are made while a model answers.
+"""The statistics of a study's maps against a truth: what their parts follow from, and how they are made while
+a model answers.
 
-Conventions: what `predict --measure` makes is what `measure` makes under the default definitions, from the stored form of labels and confidence (steps of 1/255): the
-same bytes as ``predict --keep confidence`` and then ``measure`` would give, while what is large (the confidence) never reaches the disk. DESIGN, end of section 2.
+Conventions: what `predict --measure` makes is what `measure` makes under the default definitions, from the
+stored form of labels and confidence (steps of 1/255): the same bytes as ``predict --keep confidence`` and
+then ``measure`` would give, while what is large (the confidence) never reaches the disk. DESIGN, end of
+section 2.
 """
 
 from __future__ import annotations
@@ -47,16 +50,28 @@ OPTIONS = {
 }  # those of `measure` when nothing is said
 
 
-def state_of_stored(settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str], gone: Sequence[str] = ()) -> str:
-    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a model's part, the model's label mapping, and its labelled images that are ``gone``."""
+def state_of_stored(
+    settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str], gone: Sequence[str] = ()
+) -> str:
+    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a
+    model's part, the model's label mapping, and its labelled images that are ``gone``.
+    """
     about = [settings.classes.counted, settings.size]
     return key_of(about, truth, maps, meaning(settings.class_list, labels), *([list(gone)] if gone else []))
 
 
-def basis(definitions: Definitions, classes: Classes, options: JsonObject, *, with_classes: bool) -> list[Json]:
+def basis(
+    definitions: Definitions, classes: Classes, options: JsonObject, *, with_classes: bool
+) -> list[Json]:
     """Return what all statistics of a data set follow from, whatever its files."""
     named = {name: getattr(definitions, name) for name in _CHOICES}
-    return [named, [list(classes.ids), list(classes.void), classes.background], with_classes, dict(options), VERSION]
+    return [
+        named,
+        [list(classes.ids), list(classes.void), classes.background],
+        with_classes,
+        dict(options),
+        VERSION,
+    ]
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,13 @@ class AtOnce:
     """Takes the results of one shard, image by image in corpus order, and keeps their statistics."""
 
     def __init__(
-        self, root: Path, settings: Settings, truth: str, name: str, images: Sequence[Image], labels: dict[str, str]
+        self,
+        root: Path,
+        settings: Settings,
+        truth: str,
+        name: str,
+        images: Sequence[Image],
+        labels: dict[str, str],
     ) -> None:
         self._classes, self._definitions = settings.class_list, define(None)
         self._shard = images[0].shard
@@ -109,13 +130,17 @@ class AtOnce:
     def finish(self) -> MadeStatistics:
         """Write the shard's part and return its entry."""
         ids = [id_ for id_ in self._order if id_ in self._rows]
-        sha = measures.put_statistics(self._where, self._shard, ids, [self._rows[id_] for id_ in ids], self._cells)
+        sha = measures.put_statistics(
+            self._where, self._shard, ids, [self._rows[id_] for id_ in ids], self._cells
+        )
         failures = tuple((id_, self._failures[id_]) for id_ in self._order if id_ in self._failures)
         return MadeStatistics(sha, len(ids), failures)
 
 
 class Statistics:
-    """The statistics of a study against a truth: whether those of a shard's maps are there, and how new ones come to count."""
+    """The statistics of a study against a truth: whether those of a shard's maps are there, and how new ones
+    come to count.
+    """
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
@@ -124,18 +149,24 @@ class Statistics:
         self._held: dict[str, dict[str, Part]] = {}
 
     def has(self, name: str, shard: int, maps: str) -> bool:
-        """Whether the statistics of a model's maps, of this checksum, are there, or none are wanted since no image of the shard has a truth."""
+        """Whether the statistics of a model's maps, of this checksum, are there, or none are wanted since no
+        image of the shard has a truth.
+        """
         if name not in self._held:
             self._held[name] = there(self.folder(name))
         part = self._held[name].get(part_name(shard))
-        return part_name(shard) not in self._truths or (part is not None and part.key == self._key(name, shard, maps))
+        return part_name(shard) not in self._truths or (
+            part is not None and part.key == self._key(name, shard, maps)
+        )
 
     def folder(self, name: str) -> Path:
         """Return where the statistics of a model's maps lie."""
         return measures.folder(self._root / "measures", self._truth, name)
 
     def enter(self, name: str, made: Iterable[tuple[int, str, MadeStatistics]]) -> None:
-        """Make statistics of (shard, checksum of its maps) count that were made beside these maps, with one put."""
+        """Make statistics of (shard, checksum of its maps) count that were made beside these maps, with one
+        put.
+        """
         entries = {
             part_name(shard): Part(of.sha256, of.rows, self._key(name, shard, maps), of.failures)
             for shard, maps, of in made
@@ -146,6 +177,8 @@ class Statistics:
 
     def _key(self, name: str, shard: int, maps: str) -> str:
         settings, truth = self._settings, self._truths[part_name(shard)]
-        state = state_of_stored(settings, truth.sha256, maps, settings.models[name].labels, self._gone.get(shard, ()))
+        state = state_of_stored(
+            settings, truth.sha256, maps, settings.models[name].labels, self._gone.get(shard, ())
+        )
         follows_from = basis(Definitions(), settings.class_list, OPTIONS, with_classes=True)
         return key_of(follows_from, state) + WITH_CONFIDENCE

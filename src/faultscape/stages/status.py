@@ -21,7 +21,10 @@ _UNSHOWN = ("discards", "answers")  # they are never to be made
 
 
 def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str]:
-    """Return the rows of a study, what to type next, whether a person must mend something first where that is nothing, and what else would do instead, '' where nothing; ``place`` is how the line that asks names the study."""
+    """Return the rows of a study, what to type next, whether a person must mend something first where that is
+    nothing, and what else would do instead, '' where nothing; ``place`` is how the line that asks names the
+    study.
+    """
     for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
         with suppress(StudyChangedError):
             return _read_status(root, place)
@@ -38,11 +41,18 @@ def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, st
 
 
 def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
-    """Return the line that asks people in their browsers, where the next one writes files for a labelling tool and there is something to ask."""
-    name = next((node.name for node in found if node.artefact == LABELS_OF_SELECTION.name and node.line == line), None)
+    """Return the line that asks people in their browsers, where the next one writes files for a labelling
+    tool and there is something to ask.
+    """
+    name = next(
+        (node.name for node in found if node.artefact == LABELS_OF_SELECTION.name and node.line == line), None
+    )
     if name is None or not (snapshot.settings.classifies or snapshot.current(name).duels):
         return ""
-    options = {"selection": None if name == MAIN else name, "truth": None if snapshot.truth == LABELS else snapshot.truth}
+    options = {
+        "selection": None if name == MAIN else name,
+        "truth": None if snapshot.truth == LABELS else snapshot.truth,
+    }
     return " ".join([f"faultscape label serve {snapshot.place}", *option_words(options)])
 
 

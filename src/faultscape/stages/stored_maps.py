@@ -24,13 +24,18 @@ class StoredMaps:
     """The maps of one model or truth in one shard, as places at working size."""
 
     def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str, sha256: str = "") -> None:
-        self._name, self._allowed = folder.name, known  # with its checksum known, no manifest of thousands of parts is read
+        self._name, self._allowed = (
+            folder.name,
+            known,
+        )  # with its checksum known, no manifest of thousands of parts is read
         self._maps = label_maps.read_maps(folder, shard, Part(sha256, 0, "") if sha256 else None)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None
 
     def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
-        """Return an image's map, or None where there is none; it is drawn over the one that was read before."""
+        """Return an image's map, or None where there is none; it is drawn over the one that was read
+        before.
+        """
         code = self._maps.get(image)
         if code is None:
             return None
@@ -38,20 +43,24 @@ class StoredMaps:
             self._drawn = runs.decode(code, self._table, self._drawn)
         except LabelMapError as error:
             raise StudyError(
-                f"{self._name}, image {image}: {error}; today's classes know {self._allowed}; put the class back, or say with "
-                "`predict --labels FILE` which class it is"
+                f"{self._name}, image {image}: {error}; today's classes know {self._allowed}; put the class"
+                " back, or say with `predict --labels FILE` which class it is"
             ) from None
         return nearest(self._drawn, size)
 
 
 def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[tuple[str, str, str]]:
-    """Return (image, model, other model) of the pictures of one shard of which two networks saw different bytes; only pictures of stores can differ so."""
+    """Return (image, model, other model) of the pictures of one shard of which two networks saw different
+    bytes; only pictures of stores can differ so.
+    """
     if not any(image.tagged for image in images):
         return []
     seen: dict[str, tuple[str, str]] = {}
     out = []
     for name in settings.models:
-        for image, photo in label_maps.read_photos(label_maps.predictions(root, name), images[0].shard).items():
+        for image, photo in label_maps.read_photos(
+            label_maps.predictions(root, name), images[0].shard
+        ).items():
             first, bytes_of = seen.setdefault(image, (name, photo))
             if bytes_of != photo:
                 out.append((image, first, name))

@@ -1,6 +1,8 @@
-"""What is known of a model of the study that `train` made: how it was trained, and the curves of that, for pages and flags.
+"""What is known of a model of the study that `train` made: how it was trained, and the curves of that, for
+pages and flags.
 
-Conventions: losses are means over at most so many equal stretches of steps. A folder that is gone or damaged says nothing.
+Conventions: losses are means over at most so many equal stretches of steps. A folder that is gone or damaged
+says nothing.
 """
 
 from __future__ import annotations
@@ -27,24 +29,44 @@ def read_training(folder: Path) -> CardTraining | None:
     """Return how the network in a folder of `train` was trained; None where the folder does not say."""
     try:
         held = read_object((folder / "network.json").read_bytes())
-        network, provenance, plan = (cast("dict[str, Any]", held[key]) for key in ("network", "provenance", "plan"))
+        network, provenance, plan = (
+            cast("dict[str, Any]", held[key]) for key in ("network", "provenance", "plan")
+        )
         arguments = provenance["arguments"]
         rows = read_rows(folder)
         return {
-            "backbone": str(network["backbone"]), "head": str(network["head"]), "loss": str(arguments.get("loss", "ce")), "images": int(provenance["images"]),
-            "withheld": [str(name) for name in provenance["withheld"]], "steps": len(rows), "batch": int(plan["batch"]), "rate": float(plan["rate"]),
-            "inherited": [str(flag) for flag in provenance.get("flags", [])], "losses": losses_of(rows), "watched": [[row.step, row.validation_miou, row.validation_nll] for row in rows if row.validation_miou == row.validation_miou],
-        }  # fmt: skip
+            "backbone": str(network["backbone"]),
+            "head": str(network["head"]),
+            "loss": str(arguments.get("loss", "ce")),
+            "images": int(provenance["images"]),
+            "withheld": [str(name) for name in provenance["withheld"]],
+            "steps": len(rows),
+            "batch": int(plan["batch"]),
+            "rate": float(plan["rate"]),
+            "inherited": [str(flag) for flag in provenance.get("flags", [])],
+            "losses": losses_of(rows),
+            "watched": [
+                [row.step, row.validation_miou, row.validation_nll]
+                for row in rows
+                if row.validation_miou == row.validation_miou
+            ],
+        }
     except (OSError, ValueError, KeyError, TypeError, FaultscapeError):
         return None
 
 
 def flags_of(training: CardTraining | None) -> list[str]:
-    """Return the flags of a model by how it was trained, and how the network was that it started from: S4's Table 1 marks what needs training of its own, and what saw unknown objects."""
+    """Return the flags of a model by how it was trained, and how the network was that it started from: S4's
+    Table 1 marks what needs training of its own, and what saw unknown objects.
+    """
     if training is None:
         return []
     own = training["head"] != "linear" or training["loss"] != "ce"
-    mine = {*training["inherited"], *([RETRAINED] if own else []), *([TRAINED_WITH_OOD] if training["loss"] != "ce" else [])}
+    mine = {
+        *training["inherited"],
+        *([RETRAINED] if own else []),
+        *([TRAINED_WITH_OOD] if training["loss"] != "ce" else []),
+    }
     return [flag for flag in (RETRAINED, TRAINED_WITH_OOD) if flag in mine]
 
 

@@ -1,6 +1,7 @@
 """Which classes a network does not learn: those of a holdout of the study.
 
-Conventions: classes that are learnt are 0..K-1 in the order of the study's list; pixels of withheld ones are IGNORED, of void OUTSIDE (uncertainty.training.labels).
+Conventions: classes that are learnt are 0..K-1 in the order of the study's list; pixels of withheld ones are
+IGNORED, of void OUTSIDE (uncertainty.training.labels).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ ALL = "none"  # the word for withholding nothing
 
 @dataclass(frozen=True)
 class Withheld:
-    """The classes that are learnt, those that are not, and (C + 1,) int16 what each place of the study's class list is to a loss."""
+    """The classes that are learnt, those that are not, and (C + 1,) int16 what each place of the study's
+    class list is to a loss.
+    """
 
     classes: Classes
     names: tuple[str, ...]
@@ -28,12 +31,20 @@ class Withheld:
 
 
 def find_withheld(stress: StressSets, classes: Classes, asked: str | None) -> Withheld:
-    """Return the classes that a line lets a network learn; OptionError for a holdout that there is not, or where there are several and none is named."""
+    """Return the classes that a line lets a network learn; OptionError for a holdout that there is not, or
+    where there are several and none is named.
+    """
     held = stress.holdouts
     if asked is not None and asked != ALL and asked not in held:
-        raise OptionError(f"the study has no holdout {asked!r}; it has {', '.join(held) or 'none'}.{closest(asked, [*held])}")
+        raise OptionError(
+            f"the study has no holdout {asked!r}; it has"
+            f" {', '.join(held) or 'none'}.{closest(asked, [*held])}"
+        )
     if asked is None and len(held) > 1:
-        raise OptionError(f"the study has several holdouts ({', '.join(held)}); choose one with --withhold, or `--withhold none`")
+        raise OptionError(
+            f"the study has several holdouts ({', '.join(held)}); choose one with --withhold, or `--withhold"
+            " none`"
+        )
     name = asked if asked is not None else next(iter(held), ALL)
     places = np.arange(len(classes) + 1, dtype=np.int16)
     places[-1] = OUTSIDE

@@ -1,7 +1,8 @@
 """What a stage asks of a worker: a frozen dataclass, which is JSON only on its way through an engine.
 
-Conventions: a task's function stands under `task`, takes ``job``, a dataclass, with ``tick`` and perhaps ``attempt`` as engines say, and returns a dataclass
-(or a plain value). The engine calls it with JSON and takes JSON back: the job is validated once a call, in the worker.
+Conventions: a task's function stands under `task`, takes ``job``, a dataclass, with ``tick`` and perhaps
+``attempt`` as engines say, and returns a dataclass (or a plain value). The engine calls it with JSON and
+takes JSON back: the job is validated once a call, in the worker.
 """
 
 from __future__ import annotations

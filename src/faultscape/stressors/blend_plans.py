@@ -1,7 +1,9 @@
-"""The plan of a blended frame: which objects, where, and every number of every step, drawn from the seed and the key of the frame.
+"""The plan of a blended frame: which objects, where, and every number of every step, drawn from the seed and
+the key of the frame.
 
-Conventions: a plan is plain numbers and words: its JSON is what a corpus keeps, and the same plan with the same base and cut-outs gives the same bytes at any time on any machine.
-All lengths scale with the frame's height; given numbers are for 1,024 rows.
+Conventions: a plan is plain numbers and words: its JSON is what a corpus keeps, and the same plan with the
+same base and cut-outs gives the same bytes at any time on any machine. All lengths scale with the frame's
+height; given numbers are for 1,024 rows.
 Source: Blum et al. 2021 (S4) 3.1; the ranges are ours, the authors published none.
 """
 
@@ -32,7 +34,9 @@ _BETAS, _LIGHTS = (0.005, 0.02), (190, 230)  # seen through for 600 to 150 m; gr
 
 @dataclass(frozen=True)
 class BlendPlan:
-    """What is blended into one frame of (height, width) pixels; ``focus`` (x, y) is the point that the camera drives to, ``fog`` is None without."""
+    """What is blended into one frame of (height, width) pixels; ``focus`` (x, y) is the point that the camera
+    drives to, ``fog`` is None without.
+    """
 
     preset: BlendPreset
     height: int
@@ -42,21 +46,27 @@ class BlendPlan:
     fog: Fog | None = None
 
     def text(self) -> str:
-        """Return the plan as JSON on one line, which `plan_of_text` reads; what is as by default is left out."""
+        """Return the plan as JSON on one line, which `plan_of_text` reads; what is as by default is left
+        out.
+        """
         plan = asdict(self)
         defaults = {field.name: field.default for field in fields(Placement)}
         plan["objects"] = [
-            {name: value for name, value in placed.items() if value != defaults[name]} for placed in plan["objects"]
+            {name: value for name, value in placed.items() if value != defaults[name]}
+            for placed in plan["objects"]
         ]
         return json.dumps(plan, separators=(",", ":"))
 
     def placed(self, cutouts: Iterable[Cutout]) -> list[tuple[Cutout, Placement]]:
-        """Return each placement with its cut-out of those that are given, in any order; CorpusError names one that is not there or changed."""
+        """Return each placement with its cut-out of those that are given, in any order; CorpusError names one
+        that is not there or changed.
+        """
         held = {cutout.digest: cutout for cutout in cutouts}
         for placement in self.objects:
             if placement.cutout not in held:
                 raise CorpusError(
-                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(held)} cut-outs given; give the same objects again"
+                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the"
+                    f" {len(held)} cut-outs given; give the same objects again"
                 )
         return [(held[placement.cutout], placement) for placement in self.objects]
 
@@ -74,13 +84,17 @@ def plan_blend(
     areas: tuple[float, float] = AREAS,
     horizon: float = HORIZON,
     fog_chance: float = 0.0,
-) -> BlendPlan:  # fmt: skip
-    """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of cut-outs, in whatever order these come.
+) -> BlendPlan:
+    """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of
+    cut-outs, in whatever order these come.
 
-    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no object may go: an
-    anomaly goes elsewhere, and in place of a known object, which stays at its own place, another one is drawn whose place is free;
-    ``areas`` the least and the largest share of the frame that an object covers; ``horizon`` its row as a share of the height; ``fog_chance`` how probably fog is added.
-    Errors: OptionError for a frame that is no such pair, options out of range, no cut-out of a use that the preset needs, or no room.
+    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both
+    uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no object may go: an anomaly
+    goes elsewhere, and in place of a known object, which stays at its own place, another one is drawn whose
+    place is free; ``areas`` the least and the largest share of the frame that an object covers; ``horizon``
+    its row as a share of the height; ``fog_chance`` how probably fog is added.
+    Errors: OptionError for a frame that is no such pair, options out of range, no cut-out of a use that the
+    preset needs, or no room.
 
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
@@ -95,7 +109,8 @@ def plan_blend(
         forbidden = np.asarray(forbidden, bool)
         if forbidden.shape != (height, width):
             raise OptionError(
-                f"forbidden pixels have shape {forbidden.shape}, the frame {(height, width)}; they must be of one size"
+                f"forbidden pixels have shape {forbidden.shape}, the frame {(height, width)}; they must be of"
+                " one size"
             )
     stream = Stream(seed, key, "blend", draw)
     # Drawn whether or not the preset has known objects, so that presets differ in what they do alone.
@@ -106,14 +121,19 @@ def plan_blend(
     for needed in uses:
         if all(cutout.use != needed for cutout in cutouts):
             raise OptionError(
-                f"{preset} needs {'known objects' if needed == 'known' else 'anomalies'}, and none of the {len(cutouts)} cut-outs is one; give some whose use is {needed!r}"
+                f"{preset} needs {'known objects' if needed == 'known' else 'anomalies'}, and none of the"
+                f" {len(cutouts)} cut-outs is one; give some whose use is {needed!r}"
             )
     pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
     focus = (width // 2, int(horizon * height))
     objects = tuple(
         _placement(
             _with_room(
-                pool, stream.integer(len(pool)), (height, width), forbidden, Stream(seed, key, "blend", draw, "another", count)
+                pool,
+                stream.integer(len(pool)),
+                (height, width),
+                forbidden,
+                Stream(seed, key, "blend", draw, "another", count),
             ),
             (height, width),
             steps,
@@ -139,21 +159,28 @@ def plan_of_text(text: str) -> BlendPlan:
     >>> plan_of_text("{}")
     Traceback (most recent call last):
     ...
-    faultscape.errors.CorpusError: this is no plan of a blended frame (preset: Field required); make the set again
+    faultscape.errors.CorpusError: this is no plan of a blended frame (preset: Field required); make the set
+    again
     """
     try:
         plan = _PLANS.validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "JSON"
-        raise CorpusError(f"this is no plan of a blended frame ({where}: {first['msg']}); make the set again") from None
-    if not (0 < plan.height * plan.width <= MAX_PIXELS and all(_sound(placed, plan) for placed in plan.objects)):
+        raise CorpusError(
+            f"this is no plan of a blended frame ({where}: {first['msg']}); make the set again"
+        ) from None
+    if not (
+        0 < plan.height * plan.width <= MAX_PIXELS and all(_sound(placed, plan) for placed in plan.objects)
+    ):
         raise CorpusError("this is no plan of a blended frame (a number is out of range); make the set again")
     return plan
 
 
 def _sound(placed: Placement, plan: BlendPlan) -> bool:
-    """Return whether a placement's numbers are such as could have been drawn, so that a file costs no more memory than its frame."""
+    """Return whether a placement's numbers are such as could have been drawn, so that a file costs no more
+    memory than its frame.
+    """
     steps = (
         placed.smooth,
         placed.brightness,
@@ -171,27 +198,42 @@ def _sound(placed: Placement, plan: BlendPlan) -> bool:
 def _with_room(
     pool: Sequence[Cutout], first: int, frame: tuple[int, int], forbidden: np.ndarray | None, stream: Stream
 ) -> Cutout:
-    """Return the object drawn ``first``, or where it is a known one whose own place is forbidden, one drawn from those whose place is free; OptionError where there is none."""
+    """Return the object drawn ``first``, or where it is a known one whose own place is forbidden, one drawn
+    from those whose place is free; OptionError where there is none.
+    """
 
     def free(cutout: Cutout) -> bool:
-        return forbidden is None or cutout.use != "known" or is_free(cutout, own_box(cutout, frame), forbidden)
+        return (
+            forbidden is None or cutout.use != "known" or is_free(cutout, own_box(cutout, frame), forbidden)
+        )
 
     if free(pool[first]):
         return pool[first]
     others = [cutout for cutout in pool if free(cutout)]
     if not others:
         raise OptionError(
-            f"all {len(pool)} known objects stand where no object may go (the ego vehicle); give others, or a mask of the ego vehicle alone"
+            f"all {len(pool)} known objects stand where no object may go (the ego vehicle); give others, or a"
+            " mask of the ego vehicle alone"
         )
     return others[stream.integer(len(others))]
 
 
 def _placement(
-    cutout: Cutout, frame: tuple[int, int], steps: set[str], stream: Stream, forbidden: np.ndarray | None, areas: tuple[float, float], horizon: int
-) -> Placement:  # fmt: skip
+    cutout: Cutout,
+    frame: tuple[int, int],
+    steps: set[str],
+    stream: Stream,
+    forbidden: np.ndarray | None,
+    areas: tuple[float, float],
+    horizon: int,
+) -> Placement:
     known, scale = cutout.use == "known", frame[0] / _ROWS
     flip = not known and stream.uniform() < 0.5
-    box = own_box(cutout, frame) if known else draw_box(cutout, frame, stream, forbidden=forbidden, areas=areas, flip=flip)
+    box = (
+        own_box(cutout, frame)
+        if known
+        else draw_box(cutout, frame, stream, forbidden=forbidden, areas=areas, flip=flip)
+    )
     far = farness(box[1] + box[3], horizon, frame[0])
 
     def drawn(step: str, low: float, high: float, *, length: bool = False) -> float:
@@ -200,7 +242,12 @@ def _placement(
         return round(value * (scale if length else 1.0), 6) if step in steps else 0.0
 
     return Placement(
-        cutout.digest, cutout.name, cutout.class_, cutout.use, *box, flip,
+        cutout.digest,
+        cutout.name,
+        cutout.class_,
+        cutout.use,
+        *box,
+        flip,
         smooth=0.0 if cutout.soft else round(max(0.6, 1.2 * scale, 0.5 * box[3] / cutout.alpha.shape[0]), 6),
         brightness=drawn("brightness", 0.55, 0.85),
         histogram=drawn("histogram", 0.4, 0.7),
@@ -210,11 +257,13 @@ def _placement(
         glow=drawn("glow", 1.0, 3.0),
         glow_width=drawn("glow", 8.0, 16.0, length=True),
         noise_start=stream.bits() >> 11,
-    )  # fmt: skip
+    )
 
 
 def _size(frame: tuple[int, int]) -> tuple[int, int]:
-    """Return height and width as plain integers, as a plan's text needs them; OptionError for anything else than two whole numbers above 0."""
+    """Return height and width as plain integers, as a plan's text needs them; OptionError for anything else
+    than two whole numbers above 0.
+    """
     if len(frame) != 2 or any(not isinstance(side, int | np.integer) or side < 1 for side in frame):
         raise OptionError(f"frame: expected (height, width) in pixels, each 1 or more; got {frame}")
     return int(frame[0]), int(frame[1])
@@ -225,10 +274,13 @@ def _check(objects_per_frame: int, areas: tuple[float, float], horizon: float, f
         raise OptionError(f"objects per frame: expected 1 to {_MOST_OBJECTS}; got {objects_per_frame}")
     if not 0 < areas[0] <= areas[1] <= 0.5:
         raise OptionError(
-            f"areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got {areas[0]:g} and {areas[1]:g}"
+            f"areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got {areas[0]:g} and"
+            f" {areas[1]:g}"
         )
     if not 0 <= horizon < 1:
-        raise OptionError(f"horizon: expected a share of the frame's height, 0 <= horizon < 1; got {horizon:g}")
+        raise OptionError(
+            f"horizon: expected a share of the frame's height, 0 <= horizon < 1; got {horizon:g}"
+        )
     if not 0 <= fog_chance <= 1:
         raise OptionError(f"fog chance: expected 0 to 1; got {fog_chance:g}")
 

@@ -1,6 +1,7 @@
 """Blend objects into a frame by a plan.
 
-Conventions: base and image (H, W, 3) uint8 RGB, labels (H, W) uint8 (`anomaly_labels`). Pixels away from objects and their glow keep their bytes, unless there is fog. All arithmetic is in whole numbers.
+Conventions: base and image (H, W, 3) uint8 RGB, labels (H, W) uint8 (`anomaly_labels`). Pixels away from
+objects and their glow keep their bytes, unless there is fog. All arithmetic is in whole numbers.
 Source: Blum et al. 2021 (S4) 3.1.
 """
 
@@ -24,7 +25,9 @@ from faultscape.stressors.placement import Placement
 
 @dataclass(frozen=True)
 class StepValue:
-    """What one step did to one object (its number in the plan): the factor, sigma or change that its entry of BLEND_STEPS names."""
+    """What one step did to one object (its number in the plan): the factor, sigma or change that its entry of
+    BLEND_STEPS names.
+    """
 
     object: int
     step: str
@@ -33,7 +36,9 @@ class StepValue:
 
 @dataclass(frozen=True, eq=False)
 class Blended:
-    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, ``objects`` (H, W) the same where objects lie and void where none does, and what each step did."""
+    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, ``objects`` (H, W) the same where objects
+    lie and void where none does, and what each step did.
+    """
 
     image: np.ndarray
     labels: np.ndarray
@@ -58,30 +63,41 @@ def blend(
     void: np.ndarray | None = None,
     depth: np.ndarray | None = None,
 ) -> Blended:
-    """Return a frame (H, W, 3) uint8 with the objects of a plan blended in, and its labels; ``placed`` is what `BlendPlan.placed` returns.
+    """Return a frame (H, W, 3) uint8 with the objects of a plan blended in, and its labels; ``placed`` is
+    what `BlendPlan.placed` returns.
 
-    ``void`` (H, W) is true where the base has no class; ``depth`` (H, W) in metres serves the plan's fog. Errors: ImageError for a base of another kind or size than the plan's, or void or depth of another size.
+    ``void`` (H, W) is true where the base has no class; ``depth`` (H, W) in metres serves the plan's fog.
+    Errors: ImageError for a base of another kind or size than the plan's, or void or depth of another size.
 
     >>> cutout = Cutout(np.full((9, 9, 3), 90, np.uint8), np.full((9, 9), 255, np.uint8), "a box")
     >>> from faultscape.stressors import plan_blend
     >>> plan = plan_blend((64, 96), [cutout], "fishyscapes-v2", seed=0, key="digest of the frame")
     >>> made = blend(np.full((64, 96, 3), 100, np.uint8), plan.placed([cutout]), plan)
     >>> made, [step.step for step in made.steps]
-    (Blended(96 x 64: 225 anomalous, 5,919 known, 0 void pixels), ['alpha', 'brightness', 'histogram', 'motion', 'depth', 'noise', 'glow'])
+    (Blended(96 x 64: 225 anomalous, 5,919 known, 0 void pixels), ['alpha', 'brightness', 'histogram',
+    'motion', 'depth', 'noise', 'glow'])
     """
     base = np.asarray(base)
     if base.dtype != np.uint8 or base.ndim != 3 or base.shape[2] != 3:
-        raise ImageError(f"blending: expected an image (H, W, 3) uint8; got {base.dtype} of shape {base.shape}")
+        raise ImageError(
+            f"blending: expected an image (H, W, 3) uint8; got {base.dtype} of shape {base.shape}"
+        )
     if base.shape[:2] != (plan.height, plan.width):
         raise ImageError(
-            f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x {base.shape[0]}; plan it anew for this image"
+            f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x"
+            f" {base.shape[0]}; plan it anew for this image"
         )
-    labels, objects = labels_of_base(void, (plan.height, plan.width)), np.full((plan.height, plan.width), VOID, np.uint8)
+    labels, objects = (
+        labels_of_base(void, (plan.height, plan.width)),
+        np.full((plan.height, plan.width), VOID, np.uint8),
+    )
     image = base.copy()
     frame = FrameFacts(image, plan.focus)
     values = []
     for number, (cutout, placement) in enumerate(placed):
-        layer = layer_of(cutout, image, placement.box, flip=placement.flip, margin=_margin(placement, base.shape[:2]))
+        layer = layer_of(
+            cutout, image, placement.box, flip=placement.flip, margin=_margin(placement, base.shape[:2])
+        )
         for step in steps_of(plan.preset, placement.use):
             layer, value = step.apply(layer, frame, placement)
             values.append(StepValue(number, step.name, value))
@@ -100,7 +116,9 @@ def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
 
 
 def _compose(image: np.ndarray, objects: np.ndarray, layer: Layer, label: int) -> None:
-    """Lay a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light where it is not."""
+    """Lay a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light where it
+    is not.
+    """
     x, y = layer.corner
     height, width = layer.alpha.shape
     rows = slice(max(0, y), min(image.shape[0], y + height))

@@ -1,7 +1,8 @@
 """Corrupt an image, and move its labels along with its pixels.
 
-Conventions: images are (H, W) or (H, W, 3), uint8 or uint16, of any size from 1 x 1 on; results have the same shape and type. Everything random follows from (seed, key, name, severity)
-alone, the key being the SHA-256 of the image's bytes unless another is given: the same bytes in any order, process and machine.
+Conventions: images are (H, W) or (H, W, 3), uint8 or uint16, of any size from 1 x 1 on; results have the same
+shape and type. Everything random follows from (seed, key, name, severity) alone, the key being the SHA-256 of
+the image's bytes unless another is given: the same bytes in any order, process and machine.
 Source: Hendrycks and Dietterich 2019.
 """
 
@@ -29,8 +30,10 @@ def corrupt(
 ) -> np.ndarray:
     """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5.
 
-    ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are images of ice, (h, w) or (h, w, 3) uint8, that frost takes in place of drawn ones.
-    Errors: OptionError for an unknown name or severity and for a seed that is no whole number, ImageError for what is no such image or texture.
+    ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are
+    images of ice, (h, w) or (h, w, 3) uint8, that frost takes in place of drawn ones.
+    Errors: OptionError for an unknown name or severity and for a seed that is no whole number, ImageError for
+    what is no such image or texture.
 
     >>> corrupt(np.full((2, 3), 100, np.uint8), "brightness", 3)
     array([[176, 176, 176],
@@ -41,25 +44,37 @@ def corrupt(
     if textures is not None and not corruption.textured:
         raise OptionError(f"{corruption.name} takes no textures; leave them out, or corrupt with frost")
     if key is None:
-        key = hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""  # what is not random is spared the hash
+        key = (
+            hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""
+        )  # what is not random is spared the hash
     start = stream_start(seed, key, corruption.name, severity)
     more = (textures,) if corruption.textured else ()
     planes = pixels.reshape(*pixels.shape[:2], -1)
     out = np.asarray(corruption.apply(planes, parameters, start, *more))
     if out.shape not in (planes.shape, pixels.shape) or out.dtype != pixels.dtype:
         raise OptionError(
-            f"corruption {corruption.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it must keep shape and type"
+            f"corruption {corruption.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it"
+            " must keep shape and type"
         )
     return out.reshape(pixels.shape)
 
 
 def move_labels(
-    labels: np.ndarray, name: str | Corruption, severity: int, *, seed: int = 0, key: str, fill: int | None = None
+    labels: np.ndarray,
+    name: str | Corruption,
+    severity: int,
+    *,
+    seed: int = 0,
+    key: str,
+    fill: int | None = None,
 ) -> np.ndarray:
-    """Return the labels (H, W) of an image moved as a corruption with the same seed and key moves its pixels; where pixels stay, the labels themselves.
+    """Return the labels (H, W) of an image moved as a corruption with the same seed and key moves its pixels;
+    where pixels stay, the labels themselves.
 
-    A pixel from beyond the border shows the mirrored image, and so do its labels, or they are ``fill`` where one is given.
-    Errors: OptionError as in `corrupt`, LabelMapError for labels that are not whole numbers (H, W) or cannot hold ``fill``.
+    A pixel from beyond the border shows the mirrored image, and so do its labels, or they are ``fill`` where
+    one is given.
+    Errors: OptionError as in `corrupt`, LabelMapError for labels that are not whole numbers (H, W) or cannot
+    hold ``fill``.
 
     >>> labels = np.arange(12, dtype=np.uint8).reshape(3, 4)
     >>> move_labels(labels, "fog", 3, key="a") is labels
@@ -68,13 +83,22 @@ def move_labels(
     labels = np.asarray(labels)
     if labels.ndim != 2 or not labels.size or labels.dtype.kind not in "iub":
         raise LabelMapError(f"labels are {labels.dtype} {labels.shape}; expected whole numbers (H, W)")
-    if fill is not None and labels.dtype.kind in "iu" and not np.iinfo(labels.dtype).min <= fill <= np.iinfo(labels.dtype).max:
-        raise LabelMapError(f"labels of {labels.dtype} cannot hold the fill {fill}; give labels of another type, or another fill")
+    if (
+        fill is not None
+        and labels.dtype.kind in "iu"
+        and not np.iinfo(labels.dtype).min <= fill <= np.iinfo(labels.dtype).max
+    ):
+        raise LabelMapError(
+            f"labels of {labels.dtype} cannot hold the fill {fill}; give labels of another type, or another"
+            " fill"
+        )
     corruption, parameters = _chosen(name, severity)
     if corruption.move is None:
         return labels
     high, wide = labels.shape
-    rows, columns = corruption.move(high, wide, parameters, stream_start(seed, key, corruption.name, severity))
+    rows, columns = corruption.move(
+        high, wide, parameters, stream_start(seed, key, corruption.name, severity)
+    )
     moved = labels[_mirrored(rows, high), _mirrored(columns, wide)]
     if fill is not None:
         moved[(rows < 0) | (rows >= high) | (columns < 0) | (columns >= wide)] = fill
@@ -94,7 +118,8 @@ def _chosen(name: str | Corruption, severity: int) -> tuple[Corruption, tuple[fl
         or not 1 <= severity <= len(corruption.parameters)
     ):
         raise OptionError(
-            f"severity {severity!r} of {corruption.name}: give a whole number from 1 to {len(corruption.parameters)}"
+            f"severity {severity!r} of {corruption.name}: give a whole number from 1 to"
+            f" {len(corruption.parameters)}"
         )
     return corruption, corruption.parameters[int(severity) - 1]
 
@@ -102,7 +127,9 @@ def _chosen(name: str | Corruption, severity: int) -> tuple[Corruption, tuple[fl
 def _checked(image: np.ndarray) -> np.ndarray:
     pixels = np.asarray(image)
     if pixels.dtype not in (np.uint8, np.uint16):
-        raise ImageError(f"the image is of {pixels.dtype}; expected uint8 or uint16, of the scale 0..255 or 0..65535")
+        raise ImageError(
+            f"the image is of {pixels.dtype}; expected uint8 or uint16, of the scale 0..255 or 0..65535"
+        )
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
         raise ImageError(f"the image has the shape {pixels.shape}; expected (H, W) or (H, W, 3)")
     if not pixels.size:

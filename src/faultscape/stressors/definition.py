@@ -1,7 +1,8 @@
 """What a corruption is, and a preset of several.
 
-Conventions: pixels are (H, W, C) with C = 1 or 3, uint8 or uint16, C-contiguous; ``apply`` returns others of the same shape and type and leaves its input as it is. ``start`` begins
-the stream from which everything random is drawn; a corruption that is not ``random`` never looks at it.
+Conventions: pixels are (H, W, C) with C = 1 or 3, uint8 or uint16, C-contiguous; ``apply`` returns others of
+the same shape and type and leaves its input as it is. ``start`` begins the stream from which everything
+random is drawn; a corruption that is not ``random`` never looks at it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ class Corruption:
     family       as in Hendrycks and Dietterich 2019: "noise", "blur", "weather" or "digital"
     means        what the numbers of ``parameters`` are, in their order
     parameters   five tuples of numbers, one a severity
-    apply        (pixels, parameters, start) -> pixels; of one that is ``textured`` (pixels, parameters, start, textures)
+    apply        (pixels, parameters, start) -> pixels; of one that is ``textured``
+                 (pixels, parameters, start, textures)
     random       whether another seed gives another image
-    move         None where pixels stay in their places, else (H, W, parameters, start) -> the row and the column (H, W) from which each pixel came
+    move         None where pixels stay in their places, else (H, W, parameters, start) -> the row and the
+                 column (H, W) from which each pixel came
     textured     whether ``apply`` takes textures of a person's own
     source       where the definition stands
     """

@@ -1,7 +1,9 @@
 """Fog as a camera sees it, on pixels that are known.
 
-Conventions: depth in metres (H, W); without it, the depth of a flat road that a level camera sees, by row, and 80 m above the horizon. The image is (H, W, 3) uint8.
-Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021 (S4) 3.1 (on in-distribution pixels alone).
+Conventions: depth in metres (H, W); without it, the depth of a flat road that a level camera sees, by row,
+and 80 m above the horizon. The image is (H, W, 3) uint8.
+Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021 (S4) 3.1 (on in-distribution
+pixels alone).
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ _STEPS, _MOST = 1024, 12  # transmission is a table over optical depth, in steps
 _ONE = 1 << 16
 _FOCAL, _CAMERA_HEIGHT = 2.2, 1.22  # of the frame's height; metres: Cityscapes' camera
 _FARTHEST = 300.0  # metres, of depth that is unknown (a sky)
-# Metres, by place: rows above the horizon show house fronts and trees more than sky, and a road's rows near it are hidden.
+# Metres, by place: rows above the horizon show house fronts and trees more than sky, and a road's rows near
+# it are hidden.
 _FRONTS = 80.0
 HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
 
 
 @dataclass(frozen=True)
 class Fog:
-    """Fog of an attenuation ``beta`` a metre (0.005, seen through for 600 m, to 0.03, for 100 m) and of the colour of its light, RGB grey levels."""
+    """Fog of an attenuation ``beta`` a metre (0.005, seen through for 600 m, to 0.03, for 100 m) and of the
+    colour of its light, RGB grey levels.
+    """
 
     beta: float
     light: tuple[int, int, int] = (210, 210, 210)
@@ -36,15 +41,23 @@ class Fog:
 
 
 def add_fog(
-    image: np.ndarray, fog: Fog, where: np.ndarray | None = None, depth: np.ndarray | None = None, *, horizon: int | None = None
+    image: np.ndarray,
+    fog: Fog,
+    where: np.ndarray | None = None,
+    depth: np.ndarray | None = None,
+    *,
+    horizon: int | None = None,
 ) -> np.ndarray:
     """Return the image (H, W, 3) uint8 in fog ``where`` (H, W) is true; everywhere when left out.
 
-    I = J t + L (1 - t), t = exp(-beta d), of the scene's colour J, the fog's light L and the depth d (H, W) in metres. A depth that is not finite or not above 0 is unknown and
-    counts as 300 m. Without ``depth`` it is `depth_by_place` with the row ``horizon``, by default 0.42 of the height.
+    I = J t + L (1 - t), t = exp(-beta d), of the scene's colour J, the fog's light L and the depth d (H, W)
+    in metres. A depth that is not finite or not above 0 is unknown and counts as 300 m. Without ``depth`` it
+    is `depth_by_place` with the row ``horizon``, by default 0.42 of the height.
     Errors: ImageError for another kind of image, and for sizes that differ.
 
-    >>> add_fog(np.zeros((1, 2, 3), np.uint8), Fog(0.01, (200, 200, 200)), depth=np.array([[0.001, 69.315]]))[..., 0].tolist()
+    >>> add_fog(np.zeros((1, 2, 3), np.uint8), Fog(0.01, (200, 200, 200)), depth=np.array([[0.001, 69.315]]))[
+    ...     ..., 0
+    ... ].tolist()
     [[0, 100]]
     """
     image = np.asarray(image)
@@ -57,7 +70,8 @@ def add_fog(
     depth, where = np.asarray(depth), None if where is None else np.asarray(where)
     if depth.shape != image.shape[:2] or (where is not None and where.shape != image.shape[:2]):
         raise ImageError(
-            f"fog: the image has shape {image.shape[:2]}, depth {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size"
+            f"fog: the image has shape {image.shape[:2]}, depth"
+            f" {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size"
         )
     known = np.isfinite(depth) & (depth > 0)
     optical = np.where(known, depth, _FARTHEST).astype(np.float64) * fog.beta
@@ -69,7 +83,8 @@ def add_fog(
 
 
 def depth_by_place(height: int, horizon: int) -> np.ndarray:
-    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 80 m away, and no row is farther.
+    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 80 m
+    away, and no row is farther.
 
     d = h f / (y - horizon), of a camera at h = 1.22 m with a focal length f of 2.2 frame heights.
 
@@ -77,9 +92,13 @@ def depth_by_place(height: int, horizon: int) -> np.ndarray:
     [80.0, 80.0, 10.74, 5.37]
     """
     below = np.arange(height) - horizon
-    return np.where(below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), _FRONTS), _FRONTS)
+    return np.where(
+        below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), _FRONTS), _FRONTS
+    )
 
 
 def _table() -> np.ndarray:
-    """Return (steps,) int32: exp(-optical depth) in 2^-16, rounded, so that a mathematics library's last bit decides nothing."""
+    """Return (steps,) int32: exp(-optical depth) in 2^-16, rounded, so that a mathematics library's last bit
+    decides nothing.
+    """
     return np.rint(np.round(np.exp(-np.arange(_STEPS * _MOST + 1) / _STEPS), 9) * _ONE).astype(np.int32)

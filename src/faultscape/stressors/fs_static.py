@@ -1,7 +1,8 @@
 """The data preset fs-static: which base and which objects make each of 30 validation and 1,000 test frames.
 
-Conventions: bases are keys (digests), objects cut-outs of the twelve VOC classes that Cityscapes does not have. A base used again gets another draw number, so that objects and places are others.
-Neither a base nor an object of validation ever serves in test, nor a known object of it.
+Conventions: bases are keys (digests), objects cut-outs of the twelve VOC classes that Cityscapes does not
+have. A base used again gets another draw number, so that objects and places are others. Neither a base nor an
+object of validation ever serves in test, nor a known object of it.
 Source: Blum et al. 2021 (S4) 3.1. How bases and objects are divided is ours.
 """
 
@@ -15,14 +16,29 @@ from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.streams import Stream
 
-FS_STATIC_CLASSES = ("aeroplane", "bird", "boat", "bottle", "cat", "chair", "cow", "dog", "horse", "sheep", "sofa", "tvmonitor")
+FS_STATIC_CLASSES = (
+    "aeroplane",
+    "bird",
+    "boat",
+    "bottle",
+    "cat",
+    "chair",
+    "cow",
+    "dog",
+    "horse",
+    "sheep",
+    "sofa",
+    "tvmonitor",
+)
 VALIDATION_FRAMES, TEST_FRAMES = 30, 1000
 _FEW = 0.1  # of the objects of a class are the validation's, at least one where there are two
 
 
 @dataclass(frozen=True)
 class StaticFrame:
-    """One frame to be made: its split, the key of its base, its draw number (0 the first of a base), and the digests of the objects drawn for it."""
+    """One frame to be made: its split, the key of its base, its draw number (0 the first of a base), and the
+    digests of the objects drawn for it.
+    """
 
     split: Literal["validation", "test"]
     base: str
@@ -31,22 +47,38 @@ class StaticFrame:
 
 
 def static_frames(
-    bases: Sequence[str], cutouts: Sequence[Cutout], *, seed: int, validation: int = VALIDATION_FRAMES, test: int = TEST_FRAMES, objects_per_frame: int = 1
-) -> list[StaticFrame]:  # fmt: skip
-    """Return the frames of FS Static's make: validation first, each split's bases in turns, the same for the same seed, bases and objects in whatever order.
+    bases: Sequence[str],
+    cutouts: Sequence[Cutout],
+    *,
+    seed: int,
+    validation: int = VALIDATION_FRAMES,
+    test: int = TEST_FRAMES,
+    objects_per_frame: int = 1,
+) -> list[StaticFrame]:
+    """Return the frames of FS Static's make: validation first, each split's bases in turns, the same for the
+    same seed, bases and objects in whatever order.
 
-    As many bases as validation has frames go to it (but no more than a tenth of all), the others to test. An object of a "validation" or a "test" split stays there; of those without, a tenth of each class, at
-    least one where there are two, goes to validation. Objects of other classes, and known ones, are not taken. Errors: OptionError for numbers out of range;
-    CorpusError where bases or objects do not suffice for two disjoint splits.
+    As many bases as validation has frames go to it (but no more than a tenth of all), the others to test. An
+    object of a "validation" or a "test" split stays there; of those without, a tenth of each class, at least
+    one where there are two, goes to validation. Objects of other classes, and known ones, are not taken.
+    Errors: OptionError for numbers out of range; CorpusError where bases or objects do not suffice for two
+    disjoint splits.
 
     >>> from faultscape.stressors import drawn_cutouts
-    >>> frames = static_frames([f"base {k}" for k in range(20)], drawn_cutouts(2), seed=0, validation=3, test=40)
-    >>> len(frames), len({frame.base for frame in frames if frame.split == "validation"}), max(frame.draw for frame in frames)
+    >>> frames = static_frames(
+    ...     [f"base {k}" for k in range(20)], drawn_cutouts(2), seed=0, validation=3, test=40
+    ... )
+    >>> (
+    ...     len(frames),
+    ...     len({frame.base for frame in frames if frame.split == "validation"}),
+    ...     max(frame.draw for frame in frames),
+    ... )
     (43, 2, 2)
     """
     if validation < 0 or test < 0 or objects_per_frame < 1:
         raise OptionError(
-            f"fs-static: expected 0 or more frames a split and 1 or more objects a frame; got {validation}, {test} and {objects_per_frame}"
+            f"fs-static: expected 0 or more frames a split and 1 or more objects a frame; got {validation},"
+            f" {test} and {objects_per_frame}"
         )
     of_validation, of_test = _objects(cutouts, seed)
     keys = sorted(set(bases))
@@ -60,13 +92,20 @@ def static_frames(
     for split, count, of_split, objects in parts:
         if count and (not of_split or not objects):
             raise CorpusError(
-                f"fs-static: {counted(len(keys), 'base')} and {counted(len(of_validation) + len(of_test), 'object')} leave none for {split}; give at least two of each class and of the bases"
+                f"fs-static: {counted(len(keys), 'base')} and"
+                f" {counted(len(of_validation) + len(of_test), 'object')} leave none for {split}; give at"
+                " least two of each class and of the bases"
             )
         for place in range(count):
             base, draw = of_split[place % len(of_split)], place // len(of_split)
             stream = Stream(seed, base, "fs-static", split, draw)
             frames.append(
-                StaticFrame(split, base, draw, tuple(objects[stream.integer(len(objects))] for _ in range(objects_per_frame)))
+                StaticFrame(
+                    split,
+                    base,
+                    draw,
+                    tuple(objects[stream.integer(len(objects))] for _ in range(objects_per_frame)),
+                )
             )
     return frames
 
@@ -77,12 +116,22 @@ def is_of_fs_static(cutout: Cutout) -> bool:
 
 
 def known_of_splits(cutouts: Sequence[Cutout], *, seed: int) -> dict[str, tuple[Cutout, ...]]:
-    """Return {"validation": known objects, "test": known objects} of some cut-outs, disjoint as anomalies are: a tenth of those without a split, at least one where there are two, is the validation's.
+    """Return {"validation": known objects, "test": known objects} of some cut-outs, disjoint as anomalies
+    are: a tenth of those without a split, at least one where there are two, is the validation's.
 
     Errors: CorpusError where they do not suffice for two disjoint splits.
 
     >>> import numpy as np
-    >>> cars = [Cutout(np.full((1, 1, 3), k, np.uint8), np.full((1, 1), 255, np.uint8), f"car {k}", "car", use="known") for k in range(20)]
+    >>> cars = [
+    ...     Cutout(
+    ...         np.full((1, 1, 3), k, np.uint8),
+    ...         np.full((1, 1), 255, np.uint8),
+    ...         f"car {k}",
+    ...         "car",
+    ...         use="known",
+    ...     )
+    ...     for k in range(20)
+    ... ]
     >>> [len(part) for part in known_of_splits(cars, seed=0).values()]
     [2, 18]
     """
@@ -90,13 +139,19 @@ def known_of_splits(cutouts: Sequence[Cutout], *, seed: int) -> dict[str, tuple[
     of_validation, of_test = _divided(known, Stream(seed, "", "fs-static", "known"))
     if not of_validation or not of_test:
         raise CorpusError(
-            f"fs-static: {len(known)} known objects leave none for {'test' if of_validation else 'validation'}; give at least two, or more training images"
+            f"fs-static: {len(known)} known objects leave none for"
+            f" {'test' if of_validation else 'validation'}; give at least two, or more training images"
         )
-    return {"validation": tuple(known[digest] for digest in of_validation), "test": tuple(known[digest] for digest in of_test)}
+    return {
+        "validation": tuple(known[digest] for digest in of_validation),
+        "test": tuple(known[digest] for digest in of_test),
+    }
 
 
 def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]]:
-    """Return the digests of the objects of validation and of test; the same pixels are one object, whatever they are called."""
+    """Return the digests of the objects of validation and of test; the same pixels are one object, whatever
+    they are called.
+    """
     of_validation: list[str] = []
     of_test: list[str] = []
     taken = {cutout.digest: cutout for cutout in cutouts if is_of_fs_static(cutout)}
@@ -108,7 +163,9 @@ def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]
 
 
 def _divided(cutouts: Mapping[str, Cutout], stream: Stream) -> tuple[list[str], list[str]]:
-    """Return the digests of validation and of test: those of a split stay there, of the others a tenth is the validation's."""
+    """Return the digests of validation and of test: those of a split stay there, of the others a tenth is the
+    validation's.
+    """
     of_validation = [digest for digest in sorted(cutouts) if cutouts[digest].split == "validation"]
     of_test = [digest for digest in sorted(cutouts) if cutouts[digest].split == "test"]
     free = [digest for digest in sorted(cutouts) if cutouts[digest].split not in ("validation", "test")]

@@ -1,10 +1,13 @@
-"""Held-out classes: what a model may learn of a label map when some of its classes are to be unknown, and what it is judged by.
+"""Held-out classes: what a model may learn of a label map when some of its classes are to be unknown, and
+what it is judged by.
 
-Conventions: labels are places (H, W): 0..C-1 of C classes, C for void. *Withheld* pixels are those of the held-out classes. In training truth they are ignored by every loss, and are
-never taken for out-of-distribution data, which only pixels that were void from the start are; in test truth they are the anomaly: 1 withheld, 0 kept, 255 void. The kept classes have
-places 0..K-1 in their old order.
-Source: S3 (Buchanan et al. 2022), ADE20k-Open: classes are dropped "by masking out the pixels corresponding to these classes". The authors' code counts the ids of kept classes from 1
-with 0 never used, so that the last is out of range; ours are 0..K-1.
+Conventions: labels are places (H, W): 0..C-1 of C classes, C for void. *Withheld* pixels are those of the
+held-out classes. In training truth they are ignored by every loss, and are never taken for
+out-of-distribution data, which only pixels that were void from the start are; in test truth they are the
+anomaly: 1 withheld, 0 kept, 255 void. The kept classes have places 0..K-1 in their old order.
+Source: S3 (Buchanan et al. 2022), ADE20k-Open: classes are dropped "by masking out the pixels corresponding
+to these classes". The authors' code counts the ids of kept classes from 1 with 0 never used, so that the last
+is out of range; ours are 0..K-1.
 """
 
 from __future__ import annotations
@@ -38,13 +41,19 @@ HOLDOUT_PRESETS = (
         (("chair",), ("sofa", "couch")),
         "S3 2: chair, sofa, couch; the class list of ADE20K has one class for the last two",
     ),
-    HoldoutPreset("s3-code", (("chair",), ("armchair",), ("swivel chair",)), "the code of S3: chair, armchair, swivel chair"),
+    HoldoutPreset(
+        "s3-code",
+        (("chair",), ("armchair",), ("swivel chair",)),
+        "the code of S3: chair, armchair, swivel chair",
+    ),
 )
 
 
 @dataclass(frozen=True)
 class Holdout:
-    """The classes that are kept, those that are withheld, and (C + 1,) tables by place: ``kept_places`` of the kept classes or K, ``is_withheld``."""
+    """The classes that are kept, those that are withheld, and (C + 1,) tables by place: ``kept_places`` of
+    the kept classes or K, ``is_withheld``.
+    """
 
     kept: Classes
     withheld: tuple[str, ...]
@@ -64,11 +73,14 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
     """
     if lost := next((name for name in names if name not in classes.names), None):
         raise ClassesError(
-            f"{lost!r} cannot be held out: it is no class.{closest(lost, list(classes.names))} There are {', '.join(classes.names[:12])}{', ...' if len(classes) > 12 else ''}"
+            f"{lost!r} cannot be held out: it is no class.{closest(lost, list(classes.names))} There are"
+            f" {', '.join(classes.names[:12])}{', ...' if len(classes) > 12 else ''}"
         )
     withheld = tuple(name for name in classes.names if name in set(names))
     if not withheld or len(withheld) == len(classes):
-        raise OptionError(f"hold out one class or more, and keep one or more; got {len(withheld)} of {len(classes)}")
+        raise OptionError(
+            f"hold out one class or more, and keep one or more; got {len(withheld)} of {len(classes)}"
+        )
     is_withheld = np.array([name in withheld for name in classes.names] + [False])
     places = np.full(len(classes) + 1, len(classes) - len(withheld), np.uint16)
     keep = np.flatnonzero(~is_withheld[:-1])
@@ -76,17 +88,27 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
     ids = np.array(classes.ids)
     gone = set(withheld)
     kept = replace(
-        classes, names=tuple(classes.names[k] for k in keep), ids=tuple(ids[keep].tolist()), colours=tuple(classes.colours[k] for k in keep) if classes.colours else (),
-        void=tuple(sorted({*classes.void, *ids[is_withheld[:-1]].tolist()})), background=classes.background if classes.background in ids[keep] else None,
-        parents={name: left for name, members in classes.parents.items() if (left := tuple(m for m in members if m not in gone))},
-        synonyms={name: words for name, words in classes.synonyms.items() if name not in gone}, wnids=tuple(classes.wnids[k] for k in keep) if classes.wnids else (),
+        classes,
+        names=tuple(classes.names[k] for k in keep),
+        ids=tuple(ids[keep].tolist()),
+        colours=tuple(classes.colours[k] for k in keep) if classes.colours else (),
+        void=tuple(sorted({*classes.void, *ids[is_withheld[:-1]].tolist()})),
+        background=classes.background if classes.background in ids[keep] else None,
+        parents={
+            name: left
+            for name, members in classes.parents.items()
+            if (left := tuple(m for m in members if m not in gone))
+        },
+        synonyms={name: words for name, words in classes.synonyms.items() if name not in gone},
+        wnids=tuple(classes.wnids[k] for k in keep) if classes.wnids else (),
         glosses={name: words for name, words in classes.glosses.items() if name not in gone},
-    )  # fmt: skip
+    )
     return Holdout(kept, withheld, places, is_withheld)
 
 
 def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
-    """Return the classes of a list that a preset holds out: all that have one of its names, or one as a synonym; ``sofa, couch, lounge`` has three.
+    """Return the classes of a list that a preset holds out: all that have one of its names, or one as a
+    synonym; ``sofa, couch, lounge`` has three.
 
     Errors: OptionError for a preset that there is not, ClassesError where the list lacks one of its classes.
 
@@ -103,7 +125,8 @@ def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
         hits = [own for own in classes.names if set(words) & {*_words(own), *classes.synonyms.get(own, ())}]
         if not hits:
             raise ClassesError(
-                f"--preset {name} holds out {words[0]!r}, which the classes of the study do not have; name theirs with --classes"
+                f"--preset {name} holds out {words[0]!r}, which the classes of the study do not have; name"
+                " theirs with --classes"
             )
         found += hits  # all of them: a list may have sofa and couch, and the paper holds out both
     return tuple(dict.fromkeys(found))
@@ -114,7 +137,8 @@ def _words(name: str) -> list[str]:
 
 
 def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return the training truth (H, W) of labels (H, W) of places: 0..K-1 for kept classes, 254 withheld, 255 void; uint8, or uint16 where K is above 254 (65534, 65535).
+    """Return the training truth (H, W) of labels (H, W) of places: 0..K-1 for kept classes, 254 withheld, 255
+    void; uint8, or uint16 where K is above 254 (65534, 65535).
 
     Errors: LabelMapError for labels that are no places of the class list.
 
@@ -139,7 +163,8 @@ def loss_pixels(training: np.ndarray) -> np.ndarray:
 
 
 def ood_pixels(training: np.ndarray) -> np.ndarray:
-    """Return (H, W) which pixels of training truth may serve as out-of-distribution data: those that were void from the start, never withheld ones.
+    """Return (H, W) which pixels of training truth may serve as out-of-distribution data: those that were
+    void from the start, never withheld ones.
 
     >>> ood_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
     [[False, False, True, False]]
@@ -148,7 +173,8 @@ def ood_pixels(training: np.ndarray) -> np.ndarray:
 
 
 def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (S3, ADE20k-Open).
+    """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (S3,
+    ADE20k-Open).
 
     Errors: LabelMapError for labels that are no places of the class list.
 
@@ -162,14 +188,18 @@ def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
 
 
 def _places(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return labels that are places of the class list; LabelMapError for others, which a table would read from its end, or not at all."""
+    """Return labels that are places of the class list; LabelMapError for others, which a table would read
+    from its end, or not at all.
+    """
     labels, classes = np.asarray(labels), len(holdout.is_withheld) - 1
     if labels.dtype.kind not in "iu":
         raise LabelMapError(
-            f"labels are {labels.dtype}; expected whole numbers, 0 to {classes - 1} for classes and {classes} for void"
+            f"labels are {labels.dtype}; expected whole numbers, 0 to {classes - 1} for classes and {classes}"
+            " for void"
         )
     if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= classes:
         raise LabelMapError(
-            f"labels are {labels.min()} to {labels.max()}; expected places in the class list, 0 to {classes - 1}, and {classes} for void"
+            f"labels are {labels.min()} to {labels.max()}; expected places in the class list, 0 to"
+            f" {classes - 1}, and {classes} for void"
         )
     return labels

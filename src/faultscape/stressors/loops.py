@@ -1,4 +1,6 @@
-"""Which loops over pixels serve: the compiled ones, or where there is no numba their plain twins, which give the same bytes."""
+"""Which loops over pixels serve: the compiled ones, or where there is no numba their plain twins, which give
+the same bytes.
+"""
 
 from __future__ import annotations
 

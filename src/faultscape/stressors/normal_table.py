@@ -1,7 +1,9 @@
 """Quantiles of the normal distribution as integers, from which kernels draw.
 
-Conventions: a deviate is one of 65,536 equally likely quantiles; the outermost two are drawn once more from 65,536 quantiles of their own, so that deviates reach 6.3. Quantiles
-are rounded to 2^-24 before anything is made of them: a law of the tests holds all of them far enough from a rounding boundary that no mathematics library decides one.
+Conventions: a deviate is one of 65,536 equally likely quantiles; the outermost two are drawn once more from
+65,536 quantiles of their own, so that deviates reach 6.3. Quantiles are rounded to 2^-24 before anything is
+made of them: a law of the tests holds all of them far enough from a rounding boundary that no mathematics
+library decides one.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ def quantiles() -> tuple[np.ndarray, np.ndarray]:
     """Return (65536,) the quantiles at (i + 1/2) / 2^16, and (65536,) the sizes of those at (i + 1/2) / 2^32.
 
     >>> table, tail = quantiles()
-    >>> round(float(table[0]), 3), round(float(table[32768]), 6), round(float(tail[0]), 3), bool(tail[-1] > table[-2])
+    >>> (
+    ...     round(float(table[0]), 3),
+    ...     round(float(table[32768]), 6),
+    ...     round(float(tail[0]), 3),
+    ...     bool(tail[-1] > table[-2]),
+    ... )
     (-4.325, 1.9e-05, 6.338, True)
     """
     from scipy.special import ndtri

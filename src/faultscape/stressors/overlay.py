@@ -1,8 +1,12 @@
-"""The signed difference from a base image to the image made of it, so that a benchmark on licensed images can be shared without them.
+"""The signed difference from a base image to the image made of it, so that a benchmark on licensed images can
+be shared without them.
 
-Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An overlay names its base and its image by the BLAKE2b of their size and pixels, and refuses another base. Its file is
-a line of JSON, then the differences of the box that changed (int16, little-endian, all low bytes before all high ones) in zstandard. Files that nobody vouches for are refused in one line.
-Source: Fishyscapes' public Static files are differences to Cityscapes too (of another form, clipped, and without the digest of their base).
+Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An overlay names its base and
+its image by the BLAKE2b of their size and pixels, and refuses another base. Its file is a line of JSON, then
+the differences of the box that changed (int16, little-endian, all low bytes before all high ones) in
+zstandard. Files that nobody vouches for are refused in one line.
+Source: Fishyscapes' public Static files are differences to Cityscapes too (of another form, clipped, and
+without the digest of their base).
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ _LEVEL = 9
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """What was added to a base: difference (h, w, 3) int16 in the box whose corner is (x, y), of a frame (height, width), and the digests of base and image."""
+    """What was added to a base: difference (h, w, 3) int16 in the box whose corner is (x, y), of a frame
+    (height, width), and the digests of base and image.
+    """
 
     difference: np.ndarray
     corner: tuple[int, int]
@@ -34,11 +40,15 @@ class Overlay:
     image: str
 
     def added_to(self, base: np.ndarray) -> np.ndarray:
-        """Return base + overlay (H, W, 3) uint8; ImageError for another base than the one it was made of, or where the result is not the image."""
+        """Return base + overlay (H, W, 3) uint8; ImageError for another base than the one it was made of, or
+        where the result is not the image.
+        """
         base = _checked(base, "base")
         if base.shape[:2] != self.frame or pixel_digest(base) != self.base:
             raise ImageError(
-                f"this overlay belongs to another base: expected {self.frame[1]} x {self.frame[0]} pixels with the digest {self.base}, got {base.shape[1]} x {base.shape[0]} with {pixel_digest(base)}; give the image that it was made of"
+                f"this overlay belongs to another base: expected {self.frame[1]} x {self.frame[0]} pixels"
+                f" with the digest {self.base}, got {base.shape[1]} x {base.shape[0]} with"
+                f" {pixel_digest(base)}; give the image that it was made of"
             )
         image = base.copy()
         (x, y), (height, width) = self.corner, self.difference.shape[:2]
@@ -47,21 +57,29 @@ class Overlay:
         part[...] = sums.astype(np.uint8)
         if pixel_digest(image) != self.image:
             raise ImageError(
-                f"this overlay is damaged: on its base it gives the digest {pixel_digest(image)}, not {self.image}; make or fetch it again"
+                f"this overlay is damaged: on its base it gives the digest {pixel_digest(image)}, not"
+                f" {self.image}; make or fetch it again"
             )
         return image
 
     def encoded(self) -> bytes:
         """Return the overlay as the bytes of a file, which `decoded_overlay` reads."""
         height, width = self.difference.shape[:2]
-        head = {"frame": self.frame, "corner": self.corner, "box": [height, width], "base": self.base, "image": self.image}
+        head = {
+            "frame": self.frame,
+            "corner": self.corner,
+            "box": [height, width],
+            "base": self.base,
+            "image": self.image,
+        }
         halves = np.ascontiguousarray(self.difference, "<i2").view(np.uint8).reshape(-1, 2)
         body = zstandard.ZstdCompressor(level=_LEVEL).compress(np.ascontiguousarray(halves.T).tobytes())
         return _MAGIC + json.dumps(head, separators=(",", ":")).encode() + b"\n" + body
 
 
 def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
-    """Return the overlay that makes an image (H, W, 3) uint8 of its base of the same size; ImageError for anything else.
+    """Return the overlay that makes an image (H, W, 3) uint8 of its base of the same size; ImageError for
+    anything else.
 
     overlay = image - base.
 
@@ -74,11 +92,16 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
     base, image = _checked(base, "base"), _checked(image, "image")
     if base.shape != image.shape:
         raise ImageError(
-            f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x {image.shape[0]}; they must be of one size"
+            f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x"
+            f" {image.shape[0]}; they must be of one size"
         )
     changed = (base != image).any(2)
     rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
-    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)) if len(rows) else (slice(0, 0), slice(0, 0))
+    box = (
+        (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+        if len(rows)
+        else (slice(0, 0), slice(0, 0))
+    )
     difference = image[box].astype(np.int16) - base[box]
     return Overlay(
         difference,
@@ -90,14 +113,18 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
 
 
 def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
-    """Return the overlay of a file's bytes; ImageError, which begins with ``name``, for bytes that `Overlay.encoded` did not write.
+    """Return the overlay of a file's bytes; ImageError, which begins with ``name``, for bytes that
+    `Overlay.encoded` did not write.
 
-    >>> decoded_overlay(overlay_of(np.zeros((2, 2, 3), np.uint8), np.ones((2, 2, 3), np.uint8)).encoded()).difference.shape
+    >>> decoded_overlay(
+    ...     overlay_of(np.zeros((2, 2, 3), np.uint8), np.ones((2, 2, 3), np.uint8)).encoded()
+    ... ).difference.shape
     (2, 2, 3)
     >>> decoded_overlay(b"PK", "frame.overlay")
     Traceback (most recent call last):
     ...
-    faultscape.errors.ImageError: frame.overlay: is no overlay of faultscape, or damaged (its first line is another); make or fetch it again
+    faultscape.errors.ImageError: frame.overlay: is no overlay of faultscape, or damaged (its first line is
+    another); make or fetch it again
     """
     if not data.startswith(_MAGIC):
         raise _refused(name, "its first line is another")
@@ -135,7 +162,9 @@ def _checked(pixels: np.ndarray, name: str) -> np.ndarray:
     """Return pixels that are an image (H, W, 3) uint8; ImageError for others, by their name."""
     pixels = np.asarray(pixels)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-        raise ImageError(f"overlay: expected the {name} as (H, W, 3) uint8; got {pixels.dtype} of shape {pixels.shape}")
+        raise ImageError(
+            f"overlay: expected the {name} as (H, W, 3) uint8; got {pixels.dtype} of shape {pixels.shape}"
+        )
     return pixels
 
 
@@ -159,7 +188,7 @@ def _head(line: bytes) -> dict[str, object]:
     except (ValueError, RecursionError):
         raise ValueError("its head is no JSON") from None
     if not isinstance(head, dict):
-        raise ValueError("its head is no JSON of fields")  # noqa: TRY004 (all of a head's faults are told alike)
+        raise ValueError("its head is no JSON of fields")  # noqa: TRY004 - as other faults of a head
     return cast("dict[str, object]", head)
 
 

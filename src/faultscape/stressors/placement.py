@@ -1,8 +1,11 @@
 """Where an object goes in a frame, and how large it is there.
 
-Conventions: a frame is (height, width); a box (x, y, width, height) in its pixels, wholly inside it. The size is drawn as the object's share of the frame's pixels. Its class decides how probably its middle lies in
-the lower half. A forbidden pixel (the ego vehicle) is never covered; known objects, which have a place of their own, are chosen so (`is_free`).
-Source: Blum et al. 2021 (S4) 3.1. The table of classes and the numbers are ours; the range of sizes gives FS Static's 4.5e7 anomalous pixels in 1,000 frames of 1024 x 2048, 2.15 % of all.
+Conventions: a frame is (height, width); a box (x, y, width, height) in its pixels, wholly inside it. The size
+is drawn as the object's share of the frame's pixels. Its class decides how probably its middle lies in the
+lower half. A forbidden pixel (the ego vehicle) is never covered; known objects, which have a place of their
+own, are chosen so (`is_free`).
+Source: Blum et al. 2021 (S4) 3.1. The table of classes and the numbers are ours; the range of sizes gives FS
+Static's 4.5e7 anomalous pixels in 1,000 frames of 1024 x 2048, 2.15 % of all.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.streams import Stream
 
-# Shares of a frame's pixels, evenly drawn; the widest and the tallest objects come out smaller, so that 2.15 % are left.
+# Shares of a frame's pixels, evenly drawn; the widest and the tallest objects come out smaller, so that 2.15
+# % are left.
 AREAS = (0.005, 0.039)
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
@@ -25,11 +29,46 @@ _TRIES, _SMALLER = 80, 0.8
 LOW = 0.8  # how probably an object of the class has its middle in the lower half of the frame; others: 0.5
 HIGH = 0.2
 MAMMALS = (
-    "cat", "cow", "dog", "horse", "sheep", "bear", "camel", "deer", "donkey", "elephant", "fox", "giraffe", "goat", "kangaroo", "lion", "monkey", "pig", "rabbit", "tiger", "wolf", "zebra",
-)  # fmt: skip
+    "cat",
+    "cow",
+    "dog",
+    "horse",
+    "sheep",
+    "bear",
+    "camel",
+    "deer",
+    "donkey",
+    "elephant",
+    "fox",
+    "giraffe",
+    "goat",
+    "kangaroo",
+    "lion",
+    "monkey",
+    "pig",
+    "rabbit",
+    "tiger",
+    "wolf",
+    "zebra",
+)
 FLIERS = (
-    "aeroplane", "airplane", "balloon", "bat", "bee", "bird", "butterfly", "drone", "eagle", "helicopter", "kite", "owl", "parachute", "parrot", "plane", "rocket",
-)  # fmt: skip
+    "aeroplane",
+    "airplane",
+    "balloon",
+    "bat",
+    "bee",
+    "bird",
+    "butterfly",
+    "drone",
+    "eagle",
+    "helicopter",
+    "kite",
+    "owl",
+    "parachute",
+    "parrot",
+    "plane",
+    "rocket",
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +80,9 @@ class Placement:
     x, y, width, height, flip
         Its box in the frame, and whether it is mirrored.
     smooth, brightness, histogram, motion, depth, noise, glow, glow_width
-        Sigma of alpha's border in pixels; the share of the way to the covered pixels' brightness and to their histogram; motion blur as a share of the distance
-        from the focus; sigma of the depth blur in pixels; factor of the noise; strength of the glow and its sigma in pixels.
+        Sigma of alpha's border in pixels; the share of the way to the covered pixels' brightness and to their
+        histogram; motion blur as a share of the distance from the focus; sigma of the depth blur in pixels;
+        factor of the noise; strength of the glow and its sigma in pixels.
     noise_start
         Where the stream of the noise begins.
     """
@@ -82,13 +122,26 @@ def chance_of_lower_half(class_: str) -> float:
 
 
 def draw_box(
-    cutout: Cutout, frame: tuple[int, int], stream: Stream, *, forbidden: np.ndarray | None = None, areas: tuple[float, float] = AREAS, flip: bool = False
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """Return a box (x, y, width, height) drawn for a cut-out in a frame (height, width), such that the object covers no pixel that is ``forbidden`` (H, W).
+    cutout: Cutout,
+    frame: tuple[int, int],
+    stream: Stream,
+    *,
+    forbidden: np.ndarray | None = None,
+    areas: tuple[float, float] = AREAS,
+    flip: bool = False,
+) -> tuple[int, int, int, int]:
+    """Return a box (x, y, width, height) drawn for a cut-out in a frame (height, width), such that the object
+    covers no pixel that is ``forbidden`` (H, W).
 
-    After 80 places without success any whose whole box is free is taken; where there is none, the object becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out without a pixel of alpha 1/2.
+    After 80 places without success any whose whole box is free is taken; where there is none, the object
+    becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out
+    without a pixel of alpha 1/2.
 
-    >>> x, y, width, height = draw_box(Cutout(np.zeros((9, 9, 3), np.uint8), np.full((9, 9), 255, np.uint8), "a box"), (100, 200), Stream(0, "frame"))
+    >>> x, y, width, height = draw_box(
+    ...     Cutout(np.zeros((9, 9, 3), np.uint8), np.full((9, 9), 255, np.uint8), "a box"),
+    ...     (100, 200),
+    ...     Stream(0, "frame"),
+    ... )
     >>> width == height, 0 <= x <= 200 - width, 0 <= y <= 100 - height
     (True, True, True)
     """
@@ -96,7 +149,12 @@ def draw_box(
         raise ImageError(f"{cutout.name}: no pixel of it is more than half opaque; leave it out")
     rows, columns = frame
     scale = float(np.sqrt(stream.uniform(*areas) * rows * columns / cutout.area))
-    scale = min(scale, _MOST_ENLARGED, _WIDEST * columns / cutout.alpha.shape[1], _TALLEST * rows / cutout.alpha.shape[0])
+    scale = min(
+        scale,
+        _MOST_ENLARGED,
+        _WIDEST * columns / cutout.alpha.shape[1],
+        _TALLEST * rows / cutout.alpha.shape[0],
+    )
     lower = stream.uniform() < chance_of_lower_half(cutout.class_)
     solid = cutout.alpha[:, ::-1] if flip else cutout.alpha
     room_y, room_x = _room(frame, forbidden)
@@ -115,7 +173,10 @@ def draw_box(
             x, y = _along(room_x, width, stream), _along(room_y, height, stream)
             if (2 * y + height > rows) != lower:
                 continue
-            if forbidden is None or not (forbidden[y : y + height, x : x + width] & (_nearest(solid, height, width) > 0)).any():
+            if (
+                forbidden is None
+                or not (forbidden[y : y + height, x : x + width] & (_nearest(solid, height, width) > 0)).any()
+            ):
                 return x, y, width, height
         free = _free_corners(np.zeros(frame, bool) if forbidden is None else forbidden, height, width)
         if len(free):
@@ -125,29 +186,56 @@ def draw_box(
 
 
 def own_box(cutout: Cutout, frame: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the box of a cut-out at its own place: where it stood in its image, in a frame (height, width) of any size.
+    """Return the box of a cut-out at its own place: where it stood in its image, in a frame (height, width)
+    of any size.
 
-    >>> own_box(Cutout(np.zeros((2, 4, 3), np.uint8), np.full((2, 4), 255, np.uint8), "car", frame=(10, 20), corner=(5, 6)), (20, 40))
+    >>> own_box(
+    ...     Cutout(
+    ...         np.zeros((2, 4, 3), np.uint8),
+    ...         np.full((2, 4), 255, np.uint8),
+    ...         "car",
+    ...         frame=(10, 20),
+    ...         corner=(5, 6),
+    ...     ),
+    ...     (20, 40),
+    ... )
     (10, 12, 8, 4)
     """
     if min(cutout.frame) < 1:
-        raise ImageError(f"{cutout.name}: has no place of its own; give the corner and the frame that it was cut out of")
+        raise ImageError(
+            f"{cutout.name}: has no place of its own; give the corner and the frame that it was cut out of"
+        )
     (x, y), (height, width) = cutout.corner, cutout.alpha.shape
     columns, rows = frame[1] / cutout.frame[1], frame[0] / cutout.frame[0]
     left, top = int(x * columns + 0.5), int(y * rows + 0.5)
-    return left, top, max(1, int((x + width) * columns + 0.5) - left), max(1, int((y + height) * rows + 0.5) - top)
+    return (
+        left,
+        top,
+        max(1, int((x + width) * columns + 0.5) - left),
+        max(1, int((y + height) * rows + 0.5) - top),
+    )
 
 
 def is_free(cutout: Cutout, box: tuple[int, int, int, int], forbidden: np.ndarray) -> bool:
-    """Return whether an object in a box (x, y, width, height), which may reach over the frame, covers no pixel that is ``forbidden`` (H, W).
+    """Return whether an object in a box (x, y, width, height), which may reach over the frame, covers no
+    pixel that is ``forbidden`` (H, W).
 
     >>> below = np.array([[False, False], [True, True]])
-    >>> [is_free(Cutout(np.zeros((1, 2, 3), np.uint8), np.full((1, 2), 255, np.uint8), "a box"), (0, y, 2, 1), below) for y in (0, 1)]
+    >>> [
+    ...     is_free(
+    ...         Cutout(np.zeros((1, 2, 3), np.uint8), np.full((1, 2), 255, np.uint8), "a box"),
+    ...         (0, y, 2, 1),
+    ...         below,
+    ...     )
+    ...     for y in (0, 1)
+    ... ]
     [True, False]
     """
     x, y, width, height = box
     part = forbidden[max(0, y) : y + height, max(0, x) : x + width]
-    there = _nearest(cutout.alpha, height, width)[max(0, -y) :, max(0, -x) :][: part.shape[0], : part.shape[1]]
+    there = _nearest(cutout.alpha, height, width)[max(0, -y) :, max(0, -x) :][
+        : part.shape[0], : part.shape[1]
+    ]
     return not (part & (there > 0)).any()
 
 
@@ -168,7 +256,9 @@ def coverage(placed: Iterable[tuple[Cutout, Placement]], frame: tuple[int, int])
 
 
 def _room(frame: tuple[int, int], forbidden: np.ndarray | None) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return where the rows and the columns with a free pixel begin, and how many they are from there to the last."""
+    """Return where the rows and the columns with a free pixel begin, and how many they are from there to the
+    last.
+    """
     if forbidden is None:
         return (0, frame[0]), (0, frame[1])
     free = ~forbidden
@@ -181,9 +271,11 @@ def _span(free: np.ndarray) -> tuple[int, int]:
 
 
 def _along(room: tuple[int, int], size: int, stream: Stream) -> int:
-    """Return where an object begins in a room: in one of the slots of its size that fit side by side, all moved by one part of what they leave.
+    """Return where an object begins in a room: in one of the slots of its size that fit side by side, all
+    moved by one part of what they leave.
 
-    Slots cover each pixel once, so that all are covered alike but for a margin at the ends narrower than the object; a beginning drawn evenly leaves margins as wide as it.
+    Slots cover each pixel once, so that all are covered alike but for a margin at the ends narrower than the
+    object; a beginning drawn evenly leaves margins as wide as it.
     """
     slots = room[1] // size
     return room[0] + stream.integer(slots) * size + stream.integer(room[1] - slots * size + 1)

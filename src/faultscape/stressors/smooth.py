@@ -1,7 +1,8 @@
 """Gaussian blurs by integer weights, and what stands beyond an image's border.
 
-Conventions: weights are exp(-d^2 / (2 sigma^2)), d up to truncate * sigma, divided by their sum (as scipy.ndimage.gaussian_filter), then rounded to integers whose sum is 2^bits
-exactly: a plain area stays as it is. ``decimal`` makes the exponentials, the same digits everywhere.
+Conventions: weights are exp(-d^2 / (2 sigma^2)), d up to truncate * sigma, divided by their sum (as
+scipy.ndimage.gaussian_filter), then rounded to integers whose sum is 2^bits exactly: a plain area stays as it
+is. ``decimal`` makes the exponentials, the same digits everywhere.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def half_kernel(sigma: float, truncate: float, bits: int) -> tuple[int, ...]:
 
 
 def line_weights(values: list[float], bits: int) -> list[int]:
-    """Return integers in proportion to the values whose sum is 2^bits; what rounding leaves goes to the first.
+    """Return integers in proportion to the values whose sum is 2^bits; what rounding leaves goes to the
+    first.
 
     >>> line_weights([2.0, 1.0, 0.0], 4)
     [11, 5, 0]
@@ -53,7 +55,8 @@ def line_weights(values: list[float], bits: int) -> list[int]:
 def beyond(count: int, radius: int, border: str) -> np.ndarray:
     """Return (count + 2 radius,) int64: the place read at -radius..count + radius - 1.
 
-    Borders: "nearest" (aaa|abc), "mirror" (cba|abc, every pixel twice) and "about" (dcb|abcd, mirrored at the border pixel).
+    Borders: "nearest" (aaa|abc), "mirror" (cba|abc, every pixel twice) and "about" (dcb|abcd, mirrored at the
+    border pixel).
 
     >>> beyond(3, 2, "nearest"), beyond(3, 2, "mirror"), beyond(3, 2, "about")
     (array([0, 0, 0, 1, 2, 2, 2]), array([1, 0, 0, 1, 2, 2, 1]), array([2, 1, 0, 1, 2, 1, 0]))
@@ -70,7 +73,8 @@ def beyond(count: int, radius: int, border: str) -> np.ndarray:
 
 
 def gaussian_pixels(pixels: np.ndarray, sigma: float) -> np.ndarray:
-    """Return (H, W, C) pixels blurred with a Gaussian, truncated at 4 sigma and to whole grey levels, the border repeated.
+    """Return (H, W, C) pixels blurred with a Gaussian, truncated at 4 sigma and to whole grey levels, the
+    border repeated.
 
     >>> gaussian_pixels(np.full((2, 3, 1), 7, np.uint8), 2.0).ravel()
     array([7, 7, 7, 7, 7, 7], dtype=uint8)
@@ -82,13 +86,24 @@ def gaussian_pixels(pixels: np.ndarray, sigma: float) -> np.ndarray:
     out = np.empty((high, wide * channels), pixels.dtype)
     up, across = beyond(high, radius, "nearest"), beyond(wide, radius, "nearest")
     filter_loops().separable(
-        pixels.reshape(high, -1), channels, up, across, weights, weights, 6 if small else 0, 22 if small else 44, out
+        pixels.reshape(high, -1),
+        channels,
+        up,
+        across,
+        weights,
+        weights,
+        6 if small else 0,
+        22 if small else 44,
+        out,
     )
     return out.reshape(pixels.shape)
 
 
-def gaussian_field(field: np.ndarray, sigmas: tuple[float, float], truncate: float, border: str) -> np.ndarray:
-    """Return (H, W) int32: 2^15 times an int16 field, blurred with a Gaussian of deviations in rows and in columns, cut at ``truncate`` of them.
+def gaussian_field(
+    field: np.ndarray, sigmas: tuple[float, float], truncate: float, border: str
+) -> np.ndarray:
+    """Return (H, W) int32: 2^15 times an int16 field, blurred with a Gaussian of deviations in rows and in
+    columns, cut at ``truncate`` of them.
 
     >>> gaussian_field(np.full((2, 3), 5, np.int16), (1.0, 2.0), 3, "mirror")[0] / 2**15
     array([5., 5., 5.])

@@ -1,8 +1,9 @@
 """Streams of random numbers that are the same in any order, process and machine.
 
-Conventions: a stream begins at BLAKE2b(seed, key, words): the key stands for the image (as in `faultscape.ties`), the words for what is drawn. Its i-th number follows from
-i alone (SplitMix64), so that kernels draw any pixel's number in any order. Integers and uniform doubles are exact everywhere; normal deviates are rounded to 2^-24, so that the last
-bit of a mathematics library decides nothing.
+Conventions: a stream begins at BLAKE2b(seed, key, words): the key stands for the image (as in
+`faultscape.ties`), the words for what is drawn. Its i-th number follows from i alone (SplitMix64), so that
+kernels draw any pixel's number in any order. Integers and uniform doubles are exact everywhere; normal
+deviates are rounded to 2^-24, so that the last bit of a mathematics library decides nothing.
 Source: Steele, Lea and Flood 2014 (SplitMix).
 """
 
@@ -24,7 +25,10 @@ def stream_start(seed: int, key: str, *words: str | int) -> int:
 
     Errors: OptionError for a seed that is no whole number: 1.0 and True would begin other streams than 1.
 
-    >>> stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 3), stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 4)
+    >>> (
+    ...     stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 3),
+    ...     stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 4),
+    ... )
     (True, False)
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
@@ -37,13 +41,16 @@ def stream_start(seed: int, key: str, *words: str | int) -> int:
 
 
 def words_at(start: int, count: int, first: int = 0) -> np.ndarray:
-    """Return (count,) uint64: the random bits at the places of a stream from ``first`` on, as kernels draw them one by one.
+    """Return (count,) uint64: the random bits at the places of a stream from ``first`` on, as kernels draw
+    them one by one.
 
     >>> bool(words_at(7, 3)[1] == words_at(7, 1, first=1)[0])
     True
     """
     with np.errstate(over="ignore"):
-        z = np.uint64(start) + (np.arange(count, dtype=np.uint64) + np.uint64(first) + np.uint64(1)) * np.uint64(GOLDEN)
+        z = np.uint64(start) + (
+            np.arange(count, dtype=np.uint64) + np.uint64(first) + np.uint64(1)
+        ) * np.uint64(GOLDEN)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return z ^ (z >> np.uint64(31))

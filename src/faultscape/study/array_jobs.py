@@ -1,6 +1,7 @@
 """Array jobs: which shards of a study one of several equal jobs does.
 
-Conventions: ``PART/PARTS``, PART from 1: the shards whose number leaves PART - 1 when divided by PARTS, so that jobs need not know of each other.
+Conventions: ``PART/PARTS``, PART from 1: the shards whose number leaves PART - 1 when divided by PARTS, so
+that jobs need not know of each other.
 """
 
 from __future__ import annotations
@@ -32,5 +33,7 @@ def share(text: str | None) -> Share:
         return Share()
     match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", text.strip())
     if not match or int(match[1]) > int(match[2]):
-        raise OptionError(f"--shard {text!r} is no share; write PART/PARTS with PART from 1 to PARTS, for example 2/3")
+        raise OptionError(
+            f"--shard {text!r} is no share; write PART/PARTS with PART from 1 to PARTS, for example 2/3"
+        )
     return Share(int(match[1]), int(match[2]))

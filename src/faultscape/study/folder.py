@@ -1,7 +1,8 @@
 """The study folder: where things lie, and how a file is written so that a kill loses nothing.
 
-Conventions: a file is put whole: a temporary name beside it, fsync, rename. Names that become folders hold letters of any script,
-digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name can leave the study.
+Conventions: a file is put whole: a temporary name beside it, fsync, rename. Names that become folders hold
+letters of any script, digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name can
+leave the study.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ TEMPORARY = ".writing-"
 
 
 def check_name(name: str, what: str = "model") -> str:
-    """Return the name of a model, set, truth or selection if it is allowed; StudyError with the rule otherwise.
+    """Return the name of a model, set, truth or selection if it is allowed; StudyError with the rule
+    otherwise.
 
     >>> check_name("unet-2")
     'unet-2'
@@ -34,24 +36,30 @@ def check_name(name: str, what: str = "model") -> str:
 
 
 def refuse_twin(name: str, known: Iterable[str], what: str = "model") -> None:
-    """Raise StudyError for a name that another has but for upper and lower case: on some disks their files would be one.
+    """Raise StudyError for a name that another has but for upper and lower case: on some disks their files
+    would be one.
 
     >>> refuse_twin("unet", ["unet", "fcn"])
     >>> refuse_twin("Unet", ["unet", "fcn"])
     Traceback (most recent call last):
-    faultscape.errors.StudyError: model 'Unet' and model 'unet' differ only in upper and lower case, and their files would be one on some disks; choose another name
+    faultscape.errors.StudyError: model 'Unet' and model 'unet' differ only in upper and lower case, and
+    their files would be one on some disks; choose another name
     """
     if twin := next((other for other in known if other != name and other.casefold() == name.casefold()), ""):
         raise StudyError(
-            f"{what} {name!r} and {what} {twin!r} differ only in upper and lower case, and their files would be one on some disks; choose another name"
+            f"{what} {name!r} and {what} {twin!r} differ only in upper and lower case, and their files would"
+            " be one on some disks; choose another name"
         )
 
 
 def local(path: str | os.PathLike[str], what: str = "a study") -> Path:
-    """Return a path of this machine; StudyError for an address of a store, where there are neither locks nor SQLite."""
+    """Return a path of this machine; StudyError for an address of a store, where there are neither locks nor
+    SQLite.
+    """
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+:/", os.fspath(path)):
         raise StudyError(
-            f"{os.fspath(path)}: {what} is a folder of this machine; to keep its parts in a store, collect with --store s3://BUCKET/PREFIX"
+            f"{os.fspath(path)}: {what} is a folder of this machine; to keep its parts in a store, collect"
+            " with --store s3://BUCKET/PREFIX"
         )
     return Path(path)
 
@@ -63,14 +71,19 @@ def existing(study: str | os.PathLike[str]) -> Path:
         raise StudyError("name the study's folder; got an empty name")
     if not (root / "study.toml").is_file():
         raise StudyError(
-            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`"
+            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
+            " --classes NAME`"
         )
     return root
 
 
 def put(path: Path, data: bytes) -> str:
-    """Write a file whole or not at all and return its SHA-256; StudyError when the disk is full or not writable."""
-    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}")  # two machines may have one process id
+    """Write a file whole or not at all and return its SHA-256; StudyError when the disk is full or not
+    writable.
+    """
+    temporary = path.with_name(
+        f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}"
+    )  # two machines may have one process id
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:

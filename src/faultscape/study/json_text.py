@@ -8,7 +8,8 @@ from faultscape.nouns import Json
 
 
 def read_object(text: str | bytes) -> dict[str, Json]:
-    """Return the object that a JSON text holds; ValueError where it holds anything else, or lists too deep within each other.
+    """Return the object that a JSON text holds; ValueError where it holds anything else, or lists too deep
+    within each other.
 
     >>> read_object('{"a": 1}')
     {'a': 1}

@@ -1,10 +1,11 @@
 """Who may write to a study now, and what a killed writer left is swept away.
 
-Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by locks that the system
-lets go of when a process ends. Who writes brings a study of an earlier version to this one first (study.versions). Who writes
-alone sweeps first: files of parts that neither a manifest nor a receipt names do not count. Jobs of an array never sweep, and
-change what they have in common (study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read it
-again first. A change of models takes many steps: until all of them are done its note lies in the study, and nobody writes but who
+Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by
+locks that the system lets go of when a process ends. Who writes brings a study of an earlier version to this
+one first (study.versions). Who writes alone sweeps first: files of parts that neither a manifest nor a
+receipt names do not count. Jobs of an array never sweep, and change what they have in common (study.toml,
+manifests, failures.csv, timings, log) only inside `changing`, where they read it again first. A change of
+models takes many steps: until all of them are done its note lies in the study, and nobody writes but who
 finishes it.
 """
 
@@ -44,7 +45,9 @@ class Right(TypedDict, total=False):
 
 
 class ChangeNote(TypedDict):
-    """A change of models under way: ``names`` {before: after} of the models that stay, and which counts and selections were ``right`` before."""
+    """A change of models under way: ``names`` {before: after} of the models that stay, and which counts and
+    selections were ``right`` before.
+    """
 
     line: str
     asked: Asked
@@ -54,7 +57,9 @@ class ChangeNote(TypedDict):
 
 
 def noted(root: Path) -> ChangeNote | None:
-    """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``; None where there is none."""
+    """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``;
+    None where there is none.
+    """
     try:
         note = read_object((root / CHANGE).read_bytes())
         kinds = {"done": bool, "line": str, "asked": dict, "names": dict, "right": dict}
@@ -63,7 +68,9 @@ def noted(root: Path) -> ChangeNote | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise StudyError(f"{root / CHANGE} is damaged ({error}); put it back from a copy, or delete it") from None
+        raise StudyError(
+            f"{root / CHANGE} is damaged ({error}); put it back from a copy, or delete it"
+        ) from None
     return cast("ChangeNote", note)
 
 
@@ -77,12 +84,15 @@ def unfinished(root: Path) -> str:
 def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[None]:
     """Hold the study alone, or together with the other jobs of an ``array`` (the verb they run).
 
-    StudyError when another process is at work in it, or when a change of models was interrupted (but for who makes the ``change``).
+    StudyError when another process is at work in it, or when a change of models was interrupted (but for who
+    makes the ``change``).
     """
     with _unless_refused(root), _file(root, ".lock") as file, ExitStack() as held:
         if not _take(file, shared=bool(array)):
             if not array and _take(file, shared=True):
-                raise StudyError(f"jobs of an array (--shard) are at work in {root}; wait until all of them have ended")
+                raise StudyError(
+                    f"jobs of an array (--shard) are at work in {root}; wait until all of them have ended"
+                )
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished")
         if not change and (line := unfinished(root)):
             raise StudyError(f"a change of models was interrupted in {root}; finish it first: {line}")
@@ -97,7 +107,9 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
 
 @contextmanager
 def holding(folder: Path, busy: str) -> Iterator[None]:
-    """Hold one folder of a study for a long time, beside whoever works on the rest of it; StudyError in the words of ``busy`` where another process holds it."""
+    """Hold one folder of a study for a long time, beside whoever works on the rest of it; StudyError in the
+    words of ``busy`` where another process holds it.
+    """
     with _unless_refused(folder), _file(folder, ".lock") as file:
         if not _take(file, shared=False):
             raise StudyError(busy)
@@ -106,7 +118,9 @@ def holding(folder: Path, busy: str) -> Iterator[None]:
 
 @contextmanager
 def _unless_refused(root: Path) -> Iterator[None]:
-    """Leave no folder behind that was made for a line which was then refused, and which holds nothing but locks."""
+    """Leave no folder behind that was made for a line which was then refused, and which holds nothing but
+    locks.
+    """
     new = not root.exists()
     try:
         yield
@@ -125,19 +139,24 @@ def changing(root: Path) -> Iterator[None]:
 
 
 def _join(root: Path, verb: str, held: ExitStack) -> None:
-    """Join the jobs of a verb; StudyError while jobs of another verb are at work, which may read what these write."""
+    """Join the jobs of a verb; StudyError while jobs of another verb are at work, which may read what these
+    write.
+    """
     with changing(root):
         for other in sorted(root.glob(f"{_VERBS}*")):
             with _file(root, other.name) as file:
                 if other.name != _VERBS + verb and not _take(file, shared=False):
                     raise StudyError(
-                        f"jobs of `{other.name.removeprefix(_VERBS)} --shard` are at work in {root}; start those of {verb} when they have ended"
+                        f"jobs of `{other.name.removeprefix(_VERBS)} --shard` are at work in {root}; start"
+                        f" those of {verb} when they have ended"
                     )
         _take(held.enter_context(_file(root, _VERBS + verb)), shared=True)
 
 
 def tidy(root: Path) -> None:
-    """Remove what killed writers left, for who holds the study alone. Labels that were taken back and selections that were removed stay: they are what an undo needs."""
+    """Remove what killed writers left, for who holds the study alone. Labels that were taken back and
+    selections that were removed stay: they are what an undo needs.
+    """
     rooms = (
         "predictions/*/",
         "predictions/*/*/",

@@ -1,7 +1,8 @@
 """Where the parts of a folder of the study lie: in that folder, or under the study's store.
 
-Conventions: everybody names a folder of parts by its path in the study (``STUDY/pairs/NAME``). Where study.toml names a ``store``, the parts and manifests
-of predictions, truth, pairs, measures and reliability lie there under the same names, and nothing else does. A file is put whole or not at all in either.
+Conventions: everybody names a folder of parts by its path in the study (``STUDY/pairs/NAME``). Where
+study.toml names a ``store``, the parts and manifests of predictions, truth, pairs, measures and reliability
+lie there under the same names, and nothing else does. A file is put whole or not at all in either.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ MANIFEST = "manifest.json"
 
 
 class Files(Protocol):
-    """The files of one folder of parts; a file that is not there is a FileNotFoundError, all else that goes wrong a StudyError."""
+    """The files of one folder of parts; a file that is not there is a FileNotFoundError, all else that goes
+    wrong a StudyError.
+    """
 
     def read(self, name: str) -> bytes: ...
     def open(self, name: str) -> Any: ...
@@ -131,7 +134,9 @@ def files(folder: Path) -> Files:
 
 
 def made(root: Path, room: str = "") -> list[Path]:
-    """Return the study's folders of parts (of one room), by their paths in the study, wherever the parts lie."""
+    """Return the study's folders of parts (of one room), by their paths in the study, wherever the parts
+    lie.
+    """
     out: list[Path] = []
     address = _store(root)
     for name, levels in _LEVELS:
@@ -148,7 +153,9 @@ def made(root: Path, room: str = "") -> list[Path]:
 
 
 def move(root: Path, folder: Path, to: Path) -> None:
-    """Give a folder of parts, and those within it, another path, wherever the parts lie; a move that was killed is finished by the same call."""
+    """Give a folder of parts, and those within it, another path, wherever the parts lie; a move that was
+    killed is finished by the same call.
+    """
     if (address := _store_of(root, folder)) is not None:
         before, after = _place(address, root, folder), _place(address, root, to)
         with store.told(before):
@@ -212,7 +219,9 @@ def _is_manifest(name: str) -> bool:
 
 
 def _store(root: Path) -> Address | None:
-    """Return the store of the study that is this folder, or None where it is none or keeps its parts with it."""
+    """Return the store of the study that is this folder, or None where it is none or keeps its parts with
+    it.
+    """
     try:
         about = os.stat(root / "study.toml")
     except OSError:
@@ -230,7 +239,9 @@ def _named(path: Path, _time: int, _size: int) -> Address | None:
 
 
 def claim(root: Path, text: str) -> None:
-    """Note in a store whose parts lie there, which shows too that one may write there; StudyError where another study's do."""
+    """Note in a store whose parts lie there, which shows too that one may write there; StudyError where
+    another study's do.
+    """
     note = root / ".store"
     mark = store.parse(text) / ".faultscape"
     mine = note.read_bytes() if note.exists() else secrets.token_hex(16).encode()

@@ -1,8 +1,9 @@
 """Parts and their manifest: one Parquet file a shard, and the list of those that count.
 
-Conventions: ``FOLDER/manifest.json`` maps the name of a part to its checksum, number of rows, the key of what it was made from, and what
-failed in it. A part lies in ``NAME-CHECKSUM.parquet``, so a new one never overwrites the one that counts; it counts once its entry is written, and only
-then is the old one removed. Everything in a manifest follows from the content, so it is byte-identical however the parts were made.
+Conventions: ``FOLDER/manifest.json`` maps the name of a part to its checksum, number of rows, the key of what
+it was made from, and what failed in it. A part lies in ``NAME-CHECKSUM.parquet``, so a new one never
+overwrites the one that counts; it counts once its entry is written, and only then is the old one removed.
+Everything in a manifest follows from the content, so it is byte-identical however the parts were made.
 """
 
 from __future__ import annotations
@@ -48,11 +49,15 @@ def read_manifest(folder: Path) -> dict[str, Part]:
         return dict(_parsed(text))
     except (ValueError, KeyError, TypeError, AttributeError):
         whole = held.where("").rstrip("./")
-        raise StudyError(f"{held.where(MANIFEST)} is damaged; {_remedy(folder, f'the folder {whole}')}") from None
+        raise StudyError(
+            f"{held.where(MANIFEST)} is damaged; {_remedy(folder, f'the folder {whole}')}"
+        ) from None
 
 
 def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
-    """Return the parts that count and whose files are there; ``only`` some of them where it is known which, so that no others are looked for."""
+    """Return the parts that count and whose files are there; ``only`` some of them where it is known which,
+    so that no others are looked for.
+    """
     names = None if only is None else list(dict.fromkeys(only))
     parts, before = read_manifest(folder), None
     while True:
@@ -60,7 +65,10 @@ def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
         found = _with_files(folder, asked, one_by_one=names is not None)
         if len(found) == len(asked) or parts == before:
             return found
-        parts, before = read_manifest(folder), parts  # a writer may have put new parts in their place just now
+        parts, before = (
+            read_manifest(folder),
+            parts,
+        )  # a writer may have put new parts in their place just now
 
 
 def _with_files(folder: Path, parts: dict[str, Part], *, one_by_one: bool) -> dict[str, Part]:
@@ -102,20 +110,28 @@ def _part(sha256: Any, rows: Any, key: Any, failures: Any) -> Part:
 
 
 def _written(parts: dict[str, Part]) -> bytes:
-    """Return the bytes of a manifest: those of ``json.dumps`` with an indent of 1, whose plain Python takes ten times as long over thousands of parts."""
+    """Return the bytes of a manifest: those of ``json.dumps`` with an indent of 1, whose plain Python takes
+    ten times as long over thousands of parts.
+    """
     if not parts:
         return b"{}\n"
     word, entries = json.encoder.encode_basestring, []
     for name, part in sorted(parts.items()):
-        failed = json.dumps(part.failures, indent=1, ensure_ascii=False).replace("\n", "\n  ") if part.failures else "[]"
+        failed = (
+            json.dumps(part.failures, indent=1, ensure_ascii=False).replace("\n", "\n  ")
+            if part.failures
+            else "[]"
+        )
         entries.append(
-            f' {word(name)}: {{\n  "sha256": {word(part.sha256)},\n  "rows": {part.rows},\n  "key": {word(part.key)},\n  "failures": {failed}\n }}'
+            f' {word(name)}: {{\n  "sha256": {word(part.sha256)},\n  "rows": {part.rows},\n  "key":'
+            f' {word(part.key)},\n  "failures": {failed}\n }}'
         )
     return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
 
 
 def sweep(folder: Path, keep: Collection[str] = ()) -> None:
-    """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who holds the study alone.
+    """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who
+    holds the study alone.
 
     ``keep`` are the first 16 digits of checksums of parts that are still to be entered.
     """
@@ -132,10 +148,19 @@ def sweep(folder: Path, keep: Collection[str] = ()) -> None:
             held.delete(name)
 
 
-def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "none", group: int = ROWS_IN_GROUP) -> str:
+def put_part(
+    folder: Path, name: str, table: pa.Table, *, compression: str = "none", group: int = ROWS_IN_GROUP
+) -> str:
     """Write one part atomically and return its SHA-256."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=group, compression=compression, use_dictionary=False, write_statistics=False)
+    pq.write_table(
+        table,
+        sink,
+        row_group_size=group,
+        compression=compression,
+        use_dictionary=False,
+        write_statistics=False,
+    )
     data = sink.getvalue().to_pybytes()
     checksum = hashlib.sha256(data).hexdigest()
     files(folder).put(_file(name, checksum), data)
@@ -143,7 +168,9 @@ def put_part(folder: Path, name: str, table: pa.Table, *, compression: str = "no
 
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
-    """Return the table of one part; StudyError when its checksum is not the manifest's, StudyChangedError where the manifest names another part by now."""
+    """Return the table of one part; StudyError when its checksum is not the manifest's, StudyChangedError
+    where the manifest names another part by now.
+    """
     held, file = files(folder), _file(name, part.sha256)
     try:
         data = held.read(file)
@@ -152,9 +179,15 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     if hashlib.sha256(data).hexdigest() != part.sha256:
         now = read_manifest(folder).get(name)
         if now is None or now.sha256 != part.sha256:
-            raise StudyChangedError(f"{held.where('').rstrip('./')} changed while it was read; run the line again")
-        raise StudyError(f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}")
-    with pq.ParquetFile(pa.BufferReader(data)) as opened:  # read_table takes eight times as long over a small part
+            raise StudyChangedError(
+                f"{held.where('').rstrip('./')} changed while it was read; run the line again"
+            )
+        raise StudyError(
+            f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}"
+        )
+    with pq.ParquetFile(
+        pa.BufferReader(data)
+    ) as opened:  # read_table takes eight times as long over a small part
         return opened.read(columns=columns, use_threads=len(data) > 1 << 20)
 
 
@@ -175,7 +208,9 @@ def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
 
 
 def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Table:
-    """Return those of some small columns that a part has, without reading the others and so without its checksum; errors as read_part."""
+    """Return those of some small columns that a part has, without reading the others and so without its
+    checksum; errors as read_part.
+    """
     try:
         with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
             return opened.read(columns=[column for column in columns if column in opened.schema_arrow.names])
@@ -185,7 +220,9 @@ def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Ta
 
 
 def read_cell(folder: Path, name: str, part: Part, id_: str, column: str) -> bytes | None:
-    """Return what the row of an id has in a column of bytes, reading that row's group alone and so without the checksum; None where there is no such row. Errors as read_part."""
+    """Return what the row of an id has in a column of bytes, reading that row's group alone and so without
+    the checksum; None where there is no such row. Errors as read_part.
+    """
     try:
         with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
             row = opened.read(columns=["id"])["id"].to_pylist().index(id_)
@@ -223,6 +260,6 @@ def key_of(*what: Any) -> str:
     >>> key_of("a", 1) == key_of("a", 1), key_of("a", 1) == key_of("a", 2)
     (True, False)
     """
-    return hashlib.sha256(json.dumps(what, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogateescape")).hexdigest()[
-        :32
-    ]
+    return hashlib.sha256(
+        json.dumps(what, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    ).hexdigest()[:32]

@@ -1,8 +1,10 @@
-"""Receipts: what a run has made and not yet entered into its manifests, so that a kill loses nothing and many parts enter by one put.
+"""Receipts: what a run has made and not yet entered into its manifests, so that a kill loses nothing and many
+parts enter by one put.
 
-Conventions: a line of ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` where jobs have groups) a result: the key of its
-job, and the result, whose parts stand in it under ``sha256``. Each job of an array has a file of its own. A line that a kill cut
-is nobody's. Files of parts that a receipt names are not swept: who does the same job again enters them, and then the receipts go.
+Conventions: a line of ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` where jobs have groups) a
+result: the key of its job, and the result, whose parts stand in it under ``sha256``. Each job of an array has
+a file of its own. A line that a kill cut is nobody's. Files of parts that a receipt names are not swept: who
+does the same job again enters them, and then the receipts go.
 """
 
 from __future__ import annotations
@@ -33,7 +35,12 @@ class Receipts:
                 try:
                     held = json.loads(line)
                     out[str(held["key"])] = held["made"]
-                except (ValueError, KeyError, TypeError, RecursionError):  # cut by a kill, or damaged: it is made again
+                except (
+                    ValueError,
+                    KeyError,
+                    TypeError,
+                    RecursionError,
+                ):  # cut by a kill, or damaged: it is made again
                     continue
         return out
 
@@ -47,7 +54,9 @@ class Receipts:
             raise cannot_write(self._own, error) from None
 
     def clear(self) -> None:
-        """Forget what has been entered: this run's receipts, and those of runs before where no other job of an array can be at work."""
+        """Forget what has been entered: this run's receipts, and those of runs before where no other job of
+        an array can be at work.
+        """
         for path in self._paths() if self._alone else [self._own]:
             path.unlink(missing_ok=True)
 

@@ -1,13 +1,17 @@
 """study.toml: what the study is about - classes, working size, shards, models and their label mapping.
 
-Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive. ``size`` is ``own`` (each
-image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal`` (intersections and marginals only, for many models).
-``models.NAME.labels`` maps the model's own label numbers to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which
-make search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but may have ``wnids``, their WordNet synsets;
-``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
+Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive.
+``size`` is ``own`` (each image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal``
+(intersections and marginals only, for many models). ``models.NAME.labels`` maps the model's own label numbers
+to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which make search terms
+and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but
+may have ``wnids``, their WordNet synsets; ``only`` names the classes that the study asks about, and
+``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
 that in which people count, so that rows without names are not taken.
-``classes.first_names`` are what classes were called when maps were first counted, where they were renamed since. ``tags`` are kinds of failure with the key that gives each. ``answers`` is where people's answers lie, if not in the study.
-``version`` is the study's (study.versions). ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
+``classes.first_names`` are what classes were called when maps were first counted, where they were renamed
+since. ``tags`` are kinds of failure with the key that gives each. ``answers`` is where people's answers lie,
+if not in the study. ``version`` is the study's (study.versions). ``store`` is where the parts lie
+(``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
 from __future__ import annotations
@@ -39,9 +43,11 @@ AS_WRITTEN = pydantic.GetPydanticSchema(
 
 
 class ModelOptions(TypedDict, total=False):
-    """What a model was told, as study.toml holds it: NAME's options of `predict`, each kind of source its part of them.
+    """What a model was told, as study.toml holds it: NAME's options of `predict`, each kind of source its
+    part of them.
 
-    ``device``, ``task``, ``layers`` and ``counted`` are added where a network is opened, and stand in no file.
+    ``device``, ``task``, ``layers`` and ``counted`` are added where a network is opened, and stand in no
+    file.
     """
 
     labels: str | dict[str, str]  # given, or of a table the mapping of its own
@@ -70,7 +76,9 @@ class ModelOptions(TypedDict, total=False):
     ood_data: str  # declared: the unknown objects that it was trained with, `none` for none
     publication: str  # declared: where it is described
     claims: list[str]  # declared: SET:AP:FPR95
-    program: str  # of a submission, recorded: a digest of its files, by whose first scores these are counted ...
+    program: (
+        str  # of a submission, recorded: a digest of its files, by whose first scores these are counted ...
+    )
     between: list[float]  # ... as lying between these ends, where they have no offset
     hidden: list[str]  # of a submission, recorded: what was out of its reach
     open: list[str]  # ... and what was not
@@ -105,18 +113,24 @@ class ClassSettings(pydantic.BaseModel):
 
     @property
     def counted(self) -> JsonObject:
-        """What counts of label maps follow from: neither colours, nor groups, nor what classes that were renamed are called now."""
+        """What counts of label maps follow from: neither colours, nor groups, nor what classes that were
+        renamed are called now.
+        """
         about = self.model_dump(exclude={"colours", "parents", "wnids", "first_names"})
         return about | {"names": self.first_names or self.names}
 
     @property
     def first_name_of(self) -> dict[str, str]:
-        """What each class was called when answers and counts were first made of it, by what it is called now."""
+        """What each class was called when answers and counts were first made of it, by what it is called
+        now.
+        """
         return dict(zip(self.names, self.first_names or self.names, strict=True))
 
 
 class AnswerSettings(pydantic.BaseModel):
-    """Where answers lie that are not in the study: the address of a server's database, without a password, and whose study's they are."""
+    """Where answers lie that are not in the study: the address of a server's database, without a password,
+    and whose study's they are.
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid")
     url: str = ""
@@ -175,10 +189,13 @@ class Settings(pydantic.BaseModel):
 def checked_version(root: Path, version: object) -> int:
     """Return a version of a study that can be read; StudyError for another."""
     if type(version) is not int or version < 1:
-        raise StudyError(f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}")
+        raise StudyError(
+            f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}"
+        )
     if version > VERSION:
         raise StudyError(
-            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to {VERSION}: install a later one (pip install --upgrade faultscape)"
+            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to"
+            f" {VERSION}: install a later one (pip install --upgrade faultscape)"
         )
     return version
 
@@ -216,7 +233,9 @@ def synonym_settings(classes: Classes) -> dict[str, list[str]]:
 
 
 def gloss_settings(classes: Classes, task: str) -> dict[str, str]:
-    """Return what classes mean in words, in the form of study.toml; those that come with a WordNet id are known without."""
+    """Return what classes mean in words, in the form of study.toml; those that come with a WordNet id are
+    known without.
+    """
     return dict(classes.glosses) if task == CLASSIFICATION and not classes.wnids else {}
 
 
@@ -225,11 +244,14 @@ def read_settings(root: Path) -> Settings:
     path = root / "study.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        checked_version(root, raw.setdefault("version", 1))  # before keys of a later version are called unknown
+        checked_version(
+            root, raw.setdefault("version", 1)
+        )  # before keys of a later version are called unknown
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(
-            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES --classes NAME`"
+            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
+            " --classes NAME`"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
@@ -239,7 +261,12 @@ def read_settings(root: Path) -> Settings:
     settings.working_size  # noqa: B018 - a wrong size is said now
     c = settings.classes
     coloured = len(c.colours) == len(c.names) or (settings.classifies and not c.colours)
-    if not len(c.names) == len(c.ids) or not coloured or len(set(c.ids)) < len(c.ids) or len(set(c.names)) < len(c.names):
+    if (
+        not len(c.names) == len(c.ids)
+        or not coloured
+        or len(set(c.ids)) < len(c.ids)
+        or len(set(c.names)) < len(c.names)
+    ):
         raise ClassesError(f"{path}: classes need as many names, ids and colours, without duplicates")
     if c.first_names and len(c.first_names) != len(c.names):
         raise ClassesError(f"{path}: first_names are as many as names, or none")
@@ -260,7 +287,9 @@ def write_settings(root: Path, settings: Settings) -> None:
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     if not path.exists():
         document.add(
-            tomlkit.comment("A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew.")
+            tomlkit.comment(
+                "A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew."
+            )
         )
     wanted: dict[str, Any] = settings.model_dump(exclude_none=True, exclude_defaults=False)
     wanted = {key: value for key, value in wanted.items() if value or key not in _WHEN_THERE}
@@ -286,7 +315,9 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
 
 
 def change_models(root: Path, names: dict[str, str]) -> None:
-    """Leave the models that are keys of ``names`` in study.toml, each under its new name in its old place; once that is so, nothing is written."""
+    """Leave the models that are keys of ``names`` in study.toml, each under its new name in its old place;
+    once that is so, nothing is written.
+    """
     if list(read_settings(root).models) == list(names.values()):
         return
     path = root / "study.toml"
@@ -305,7 +336,9 @@ def change_models(root: Path, names: dict[str, str]) -> None:
 
 
 def _arrange(document: Any, names: dict[str, str]) -> None:
-    """Give the models of a document the order of ``names`` {before: after} and these names, their comments with them."""
+    """Give the models of a document the order of ``names`` {before: after} and these names, their comments
+    with them.
+    """
     held = [(after, document["models"][before]) for before, after in names.items()]
     del document["models"]
     models = tomlkit.table(is_super_table=bool(held))

@@ -1,7 +1,8 @@
 """A spool: what a running shard has done so far, so that a kill costs at most one batch of slow inference.
 
-Conventions: an append-only file of records, each a little-endian length, a CRC-32 and the bytes. A record torn by a kill, and whatever
-follows it, is cut off when the spool is opened again. Spools lie outside every law and are removed when their part is safe.
+Conventions: an append-only file of records, each a little-endian length, a CRC-32 and the bytes. A record
+torn by a kill, and whatever follows it, is cut off when the spool is opened again. Spools lie outside every
+law and are removed when their part is safe.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _HEAD = struct.Struct("<QI")
 
 
 class Spool:
-    """The records of one spool, read from the disk one at a time; ``key`` says what they were made from, and another key empties it."""
+    """The records of one spool, read from the disk one at a time; ``key`` says what they were made from, and
+    another key empties it.
+    """
 
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
@@ -72,7 +75,9 @@ class Spool:
         """Yield bytes of the file in as few pieces as the system gives them: Linux, 2 GiB at most."""
         while length:
             if not (piece := os.pread(self._file.fileno(), length, start)):
-                raise StudyError(f"{self.path}: ends within a record; something else wrote to it; run the same line again")
+                raise StudyError(
+                    f"{self.path}: ends within a record; something else wrote to it; run the same line again"
+                )
             yield piece
             start, length = start + len(piece), length - len(piece)
 

@@ -1,8 +1,10 @@
-"""Object stores: what an address such as s3://BUCKET/KEY means, and reading, writing and listing there through pyarrow's file systems.
+"""Object stores: what an address such as s3://BUCKET/KEY means, and reading, writing and listing there
+through pyarrow's file systems.
 
-Conventions: ``s3://`` and ``gs://``; ``?region=...&scheme=...&endpoint_override=...`` may stand at the end and ``anonymous@`` before the bucket. A key is
-taken as it is written, without percent signs. Credentials come from where the store's own tools look for them, never from an address.
-Transient errors are tried again by pyarrow; what is left is one sentence (`sentence`). An object is seen whole or not at all.
+Conventions: ``s3://`` and ``gs://``; ``?region=...&scheme=...&endpoint_override=...`` may stand at the end
+and ``anonymous@`` before the bucket. A key is taken as it is written, without percent signs. Credentials come
+from where the store's own tools look for them, never from an address. Transient errors are tried again by
+pyarrow; what is left is one sentence (`sentence`). An object is seen whole or not at all.
 """
 
 from __future__ import annotations
@@ -21,11 +23,20 @@ from pyarrow import fs
 from faultscape.errors import FaultscapeError, StudyError
 
 _OPTION = r"(?:region|scheme|endpoint_override)=[^&]*"
-_ADDRESS = re.compile(rf"(s3|gs)://(?:([^/@]*)@)?([^/?@]*)/?(.*?)(?:\?({_OPTION}(?:&{_OPTION})*))?", re.DOTALL)
+_ADDRESS = re.compile(
+    rf"(s3|gs)://(?:([^/@]*)@)?([^/?@]*)/?(.*?)(?:\?({_OPTION}(?:&{_OPTION})*))?", re.DOTALL
+)
 _SURROUNDINGS = (  # a file system made under other variables is another
-    "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS",
-)  # fmt: skip
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_PROFILE",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,8 @@ class Address:
 
     def __str__(self) -> str:
         query = "&".join(f"{name}={value}" for name, value in self.options)
-        return f"{self.scheme}://{'anonymous@' * self.anonymous}{self.bucket}/{self.key}{'?' * bool(query)}{query}"
+        owner = "anonymous@" if self.anonymous else ""
+        return f"{self.scheme}://{owner}{self.bucket}/{self.key}{'?' * bool(query)}{query}"
 
     def __truediv__(self, name: str) -> Address:
         return replace(self, key=f"{self.key.rstrip('/')}/{name}" if self.key else name)
@@ -84,7 +96,8 @@ def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
         raise error(f"{text}: is no address of a store; write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
     if match[2] not in (None, "anonymous"):
         raise error(
-            f"{match[1]}://{match[3]}: credentials do not stand in an address, where others would read them; give them by the environment"
+            f"{match[1]}://{match[3]}: credentials do not stand in an address, where others would read them;"
+            " give them by the environment"
         )
     options = tuple(tuple(option.split("=", 1)) for option in match[5].split("&")) if match[5] else ()
     return Address(match[1], match[3], match[4], options, match[2] is not None)  # type: ignore[arg-type]
@@ -96,7 +109,9 @@ def open_object(address: Address) -> Opened:
     said = {_text(key).lower(): _text(value) for key, value in (file.metadata() or {}).items()}
     if tag := said.get("etag", "").strip('"'):
         return Opened(file.size(), f"etag:{tag}", file)
-    return Opened(file.size(), f"changed:{said.get('last-modified') or said.get('updated', '')}-{file.size()}", file)
+    return Opened(
+        file.size(), f"changed:{said.get('last-modified') or said.get('updated', '')}-{file.size()}", file
+    )
 
 
 def read(address: Address) -> bytes:
@@ -105,7 +120,9 @@ def read(address: Address) -> bytes:
 
 
 def put(address: Address, data: bytes) -> None:
-    """Write an object: one request, or one upload that is seen when it is complete; OSError as pyarrow raises it."""
+    """Write an object: one request, or one upload that is seen when it is complete; OSError as pyarrow raises
+    it.
+    """
     with _system(address).open_output_stream(address.path, buffer_size=None) as stream:
         stream.write(data)
 
@@ -140,12 +157,16 @@ def delete_folder(address: Address) -> None:
 
 
 def listed(address: Address, *, folders: bool = False, deep: bool = False) -> list[str]:
-    """Return the names of the files (or folders) under a place, relative to it; of folders within it too where ``deep``. Never the bucket around it."""
+    """Return the names of the files (or folders) under a place, relative to it; of folders within it too
+    where ``deep``. Never the bucket around it.
+    """
     if folders and address.scheme == "gs":  # arrow sees those alone there that are an object themselves
         return sorted({name.partition("/")[0] for name in listed(address, deep=True) if "/" in name})
     where = fs.FileSelector(address.path, recursive=deep, allow_not_found=True)
     kind = fs.FileType.Directory if folders else fs.FileType.File
-    return sorted(i.path[len(address.path) + 1 :] for i in _system(address).get_file_info(where) if i.type == kind)
+    return sorted(
+        i.path[len(address.path) + 1 :] for i in _system(address).get_file_info(where) if i.type == kind
+    )
 
 
 @contextmanager
@@ -166,19 +187,34 @@ def sentence(address: Address, fault: Exception) -> str:
         else "GOOGLE_APPLICATION_CREDENTIALS"
     )
     if "NO_SUCH_BUCKET" in text or "bucket does not exist" in text:
-        return f"{address}: there is no bucket {address.bucket!r} there; make it with the store's own tools, or mend the name"
+        return (
+            f"{address}: there is no bucket {address.bucket!r} there; make it with the store's own tools, or"
+            " mend the name"
+        )
     if isinstance(fault, FileNotFoundError):
         return f"{address}: there is nothing of that name"
     if re.search(
-        r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT_TOKEN|HTTP status 40[13]|credential|\b40[13]\b",
+        r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT_TOKEN|HTTP status"
+        r" 40[13]|credential|\b40[13]\b",
         text,
         re.IGNORECASE,
     ):
-        return f"{address}: the store lets nobody in with these credentials; give others by {who} (or anonymous@ before a public bucket)"
-    if re.search(r"PERMANENT_?REDIRECT|HTTP status 301|authorization header is malformed", text, re.IGNORECASE):
-        return f"{address}: the bucket lies in another region; say which by AWS_REGION, or by ?region= behind the address"
+        return (
+            f"{address}: the store lets nobody in with these credentials; give others by {who} (or anonymous@"
+            " before a public bucket)"
+        )
+    if re.search(
+        r"PERMANENT_?REDIRECT|HTTP status 301|authorization header is malformed", text, re.IGNORECASE
+    ):
+        return (
+            f"{address}: the bucket lies in another region; say which by AWS_REGION, or by ?region= behind"
+            " the address"
+        )
     if re.search(r"NETWORK_CONNECTION|curlCode|timed? ?out|resolve|refused|unavailable", text, re.IGNORECASE):
-        return f"{address}: the store cannot be reached; look at the network, and at AWS_ENDPOINT_URL or ?endpoint_override= where the store is not the usual one"
+        return (
+            f"{address}: the store cannot be reached; look at the network, and at AWS_ENDPOINT_URL or"
+            " ?endpoint_override= where the store is not the usual one"
+        )
     return f"{address}: {text[:300]}"
 
 
@@ -192,13 +228,19 @@ def _system(address: Address) -> fs.FileSystem:
 
 @lru_cache(maxsize=32)
 def _made(address: Address, _: tuple[str | None, ...]) -> fs.FileSystem:
-    """Return the file system of a bucket, with what the environment says where pyarrow does not look itself."""
+    """Return the file system of a bucket, with what the environment says where pyarrow does not look
+    itself.
+    """
     options = dict(address.options)
     if address.scheme == "gs":
         limit = timedelta(seconds=30)
         endpoint = {name: options[name] for name in ("scheme", "endpoint_override") if name in options}
         return fs.GcsFileSystem(anonymous=address.anonymous, retry_time_limit=limit, **endpoint)
-    endpoint = options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = (
+        options.get("endpoint_override")
+        or os.environ.get("AWS_ENDPOINT_URL_S3")
+        or os.environ.get("AWS_ENDPOINT_URL")
+    )
     region = options.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if region is None and endpoint is None:
         try:

@@ -1,9 +1,10 @@
-"""Which version a study is of, and how one of an earlier version becomes one of this: in place, step by step, after a copy of what a step changes.
+"""Which version a study is of, and how one of an earlier version becomes one of this: in place, step by step,
+after a copy of what a step changes.
 
-Conventions: study.toml says ``version``; one without is of version 1. Who only reads takes an earlier version as it is; who
-writes brings it to this one first (`lock.writing`). The files that a step changes are copied to ``STUDY/before-version-N``
-before, whole or not at all; the number is written last, so that a step that was killed is done again, and the copy is made once.
-A study of a later version is refused by all.
+Conventions: study.toml says ``version``; one without is of version 1. Who only reads takes an earlier version
+as it is; who writes brings it to this one first (`lock.writing`). The files that a step changes are copied to
+``STUDY/before-version-N`` before, whole or not at all; the number is written last, so that a step that was
+killed is done again, and the copy is made once. A study of a later version is refused by all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from faultscape.study.settings import checked_version
 
 @dataclass(frozen=True)
 class Step:
-    """What makes a study one of version ``to``: the ``files`` that it changes, where they are there, and doing so, which may be done twice."""
+    """What makes a study one of version ``to``: the ``files`` that it changes, where they are there, and
+    doing so, which may be done twice.
+    """
 
     to: int
     files: tuple[str, ...]
@@ -42,13 +45,16 @@ def _upgrade_answers(root: Path) -> None:
         database.close()
 
 
-# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 says of every answer what was shown. The tables are brought to
+# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 says of
+# every answer what was shown. The tables are brought to
 # the last version at once, so both steps do it, and the copy is made before the first of them.
 STEPS = (Step(2, (FILE,), _upgrade_answers), Step(3, (FILE,), _upgrade_answers))
 
 
 def version_of(root: Path) -> int:
-    """Return the version that study.toml names; StudyError for a later one than this Faultscape reads, or for what is no number."""
+    """Return the version that study.toml names; StudyError for a later one than this Faultscape reads, or for
+    what is no number.
+    """
     try:
         held = tomllib.loads((root / "study.toml").read_text(encoding="utf-8")).get("version", 1)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -57,7 +63,9 @@ def version_of(root: Path) -> int:
 
 
 def upgrade(root: Path, *, say: Callable[[str], None] = print) -> None:
-    """Bring a study that is held for writing to this version; nothing where it is, or where there is no study yet."""
+    """Bring a study that is held for writing to this version; nothing where it is, or where there is no study
+    yet.
+    """
     if not (root / "study.toml").exists():
         return
     for step in STEPS[version_of(root) - 1 :]:

@@ -1,7 +1,9 @@
-"""Which item of a shard kills its workers: once one has died, the next ones note each item before they begin it.
+"""Which item of a shard kills its workers: once one has died, the next ones note each item before they begin
+it.
 
-Conventions: the note is a small file in the study's folder that begins as temporary files do, so that it is swept when nobody came back for it. Items are the
-ids of images. ``attempt`` is the engine's: how often a worker died since this call last came further; 0 until one has died.
+Conventions: the note is a small file in the study's folder that begins as temporary files do, so that it is
+swept when nobody came back for it. Items are the ids of images. ``attempt`` is the engine's: how often a
+worker died since this call last came further; 0 until one has died.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from pathlib import Path
 
 from faultscape.study.folder import TEMPORARY
 
-TIMES = 2  # noted deaths after which an item is blamed: one alone may be a node that was lost by chance; the first death of a call is not noted
+# noted deaths after which an item is blamed: one alone may be a node that was lost by chance; the first death
+# of a call is not noted
+TIMES = 2
 
 
 class Watch:

@@ -1,4 +1,6 @@
-"""Uncertainty heads, the networks they belong to, and their training. Torch is imported here and in the sources of models alone."""
+"""Uncertainty heads, the networks they belong to, and their training. Torch is imported here and in the
+sources of models alone.
+"""
 
 import lazy_loader
 

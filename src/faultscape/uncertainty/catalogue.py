@@ -1,7 +1,9 @@
 """HEADS: the last layers that there are, each a complete entry; help, documents and tables are read off it.
 
-Conventions: nothing registers itself, and reading this loads no torch: ``place`` names the class of a head, which is loaded when one is built. ``options`` are what it can be told, with their
-defaults; ``sweeps`` those of them that S3 searched, and where. ``brings`` says which scorers it makes possible beside those of probabilities.
+Conventions: nothing registers itself, and reading this loads no torch: ``place`` names the class of a head,
+which is loaded when one is built. ``options`` are what it can be told, with their defaults; ``sweeps`` those
+of them that S3 searched, and where. ``brings`` says which scorers it makes possible beside those of
+probabilities.
 """
 
 from __future__ import annotations
@@ -19,12 +21,21 @@ if TYPE_CHECKING:
 
 Value = float | int | bool | str
 _MEMBERS = {"members": 3, "fast_start": "normal", "spread": 0.5}
-_PROCESS = {"features": 1024, "ridge": 1.0, "mean_field": 1.0, "momentum": 0.0, "scaled": True, "normalised": True}
+_PROCESS = {
+    "features": 1024,
+    "ridge": 1.0,
+    "mean_field": 1.0,
+    "momentum": 0.0,
+    "scaled": True,
+    "normalised": True,
+}
 
 
 @dataclass(frozen=True)
 class HeadKind:
-    """A kind of last layer: its ``formula`` in the letters of the documentation, and ``place``, ``module:class``."""
+    """A kind of last layer: its ``formula`` in the letters of the documentation, and ``place``,
+    ``module:class``.
+    """
 
     name: str
     title: str
@@ -45,7 +56,10 @@ class HeadKind:
         """OptionError for an option that this head does not have, or a value that it cannot have."""
         if unknown := next((key for key in told if key not in self.options), None):
             known = ", ".join(self.options) or "no options"
-            raise OptionError(f"head {self.name} has no option {unknown!r}; it has {known}.{closest(unknown, [*self.options])}")
+            raise OptionError(
+                f"head {self.name} has no option {unknown!r}; it has"
+                f" {known}.{closest(unknown, [*self.options])}"
+            )
         for key, value in told.items():
             fits, words = _FITTING.get(key, (lambda _: True, ""))
             if not fits(value):
@@ -57,41 +71,68 @@ def _whole(least: int) -> Callable[[Value], bool]:
 
 
 def _number(low: float, high: float = 1e9, *, above: bool = False) -> Callable[[Value], bool]:
-    return lambda value: isinstance(value, int | float) and (low < value if above else low <= value) and value <= high
+    return lambda value: (
+        isinstance(value, int | float) and (low < value if above else low <= value) and value <= high
+    )
 
 
 _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
-    **{key: (_whole(1), "a whole number, 1 or more") for key in ("members", "features", "factors", "samples")},
+    **{
+        key: (_whole(1), "a whole number, 1 or more") for key in ("members", "features", "factors", "samples")
+    },
     **{key: (_number(0, above=True), "above 0") for key in ("ridge", "temperature")},
     **{key: (_number(0), "0 or more") for key in ("mean_field", "spread")},
     "momentum": (_number(0, 0.999999), "from 0 to below 1"),
-    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("scaled", "normalised", "shared_noise")},
+    **{
+        key: (lambda value: isinstance(value, bool), "true or false")
+        for key in ("scaled", "normalised", "shared_noise")
+    },
     "fast_start": (lambda value: value in get_args(FastStart), " or ".join(get_args(FastStart))),
 }
 
 
-# fmt: off
 HEADS: tuple[HeadKind, ...] = (
     HeadKind("linear", "Linear (deterministic)", "W x + b", "linear:LinearHead", source="S3 2"),
     HeadKind(
-        "batch-ensemble", "BatchEnsemble", "mean over e of softmax(((x * alpha_e) W) * gamma_e + b_e)", "batch_ensemble:BatchEnsembleHead", _MEMBERS,
-        brings="predictive-entropy, expected-entropy, mutual-information", source="S3 2; Wen et al. 2020",
+        "batch-ensemble",
+        "BatchEnsemble",
+        "mean over e of softmax(((x * alpha_e) W) * gamma_e + b_e)",
+        "batch_ensemble:BatchEnsembleHead",
+        _MEMBERS,
+        brings="predictive-entropy, expected-entropy, mutual-information",
+        source="S3 2; Wen et al. 2020",
     ),
     HeadKind(
-        "gp", "Gaussian process", "phi(x) beta / sqrt(1 + m v(x)), phi of random features", "gaussian_process:GaussianProcessHead", _PROCESS,
-        {"mean_field": "1 to 9"}, "variance; with drawn members also predictive-entropy, expected-entropy, mutual-information", "S3 2; Liu et al. 2020",
+        "gp",
+        "Gaussian process",
+        "phi(x) beta / sqrt(1 + m v(x)), phi of random features",
+        "gaussian_process:GaussianProcessHead",
+        _PROCESS,
+        {"mean_field": "1 to 9"},
+        "variance; with drawn members also predictive-entropy, expected-entropy, mutual-information",
+        "S3 2; Liu et al. 2020",
     ),
     HeadKind(
-        "heteroscedastic", "Heteroscedastic", "mean of softmax((mu + V eps + d * eps) / T)", "heteroscedastic:HeteroscedasticHead",
-        {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False}, {"temperature": ".15 to 2", "factors": "5 to 9"},
-        "predictive-entropy, expected-entropy, mutual-information", "S3 2; Collier et al. 2021",
+        "heteroscedastic",
+        "Heteroscedastic",
+        "mean of softmax((mu + V eps + d * eps) / T)",
+        "heteroscedastic:HeteroscedasticHead",
+        {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False},
+        {"temperature": ".15 to 2", "factors": "5 to 9"},
+        "predictive-entropy, expected-entropy, mutual-information",
+        "S3 2; Collier et al. 2021",
     ),
     HeadKind(
-        "batch-ensemble+gp", "BatchEnsemble of Gaussian processes", "mean over e of softmax of the Gaussian process of x * alpha_e, times gamma_e", "gaussian_process:GaussianProcessHead",
-        {**_PROCESS, **_MEMBERS}, {"mean_field": "1 to 9"}, "variance, predictive-entropy, expected-entropy, mutual-information", "S3 4, left there for later work",
+        "batch-ensemble+gp",
+        "BatchEnsemble of Gaussian processes",
+        "mean over e of softmax of the Gaussian process of x * alpha_e, times gamma_e",
+        "gaussian_process:GaussianProcessHead",
+        {**_PROCESS, **_MEMBERS},
+        {"mean_field": "1 to 9"},
+        "variance, predictive-entropy, expected-entropy, mutual-information",
+        "S3 4, left there for later work",
     ),
 )
-# fmt: on
 
 
 def head_named(name: str) -> HeadKind:
@@ -104,4 +145,6 @@ def head_named(name: str) -> HeadKind:
         if head.name == name:
             return head
     known = [head.name for head in HEADS]
-    raise OptionError(f"head {name!r} is not known; use {', '.join(known[:-1])} or {known[-1]}.{closest(name, known)}")
+    raise OptionError(
+        f"head {name!r} is not known; use {', '.join(known[:-1])} or {known[-1]}.{closest(name, known)}"
+    )

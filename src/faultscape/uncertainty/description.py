@@ -1,7 +1,10 @@
-"""What a trained network is, in words that a file holds, and how it is built again, saved and loaded: a folder with network.json and weights.safetensors.
+"""What a trained network is, in words that a file holds, and how it is built again, saved and loaded: a
+folder with network.json and weights.safetensors.
 
-Conventions: the folder is all that is needed, on any machine: a backbone of the transformers library is described by its configuration, one of a person's own by a copy of its file. Weights are
-tensors alone. What the network says of its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes of what is built, as of any network of one's own.
+Conventions: the folder is all that is needed, on any machine: a backbone of the transformers library is
+described by its configuration, one of a person's own by a copy of its file. Weights are tensors alone. What
+the network says of its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are
+attributes of what is built, as of any network of one's own.
 """
 
 from __future__ import annotations
@@ -35,10 +38,14 @@ VOID_CLASS = "void"
 
 @dataclass(frozen=True)
 class Description:
-    """A network: its backbone and head with what they were told, its classes in the order of its channels, and how it wants its input.
+    """A network: its backbone and head with what they were told, its classes in the order of its channels,
+    and how it wants its input.
 
-    ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES. ``void_class``: the last channel is that of void pixels; ``outlier_head``: it is the logit of an outlier; ``dirichlet``: logits are those of a prior network. ``member_blocks`` encoder blocks
-    have fast weights. ``size`` is that at which whole images are seen, None for that of the maps that are wanted; ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images.
+    ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES.
+    ``void_class``: the last channel is that of void pixels; ``outlier_head``: it is the logit of an outlier;
+    ``dirichlet``: logits are those of a prior network. ``member_blocks`` encoder blocks have fast weights.
+    ``size`` is that at which whole images are seen, None for that of the maps that are wanted; ``window`` and
+    ``stride`` are sides of squares in pixels, 0 for whole images.
     """
 
     backbone: str
@@ -84,11 +91,17 @@ _READ = pydantic.TypeAdapter(Description)
 
 
 def build(
-    description: Description, folder: Path | None = None, start: nn.Module | None = None, *, keep_head: bool = False
+    description: Description,
+    folder: Path | None = None,
+    start: nn.Module | None = None,
+    *,
+    keep_head: bool = False,
 ) -> nn.Module:
-    """Return the network that a description says, in use (``eval``); ``start`` is a backbone that is there already, whose head it may keep, ``folder`` where a person's own file lies.
+    """Return the network that a description says, in use (``eval``); ``start`` is a backbone that is there
+    already, whose head it may keep, ``folder`` where a person's own file lies.
 
-    Errors: ModelError for a backbone that cannot be built, a layer that there is not; OptionError for options that there are not.
+    Errors: ModelError for a backbone that cannot be built, a layer that there is not; OptionError for options
+    that there are not.
     """
     with seeded(description.seed):
         net = start if start is not None else _backbone(description, folder)
@@ -119,12 +132,15 @@ def build(
 
 
 def _refuse_tied(net: nn.Module, name: str) -> None:
-    """ModelError for a network two of whose weights are one tensor: safetensors hold each once, and training would end without a file."""
+    """ModelError for a network two of whose weights are one tensor: safetensors hold each once, and training
+    would end without a file.
+    """
     seen: dict[int, str] = {}
     for key, value in net.state_dict().items():
         if value.numel() and (other := seen.setdefault(value.data_ptr(), key)) != key:
             raise ModelError(
-                f"{name}: {other} and {key} are the same tensor, which weights files cannot hold; give each layer its own"
+                f"{name}: {other} and {key} are the same tensor, which weights files cannot hold; give each"
+                " layer its own"
             )
 
 
@@ -137,8 +153,14 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def input_words(description: Description) -> JsonObject:
-    """Return what a network says of its input, in the words of any network of one's own (``prediction.inputs``)."""
-    square = {key: f"{side}x{side}" for key, side in (("window", description.window), ("stride", description.stride)) if side}
+    """Return what a network says of its input, in the words of any network of one's own
+    (``prediction.inputs``).
+    """
+    square = {
+        key: f"{side}x{side}"
+        for key, side in (("window", description.window), ("stride", description.stride))
+        if side
+    }
     classes = {"classes": list(description.channel_names)}
     if description.size is not None:
         square["size"] = "{}x{}".format(*description.size)
@@ -154,7 +176,9 @@ def input_words(description: Description) -> JsonObject:
 
 
 def save(folder: Path, description: Description, net: nn.Module, more: JsonObject) -> None:
-    """Write a network into a folder: its weights, and its description with what ``more`` is to be known of it."""
+    """Write a network into a folder: its weights, and its description with what ``more`` is to be known of
+    it.
+    """
     from safetensors.torch import save as as_bytes
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -178,12 +202,15 @@ def describe_again(folder: Path, more: JsonObject) -> None:
 
 
 def load(folder: Path, *, own_code: bool = False) -> tuple[Description, nn.Module]:
-    """Return the description and the network of a folder, with its weights; ModelError where they are damaged or do not fit each other, or the backbone is code and ``own_code`` does not allow to run it."""
+    """Return the description and the network of a folder, with its weights; ModelError where they are damaged
+    or do not fit each other, or the backbone is code and ``own_code`` does not allow to run it.
+    """
     description = read_description(folder)
     if description.own_function and not own_code:
         place = folder / OWN_FILE
         raise ModelError(
-            f"{folder}: its backbone is Python code, which would run with your permissions; if you trust it, name it as {place}:{description.own_function}"
+            f"{folder}: its backbone is Python code, which would run with your permissions; if you trust it,"
+            f" name it as {place}:{description.own_function}"
         )
     net = build(description, folder)
     load_weights(net, folder / WEIGHTS)
@@ -201,11 +228,15 @@ def read_description(folder: Path) -> Description:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ModelError(f"{path}: not a valid network description: {where + ': ' if where else ''}{first['msg']}") from None
+        raise ModelError(
+            f"{path}: not a valid network description: {where + ': ' if where else ''}{first['msg']}"
+        ) from None
     except KeyError as error:
         raise ModelError(f"{path}: not a valid network description: it has no {error}") from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: not a valid network description: {library_text(error, most=200)}") from None
+        raise ModelError(
+            f"{path}: not a valid network description: {library_text(error, most=200)}"
+        ) from None
 
 
 def load_weights(net: nn.Module, path: Path) -> None:
@@ -238,7 +269,9 @@ def _backbone(description: Description, folder: Path | None) -> nn.Module:
 
 
 def of_file(name: str) -> nn.Module:
-    """Return the module that ``file.py:function`` returns; ModelError where it fails, or returns something else."""
+    """Return the module that ``file.py:function`` returns; ModelError where it fails, or returns something
+    else.
+    """
     try:
         made = plug.find("backbone", name, {})()
     except FaultscapeError as error:
@@ -247,16 +280,21 @@ def of_file(name: str) -> nn.Module:
         raise ModelError(f"{name}: raised an error: {type(error).__name__}: {library_text(error)}") from None
     if not isinstance(made, nn.Module):
         raise ModelError(
-            f"{name}: returned {type(made).__name__}; expected a torch module that ends in a linear layer or a 1x1 convolution"
+            f"{name}: returned {type(made).__name__}; expected a torch module that ends in a linear layer or"
+            " a 1x1 convolution"
         )
     return made
 
 
 def _set_dropout(net: nn.Module, rate: float) -> None:
-    """Give dropout layers a rate: of a network that was trained here and of a Segmenter all, of another those that leave something out."""
+    """Give dropout layers a rate: of a network that was trained here and of a Segmenter all, of another those
+    that leave something out.
+    """
     inner = net.net if isinstance(net, DoubtNetwork) else net
     for module in inner.modules():
-        if isinstance(module, nn.Dropout) and (module.p > 0 or net is not inner or isinstance(inner, Segmenter)):
+        if isinstance(module, nn.Dropout) and (
+            module.p > 0 or net is not inner or isinstance(inner, Segmenter)
+        ):
             module.p = rate
 
 
@@ -265,7 +303,9 @@ def _use_members(net: nn.Module, description: Description) -> None:
     if not isinstance(inner, Segmenter) or description.head != "batch-ensemble":
         raise ModelError("fast weights in encoder blocks need a Segmenter with the head batch-ensemble")
     told: dict[str, Any] = {**head_named(description.head).options, **description.head_options}
-    inner.use_members(description.member_blocks, told["members"], told["fast_start"], told["spread"], description.seed)
+    inner.use_members(
+        description.member_blocks, told["members"], told["fast_start"], told["spread"], description.seed
+    )
 
 
 def differing(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> str:
@@ -275,4 +315,8 @@ def differing(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> str:
     if more := sorted(state.keys() - mine.keys()):
         return f"{len(more)} tensors are too many, such as {more[0]}"
     other = next((key for key in mine if mine[key].shape != state[key].shape), "")
-    return f"{other} is {tuple(state[other].shape)}, and the network's {tuple(mine[other].shape)}" if other else ""
+    return (
+        f"{other} is {tuple(state[other].shape)}, and the network's {tuple(mine[other].shape)}"
+        if other
+        else ""
+    )

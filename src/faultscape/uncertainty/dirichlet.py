@@ -1,9 +1,14 @@
-"""Prior networks: logits are the logarithms of the concentrations of a Dirichlet distribution over a pixel's class probabilities.
+"""Prior networks: logits are the logarithms of the concentrations of a Dirichlet distribution over a pixel's
+class probabilities.
 
-Conventions: logits are (N, C, ...), concentrations exp(logits). On known pixels the target is a sharp Dirichlet: smoothed labels times ``ALPHA0``, smoothed as Malinin and Gales do it, 1 - (C - 1) e for the class and e for each other, so that with S4's e = .01 and 100 the
-others have concentration 1, as in the flat Dirichlet, which is the target on pixels of no class. The divergence runs from the target to the network, KL(target || network), as Malinin and Gales 2018 have it; their paper of 2019 has the other direction, which is not offered.
-Logits are held below ``_MOST``, where exp stays finite in float32.
-Source: S4 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales 2018, eq. 12 to 14. Our copy of S4 does not show eq. 3.
+Conventions: logits are (N, C, ...), concentrations exp(logits). On known pixels the target is a sharp
+Dirichlet: smoothed labels times ``ALPHA0``, smoothed as Malinin and Gales do it, 1 - (C - 1) e for the class
+and e for each other, so that with S4's e = .01 and 100 the others have concentration 1, as in the flat
+Dirichlet, which is the target on pixels of no class. The divergence runs from the target to the network,
+KL(target || network), as Malinin and Gales 2018 have it; their paper of 2019 has the other direction, which
+is not offered. Logits are held below ``_MOST``, where exp stays finite in float32.
+Source: S4 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales 2018, eq. 12 to 14. Our
+copy of S4 does not show eq. 3.
 """
 
 from __future__ import annotations
@@ -29,7 +34,12 @@ def divergence(first: Tensor, second: Tensor) -> Tensor:
     """
     whole, other = first.sum(1), second.sum(1)
     spread = ((first - second) * (torch.digamma(first) - torch.digamma(whole).unsqueeze(1))).sum(1)
-    return torch.lgamma(whole) - torch.lgamma(other) - (torch.lgamma(first) - torch.lgamma(second)).sum(1) + spread
+    return (
+        torch.lgamma(whole)
+        - torch.lgamma(other)
+        - (torch.lgamma(first) - torch.lgamma(second)).sum(1)
+        + spread
+    )
 
 
 def sharp(labels: Tensor, classes: int) -> Tensor:
@@ -43,7 +53,8 @@ def sharp(labels: Tensor, classes: int) -> Tensor:
 
 
 def differential_entropy(logits: Tensor) -> Tensor:
-    """Return the differential entropy (N, ...) of the Dirichlet of logits (N, C, ...): large where it is flat.
+    """Return the differential entropy (N, ...) of the Dirichlet of logits (N, C, ...): large where it is
+    flat.
 
     >>> float(differential_entropy(torch.zeros(1, 2))[0])  # even over all probabilities
     0.0

@@ -1,8 +1,9 @@
 """MC dropout: members that are the same network with other values left out, at layers that are named.
 
-Conventions: in training values are left out at random, as ever. In use the masks of member t follow from the seed and the shape of what they are laid on, and are the same for every image, so that
-results depend neither on the batch nor on the machine; a member is a thinned network. What runs before the first of these layers runs once an image, and all else once a member: modules that were
-done by then give again what they gave.
+Conventions: in training values are left out at random, as ever. In use the masks of member t follow from the
+seed and the shape of what they are laid on, and are the same for every image, so that results depend neither
+on the batch nor on the machine; a member is a thinned network. What runs before the first of these layers
+runs once an image, and all else once a member: modules that were done by then give again what they gave.
 Source: Gal and Ghahramani 2016; S4 eq. 1 and 2. T = 8 is ours: the papers print none.
 """
 
@@ -78,7 +79,9 @@ class DropoutNetwork(GivesDoubt):
         super().__init__()
         self.net, self.samples = net, samples
         self._dropouts = tuple(dropouts)
-        self._first: frozenset[nn.Module] = frozenset()  # the modules that were done before any dropout in the last pass
+        self._first: frozenset[nn.Module] = (
+            frozenset()
+        )  # the modules that were done before any dropout in the last pass
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
         """Return `Doubt` with the members of the network, in training that of one pass."""
@@ -102,11 +105,14 @@ class DropoutNetwork(GivesDoubt):
 class Prefix:
     """What modules gave before the first of some layers ran, which they give again once `reuse` was called.
 
-    Outputs are copied when they are noted and when they are given, since a network may add to them in place. Only these ``modules`` are watched, where all of them
-    still belong to the network: to watch every one takes longer than a forward pass on a GPU.
+    Outputs are copied when they are noted and when they are given, since a network may add to them in place.
+    Only these ``modules`` are watched, where all of them still belong to the network: to watch every one
+    takes longer than a forward pass on a GPU.
     """
 
-    def __init__(self, net: nn.Module, stops: Sequence[nn.Module], modules: frozenset[nn.Module] = frozenset()) -> None:
+    def __init__(
+        self, net: nn.Module, stops: Sequence[nn.Module], modules: frozenset[nn.Module] = frozenset()
+    ) -> None:
         self._net, self._stops = net, set(stops)
         own = set(net.modules())
         self._watched = modules if modules and modules <= own else own - self._stops
@@ -184,15 +190,19 @@ class _Again:
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         number, self._next = self._next, self._next + 1
-        return _copy(self._outputs[number]) if number < len(self._outputs) else self._forward(*inputs, **named)
+        return (
+            _copy(self._outputs[number]) if number < len(self._outputs) else self._forward(*inputs, **named)
+        )
 
 
 def add_dropout(
     net: nn.Module, layers: Sequence[str], rate: float = RATE, samples: int = SAMPLES, seed: int = 0
 ) -> DropoutNetwork:
-    """Return a network with dropout behind the named layers, such as ``["decode_head.dropout"]``, which in use gives ``samples`` members. The network itself is changed.
+    """Return a network with dropout behind the named layers, such as ``["decode_head.dropout"]``, which in
+    use gives ``samples`` members. The network itself is changed.
 
-    Errors: ModelError for a layer that there is not, with the nearest names; OptionError for a rate outside 0 to 1, or no layer.
+    Errors: ModelError for a layer that there is not, with the nearest names; OptionError for a rate outside 0
+    to 1, or no layer.
 
     >>> net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 1)).eval()
     >>> add_dropout(net, ["1"], rate=0.5).eval()(torch.zeros(1, 3, 6, 6)).members.shape
@@ -213,9 +223,14 @@ def add_dropout(
             what = "is the head itself" if called == net.layer else f"contains the head, {net.layer}"
             raise ModelError(f"{called!r} {what}; name a layer before it")
         if not called or layer not in known:
-            able = [key for key, _ in inner.named_modules() if key and not (headed and f"{key}.".startswith(f"{net.layer}."))]
+            able = [
+                key
+                for key, _ in inner.named_modules()
+                if key and not (headed and f"{key}.".startswith(f"{net.layer}."))
+            ]
             raise ModelError(
-                f"{type(inner).__name__}: has no layer {called!r}.{closest(called, able)} Its last layers are {', '.join(able[-8:]) or 'none with a name'}"
+                f"{type(inner).__name__}: has no layer {called!r}.{closest(called, able)} Its last layers are"
+                f" {', '.join(able[-8:]) or 'none with a name'}"
             )
         dropouts.append(SeededDropout(rate, seed, layer))
     deepest_first = sorted(zip(layers, dropouts, strict=True), key=lambda pair: -pair[0].count("."))

@@ -1,7 +1,9 @@
-"""A trained network as one file, ONNX or .pt2, which `predict` takes anywhere: logits, members and variance are its outputs.
+"""A trained network as one file, ONNX or .pt2, which `predict` takes anywhere: logits, members and variance
+are its outputs.
 
-Conventions: the input is (N, 3, H, W), N and, where the network allows it, H and W free. What the network says of its input goes with it. A head that can draw members has them drawn in the file, since what opens it cannot
-ask for them. MC dropout is exported with its masks, at one size.
+Conventions: the input is (N, 3, H, W), N and, where the network allows it, H and W free. What the network
+says of its input goes with it. A head that can draw members has them drawn in the file, since what opens it
+cannot ask for them. MC dropout is exported with its masks, at one size.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ def outputs(said: Doubt) -> dict[str, Tensor]:
 
 
 def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) -> str:
-    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return its path; ``own_code`` allows to run the code of its backbone.
+    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return its path;
+    ``own_code`` allows to run the code of its backbone.
 
     Errors: ModelError where the network cannot be exported, its code may not run, or a library is lacking.
     """
@@ -67,7 +70,8 @@ def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) ->
             (_onnx if form == "onnx" else _exported)(plain, example, partial, said, free=free)
     except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
         raise ModelError(
-            f"--export {form}: torch could not export {about.backbone}: {library_text(error, first_line=True)}"
+            f"--export {form}: torch could not export {about.backbone}:"
+            f" {library_text(error, first_line=True)}"
         ) from None
     partial.replace(path)
     return str(path)
@@ -86,12 +90,16 @@ def _quiet_exporter() -> Iterator[None]:
 
 
 def _size(about: descriptions.Description) -> tuple[int, int]:
-    """Return the (width, height) that a network is exported with: its window, else no square, since some networks do a square in another way."""
+    """Return the (width, height) that a network is exported with: its window, else no square, since some
+    networks do a square in another way.
+    """
     if about.window:
         return about.window, about.window
     if about.size is not None and about.dropout_at:  # masks are of one size
         return tuple(-(-side // about.multiple) * about.multiple for side in about.size)  # type: ignore[return-value]
-    wide, tall = (max(1, round(side / about.multiple)) * about.multiple for side in (about.image, 0.75 * about.image))
+    wide, tall = (
+        max(1, round(side / about.multiple)) * about.multiple for side in (about.image, 0.75 * about.image)
+    )
     return (wide, tall) if wide != tall else (wide + about.multiple, tall)
 
 
@@ -105,7 +113,13 @@ def _onnx(plain: Plain, example: Tensor, path: Path, said: JsonObject, *, free: 
 
     names = [*plain(example)]
     program = torch.onnx.export(
-        plain, (example,), dynamo=True, input_names=["image"], output_names=names, dynamic_shapes=_shapes(free), verbose=False
+        plain,
+        (example,),
+        dynamo=True,
+        input_names=["image"],
+        output_names=names,
+        dynamic_shapes=_shapes(free),
+        verbose=False,
     )
     assert program is not None
     model = program.model_proto

@@ -1,6 +1,9 @@
-"""What is fitted to data after training: the covariance of a Gaussian process, and how far its variance counts.
+"""What is fitted to data after training: the covariance of a Gaussian process, and how far its variance
+counts.
 
-Conventions: a network is given batches of its inputs, with the pixels that count where not all do, and is left in use (``eval``). The sum over the data is exact and does not depend on how they are cut into batches, but for rounding.
+Conventions: a network is given batches of its inputs, with the pixels that count where not all do, and is
+left in use (``eval``). The sum over the data is exact and does not depend on how they are cut into batches,
+but for rounding.
 Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on validation NLL is ours.
 """
 
@@ -19,15 +22,31 @@ from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.validation import Images, Pairs, validate
 
-FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)  # of which the mean-field factor is chosen
+FACTORS = (
+    0.0,
+    0.1,
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+    30.0,
+    100.0,
+    300.0,
+    1000.0,
+    3000.0,
+    10000.0,
+)  # of which the mean-field factor is chosen
 
 
 @torch.no_grad()
 def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
-    """Forget what the covariance was, and sum it over batches of inputs (tensors, or dicts of a network's named inputs), each seen once.
+    """Forget what the covariance was, and sum it over batches of inputs (tensors, or dicts of a network's
+    named inputs), each seen once.
 
-    A batch may be a pair (inputs, counted), as a DataLoader gives it: counted (N, H, W), boolean, is true where a pixel has a label that the network learnt (not the labels themselves). Leave out pixels of unknown objects, or the network takes them for known.
-    Where it fails the covariance stays what it was. Errors: ModelError for a network without a Gaussian process, or without a batch.
+    A batch may be a pair (inputs, counted), as a DataLoader gives it: counted (N, H, W), boolean, is true
+    where a pixel has a label that the network learnt (not the labels themselves). Leave out pixels of unknown
+    objects, or the network takes them for known. Where it fails the covariance stays what it was. Errors:
+    ModelError for a network without a Gaussian process, or without a batch.
 
     >>> from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
@@ -39,7 +58,9 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     """
     heads = processes_of(net)
     if not heads:
-        raise ModelError(f"{type(net).__name__}: has no Gaussian process head, so there is no covariance to fit")
+        raise ModelError(
+            f"{type(net).__name__}: has no Gaussian process head, so there is no covariance to fit"
+        )
     if isinstance(batches, Tensor):
         raise ModelError("batches is a list of batches; got one tensor")
     net.eval()
@@ -53,16 +74,21 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         with plain_passes(inner):
             for given in batches:
                 batch, counted = (
-                    (given[0], given[1] if len(given) > 1 else None) if isinstance(given, tuple | list) else (given, None)
+                    (given[0], given[1] if len(given) > 1 else None)
+                    if isinstance(given, tuple | list)
+                    else (given, None)
                 )
                 image = next(iter(batch.values())) if isinstance(batch, dict) else batch
                 if counted is not None and torch.as_tensor(counted).dtype != torch.bool:
                     raise ModelError(
-                        f"counted is true where a pixel has a label that counts; got {torch.as_tensor(counted).dtype}: give labels >= 0"
+                        "counted is true where a pixel has a label that counts; got"
+                        f" {torch.as_tensor(counted).dtype}: give labels >= 0"
                     )
                 seen += 1
                 for head in heads:
-                    head.counted = None if counted is None else _at_size(torch.as_tensor(counted).float(), image)
+                    head.counted = (
+                        None if counted is None else _at_size(torch.as_tensor(counted).float(), image)
+                    )
                 with in_memory(image):
                     inner(**batch) if isinstance(batch, dict) else inner(batch)
         if not seen:
@@ -78,21 +104,36 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
 
 
 def _at_size(counted: Tensor, image: Tensor) -> Tensor:
-    """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size in which images (N, 3, h, w) are shown, of which tokens are a grid."""
-    return nn.functional.interpolate(counted[:, None], image.shape[2:], mode="area")[:, 0] if image.ndim == 4 else counted
+    """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size in which images (N, 3, h, w)
+    are shown, of which tokens are a grid.
+    """
+    return (
+        nn.functional.interpolate(counted[:, None], image.shape[2:], mode="area")[:, 0]
+        if image.ndim == 4
+        else counted
+    )
 
 
 @torch.no_grad()
 def tune_mean_field(
-    net: nn.Module, images: Images | Pairs, device: str | torch.device = "cpu", factors: Iterable[float] = FACTORS, most: int = 24
+    net: nn.Module,
+    images: Images | Pairs,
+    device: str | torch.device = "cpu",
+    factors: Iterable[float] = FACTORS,
+    most: int = 24,
 ) -> dict[float, float]:
-    """Set the mean-field factor of a network's Gaussian processes to that of the least negative log-likelihood over validation images, and return what each factor gave.
+    """Set the mean-field factor of a network's Gaussian processes to that of the least negative
+    log-likelihood over validation images, and return what each factor gave.
 
-    ``images`` are gone over once a factor: a list or a DataLoader of (images (N, 3, H, W), labels (N, H, W), below 0 where they do not count), or an `Images`, of which ``most`` are taken. Errors: ModelError for a network without a Gaussian process; MetricError, and the factor stays, where no pixel is labelled.
+    ``images`` are gone over once a factor: a list or a DataLoader of (images (N, 3, H, W), labels (N, H, W),
+    below 0 where they do not count), or an `Images`, of which ``most`` are taken. Errors: ModelError for a
+    network without a Gaussian process; MetricError, and the factor stays, where no pixel is labelled.
     """
     heads = processes_of(net)
     if not heads:
-        raise ModelError(f"{type(net).__name__}: has no Gaussian process head, so there is no mean-field factor to tune")
+        raise ModelError(
+            f"{type(net).__name__}: has no Gaussian process head, so there is no mean-field factor to tune"
+        )
     found, before = dict[float, float](), [head.mean_field for head in heads]
     for factor in factors:
         for head in heads:

@@ -1,4 +1,5 @@
-"""The file of a method that was fitted to a network: how it is called, its digest, and what it says of itself. Light: nothing of torch is loaded.
+"""The file of a method that was fitted to a network: how it is called, its digest, and what it says of
+itself. Light: nothing of torch is loaded.
 
 Conventions: STUDY/methods/MODEL/NAME.safetensors: tensors, and in the metadata of its header a JSON object.
 """
@@ -23,7 +24,10 @@ _MOST = 1 << 24  # bytes of a header
 
 @dataclass(frozen=True)
 class MethodAbout:
-    """What the file of a fitted method says: the method, its options, the layers that it taps, the digest of the network that it was fitted to, its flags, the sets of its training images, and that which it was searched with, '' for none, how images were shown, how it was made, and what is to be known beside it."""
+    """What the file of a fitted method says: the method, its options, the layers that it taps, the digest of
+    the network that it was fitted to, its flags, the sets of its training images, and that which it was
+    searched with, '' for none, how images were shown, how it was made, and what is to be known beside it.
+    """
 
     method: str
     options: dict[str, bool | int | float | str]
@@ -72,4 +76,6 @@ def read_about(path: Path) -> MethodAbout:
 
 def not_a_method(path: Path, error: BaseException) -> ModelError:
     """Return what to raise for a file that is none of a fitted method."""
-    return ModelError(f"{path}: not the file of a fitted method: {library_text(error, most=200)}; fit it again")
+    return ModelError(
+        f"{path}: not the file of a fitted method: {library_text(error, most=200)}; fit it again"
+    )

@@ -1,8 +1,10 @@
-"""Give a network another last layer, in one line: any torch module that ends in a linear layer or a 1x1 convolution.
+"""Give a network another last layer, in one line: any torch module that ends in a linear layer or a 1x1
+convolution.
 
-Conventions: the network is changed in place and wrapped: `DoubtNetwork` is called as the network was, and returns `Doubt`. What the network does behind its last layer is done to all channels of
-the head, so that it may reshape and up-sample but not look at the classes. A new linear head of as many classes keeps the layer's numbers, and BatchEnsemble and the heteroscedastic head start from
-them.
+Conventions: the network is changed in place and wrapped: `DoubtNetwork` is called as the network was, and
+returns `Doubt`. What the network does behind its last layer is done to all channels of the head, so that it
+may reshape and up-sample but not look at the classes. A new linear head of as many classes keeps the layer's
+numbers, and BatchEnsemble and the heteroscedastic head start from them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class HeadOfConvolution(nn.Module):
         self.head = head
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the head's channels at every pixel; of what is one linear map by the convolution that the layer was."""
+        """Return the head's channels at every pixel; of what is one linear map by the convolution that the
+        layer was.
+        """
         if (folded := self.head.folded()) is not None:
             return nn.functional.conv2d(features, folded[0][:, :, None, None], folded[1])
         return self.head(features.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
@@ -47,7 +51,10 @@ class GivesDoubt(nn.Module):
 
 
 class DoubtNetwork(GivesDoubt):
-    """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`. ``layer`` is where its head stands; with ``outlier`` the head's last channel is that of an outlier head."""
+    """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`.
+    ``layer`` is where its head stands; with ``outlier`` the head's last channel is that of an outlier
+    head.
+    """
 
     def __init__(self, net: nn.Module, layer: str) -> None:
         super().__init__()
@@ -76,10 +83,14 @@ def replace_head(
     fresh: bool = False,
     **options: Value,
 ) -> DoubtNetwork:
-    """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first (``copy.deepcopy``) to keep it.
+    """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first
+    (``copy.deepcopy``) to keep it.
 
-    ``fresh`` draws a head anew that could start from the layer's numbers. ``options`` are the head's own; ``classes`` are by default as many as the layer had. The head has the device of the layer, and its precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
-    convolution of the network. Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is not.
+    ``fresh`` draws a head anew that could start from the layer's numbers. ``options`` are the head's own;
+    ``classes`` are by default as many as the layer had. The head has the device of the layer, and its
+    precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to
+    replace where it is not the last linear layer or 1x1 convolution of the network. Errors: ModelError for a
+    network without such a layer, OptionError for a head or an option that there is not.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 1))
@@ -95,12 +106,19 @@ def replace_head(
     if isinstance(net, DoubtNetwork):
         net, layer = net.net, layer or net.layer
     if isinstance(net, GivesDoubt):
-        raise ModelError("the network has MC dropout already; replace its head first, then call add_dropout on the result")
+        raise ModelError(
+            "the network has MC dropout already; replace its head first, then call add_dropout on the result"
+        )
     name, old = last_layer(net, layer)
     if isinstance(old, HeadOfConvolution | HeadOfLinear):
         width, count, start, place = old.head.dimensions, old.head.classes, old.head.start(), type(old)
     elif isinstance(old, nn.Conv2d):
-        width, count, start, place = old.in_channels, old.out_channels, (old.weight[:, :, 0, 0], old.bias), HeadOfConvolution
+        width, count, start, place = (
+            old.in_channels,
+            old.out_channels,
+            (old.weight[:, :, 0, 0], old.bias),
+            HeadOfConvolution,
+        )
     else:
         width, count, start, place = old.in_features, old.out_features, (old.weight, old.bias), HeadOfLinear
     like, whole = next(old.parameters()), kind.build.in_whole_precision
@@ -115,7 +133,8 @@ def replace_head(
 
 
 def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
-    """Return (name, layer) of the layer that gives a network's classes: the last linear layer or 1x1 convolution outside auxiliary heads, of a head that was put there before the place of that.
+    """Return (name, layer) of the layer that gives a network's classes: the last linear layer or 1x1
+    convolution outside auxiliary heads, of a head that was put there before the place of that.
 
     Errors: ModelError where there is none, or none of this name.
 
@@ -132,21 +151,28 @@ def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
         known = dict(net.named_modules())
         if name in known:
             raise ModelError(
-                f"{called}: layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1 convolutions can be replaced"
+                f"{called}: layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1"
+                " convolutions can be replaced"
             )
         raise ModelError(
-            f"{called}: has no layer {name!r}.{closest(name, [*known])} Replaceable layers: {', '.join([*found][-8:]) or 'none'}"
+            f"{called}: has no layer {name!r}.{closest(name, [*known])} Replaceable layers:"
+            f" {', '.join([*found][-8:]) or 'none'}"
         )
     main = {key: module for key, module in found.items() if "aux" not in key.lower()}
     if not main:
-        raise ModelError(f"{called}: has no linear layer or 1x1 convolution to replace; its last layers are {_last_words(net)}")
+        raise ModelError(
+            f"{called}: has no linear layer or 1x1 convolution to replace; its last layers are"
+            f" {_last_words(net)}"
+        )
     labels = getattr(getattr(net, "config", None), "num_labels", None)
     fitting = {key: module for key, module in main.items() if labels and _outputs(module) == labels}
     return list((fitting or main).items())[-1]
 
 
 def output_tensor(given: Any) -> Tensor:
-    """Return the tensor of logits within whatever a network gave: itself, ``out`` or ``logits``, or the first of a tuple."""
+    """Return the tensor of logits within whatever a network gave: itself, ``out`` or ``logits``, or the first
+    of a tuple.
+    """
     for key in ("logits", "out"):
         if isinstance(given, dict) and key in given:
             return output_tensor(given[key])
@@ -155,7 +181,10 @@ def output_tensor(given: Any) -> Tensor:
     if isinstance(given, tuple | list) and given:
         return output_tensor(given[0])
     if not isinstance(given, Tensor):
-        raise ModelError(f"the network returned {type(given).__name__}; expected a tensor, or an output with `logits` or `out`")
+        raise ModelError(
+            f"the network returned {type(given).__name__}; expected a tensor, or an output with `logits` or"
+            " `out`"
+        )
     return given
 
 

@@ -1,7 +1,9 @@
-"""Temperature scaling: logits are divided by one number, or by one a class, so that a network's probabilities say how often it is right.
+"""Temperature scaling: logits are divided by one number, or by one a class, so that a network's probabilities
+say how often it is right.
 
-Conventions: logits are (n, C) of n labelled pixels, or (n, T, C) of members, whose probabilities are averaged; labels (n,) are places of classes, and void pixels are not among them. The temperature is that of the
-least negative log-likelihood. One number changes no label of a network without members; one a class may.
+Conventions: logits are (n, C) of n labelled pixels, or (n, T, C) of members, whose probabilities are
+averaged; labels (n,) are places of classes, and void pixels are not among them. The temperature is that of
+the least negative log-likelihood. One number changes no label of a network without members; one a class may.
 Source: Guo et al. 2017 (temperature scaling; a number a class is their vector scaling without its bias).
 """
 
@@ -15,12 +17,16 @@ import numpy as np
 from faultscape.errors import MetricError
 
 LEAST, MOST = 0.02, 50.0  # between which a temperature is looked for
-_AT_ONCE = 1 << 22  # logits that are exponentials at one time, so that memory is that of the logits themselves
+_AT_ONCE = (
+    1 << 22
+)  # logits that are exponentials at one time, so that memory is that of the logits themselves
 
 
 @dataclass(frozen=True)
 class Temperature:
-    """A temperature, or one a class, and the negative log-likelihood a pixel ``before`` and ``after`` it, over so many pixels."""
+    """A temperature, or one a class, and the negative log-likelihood a pixel ``before`` and ``after`` it,
+    over so many pixels.
+    """
 
     values: tuple[float, ...]
     before: float
@@ -29,9 +35,11 @@ class Temperature:
 
 
 def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool = False) -> Temperature:
-    """Return the temperature of the least negative log-likelihood, of logits (n, C) or (n, T, C) and labels (n,).
+    """Return the temperature of the least negative log-likelihood, of logits (n, C) or (n, T, C) and labels
+    (n,).
 
-    A class that no pixel is of keeps the temperature of all. Errors: MetricError where there is no pixel, or logits are not finite.
+    A class that no pixel is of keeps the temperature of all. Errors: MetricError where there is no pixel, or
+    logits are not finite.
 
     >>> logits = np.array([[4.0, 0.0]] * 4)
     >>> found = fit_temperature(logits, np.array([0, 0, 0, 1]))
@@ -47,7 +55,10 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
         raise MetricError(why)
     ends = (np.log(LEAST), np.log(MOST))
     found = minimize_scalar(
-        lambda log: surprise(held, labels, np.exp(log)), bounds=ends, method="bounded", options={"xatol": 1e-6}
+        lambda log: surprise(held, labels, np.exp(log)),
+        bounds=ends,
+        method="bounded",
+        options={"xatol": 1e-6},
     )
     one = float(np.exp(found.x))
     values: tuple[float, ...] = (one,)
@@ -63,22 +74,33 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
         fitted = minimize(target, start[there], method="L-BFGS-B", bounds=[ends] * len(there))
         start[there] = fitted.x
         values = tuple(float(value) for value in np.exp(start))
-    return Temperature(values, surprise(held, labels, 1.0), surprise(held, labels, np.array(values)), len(labels))
+    return Temperature(
+        values, surprise(held, labels, 1.0), surprise(held, labels, np.array(values)), len(labels)
+    )
 
 
 def _unfit(logits: np.ndarray, labels: np.ndarray) -> str:
     """Return in words why no temperature can be fitted, '' where one can."""
     if logits.ndim != 3 or labels.shape != logits.shape[:1]:
-        return f"logits are (n, C) or (n, T, C) and labels (n,), one row a pixel; got {logits.shape} and {labels.shape}"
+        return (
+            f"logits are (n, C) or (n, T, C) and labels (n,), one row a pixel; got {logits.shape} and"
+            f" {labels.shape}"
+        )
     if not len(labels):
         return "no labelled pixels to fit a temperature to"
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= logits.shape[-1]:
-        return f"labels are whole numbers from 0 to {logits.shape[-1] - 1}; got {labels.dtype} from {labels.min()} to {labels.max()} (leave void pixels out)"
+        return (
+            f"labels are whole numbers from 0 to {logits.shape[-1] - 1}; got {labels.dtype} from"
+            f" {labels.min()} to {labels.max()} (leave void pixels out)"
+        )
     return "" if np.isfinite(logits).all() else "logits must be finite to fit a temperature"
 
 
-def surprise(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray | Sequence[float]) -> float:
-    """Return the mean negative log-likelihood of labels (n,) by the mean of members' probabilities, of logits (n, T, C) divided by a temperature, or one a class.
+def surprise(
+    logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray | Sequence[float]
+) -> float:
+    """Return the mean negative log-likelihood of labels (n,) by the mean of members' probabilities, of logits
+    (n, T, C) divided by a temperature, or one a class.
 
     >>> round(surprise(np.zeros((1, 1, 4)), np.array([2]), 1.0), 4)
     1.3863
@@ -90,8 +112,12 @@ def surprise(logits: np.ndarray, labels: np.ndarray, temperature: float | np.nda
     return total / len(logits)
 
 
-def shares_of(logits: np.ndarray, temperature: float | np.ndarray | Sequence[float]) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (which pixels, the mean of their members' probabilities (m, C)) of logits (n, T, C) divided by a temperature, some pixels at a time."""
+def shares_of(
+    logits: np.ndarray, temperature: float | np.ndarray | Sequence[float]
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (which pixels, the mean of their members' probabilities (m, C)) of logits (n, T, C) divided by a
+    temperature, some pixels at a time.
+    """
     rows = max(1, _AT_ONCE // max(1, logits[0].size))
     for first in range(0, len(logits), rows):
         part = slice(first, first + rows)

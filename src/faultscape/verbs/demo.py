@@ -1,7 +1,8 @@
 """demo: the whole line on drawn street scenes and five small networks, in a minute or two.
 
-Two questions, two acts, since the images that answer one are no fair sample for the other: duels show where the networks fail; images drawn for all of them, as many again, tell
-who is better. A third act, on scenes of its own, asks what the networks know of their own errors: under noise, blur, weather and unknown objects.
+Two questions, two acts, since the images that answer one are no fair sample for the other: duels show where
+the networks fail; images drawn for all of them, as many again, tell who is better. A third act, on scenes of
+its own, asks what the networks know of their own errors: under noise, blur, weather and unknown objects.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ APART = 0.01  # of the mean score: networks that are closer are no matter of rig
 
 @dataclass(frozen=True, eq=False)
 class Demonstrated:
-    """What the demo found in its two acts, and how well either agrees with the mean score of each network over all images (``truth``)."""
+    """What the demo found in its two acts, and how well either agrees with the mean score of each network
+    over all images (``truth``).
+    """
 
     study: str
     duels: Standings
@@ -45,13 +48,16 @@ class Demonstrated:
 
     @property
     def in_order(self) -> dict[str, tuple[int, int]]:
-        """Pairs of networks in the right order, and pairs that lie more than ``APART`` from each other, by the first ranking of each act."""
+        """Pairs of networks in the right order, and pairs that lie more than ``APART`` from each other, by
+        the first ranking of each act.
+        """
         from faultscape.ranking.agreement import pairs_in_order
 
         scores = {"duels": self.duels, "drawn": self.drawn}
         firsts = {act: next(iter(standings.rankings.values())).scores for act, standings in scores.items()}
         return {
-            act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART) for act, of in firsts.items()
+            act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART)
+            for act, of in firsts.items()
         }
 
     def __repr__(self) -> str:
@@ -66,14 +72,21 @@ class Demonstrated:
             f"   {caveat(self.duels)}",
             f"   On them: {', '.join(worst_first)}.",
             "",
-            f"2. Who is better?  {used[1]} images drawn for all {len(truth)} networks, with known probabilities",
+            (
+                f"2. Who is better?  {used[1]} images drawn for all {len(truth)} networks, with known"
+                " probabilities"
+            ),
             *(f"   {line}" for line in _first(self.drawn)),
             "",
             f"Checked against the labels of all {self.images} images, available only because this is a demo:",
             *(f"   {model:<24} {score:8.4f}" for model, score in truth),
-            f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images.",
+            (
+                f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the"
+                f" right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images."
+            ),
             *(
-                f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images {'leave open which is better' if is_open else 'tell them apart'}."
+                f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images"
+                f" {'leave open which is better' if is_open else 'tell them apart'}."
                 for pair, gap, is_open in self.near
             ),
             "",
@@ -81,26 +94,41 @@ class Demonstrated:
             f"reports: {Path(self.study) / 'report.html'} (where they fail)",
             f"         {Path(self.study) / f'report-{DRAWN}.html'} (who is better)   ({self.seconds:.0f} s)",
             f"         {Path(self.study) / CARD_FOLDER / 'report.html'} (what they know of their errors)",
-            f"         {Path(self.study) / 'stress.html'} (what corruptions and unknown objects do to these scenes)",
+            (
+                f"         {Path(self.study) / 'stress.html'} (what corruptions and unknown objects do to"
+                " these scenes)"
+            ),
             f"next:    faultscape status {self.study}",
         ]
         return "\n".join(lines)
 
     @property
     def _card_lines(self) -> list[str]:
-        """Return the third act in a few lines: who keeps most under corruption, and whose doubt finds unknown objects."""
+        """Return the third act in a few lines: who keeps most under corruption, and whose doubt finds unknown
+        objects.
+        """
         from faultscape.reporting.reliability.words import act_text
 
         return [] if self.card is None else [*act_text(self.card.document), ""]
 
     @property
     def near(self) -> list[tuple[tuple[str, str], float, bool]]:
-        """Pairs of networks at most ``APART`` from each other, by how much, and whether the ranks of the drawn images leave open which is better."""
-        ranks = next(iter(self.drawn.rankings.values())).rank_interval  # none of all images, of which everything is known
+        """Pairs of networks at most ``APART`` from each other, by how much, and whether the ranks of the
+        drawn images leave open which is better.
+        """
+        ranks = next(
+            iter(self.drawn.rankings.values())
+        ).rank_interval  # none of all images, of which everything is known
         known = [m for m in self.truth if m in ranks and not math.isnan(ranks[m][0])]
-        pairs = [(a, b) for a, b in itertools.combinations(known, 2) if abs(self.truth[a] - self.truth[b]) <= APART]
+        pairs = [
+            (a, b) for a, b in itertools.combinations(known, 2) if abs(self.truth[a] - self.truth[b]) <= APART
+        ]
         return [
-            ((a, b), abs(self.truth[a] - self.truth[b]), ranks[a][0] <= ranks[b][1] and ranks[b][0] <= ranks[a][1])
+            (
+                (a, b),
+                abs(self.truth[a] - self.truth[b]),
+                ranks[a][0] <= ranks[b][1] and ranks[b][0] <= ranks[a][1],
+            )
             for a, b in pairs
         ]
 
@@ -114,9 +142,11 @@ def _first(standings: Standings) -> list[str]:
 
 
 def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:
-    """Draw street scenes, run five networks over them, and label only what tells where they fail and who is better.
+    """Draw street scenes, run five networks over them, and label only what tells where they fail and who is
+    better.
 
-    Everything is made on the spot: pictures and truth are drawn by code, the networks ship with the package. Run it again and finished work is kept.
+    Everything is made on the spot: pictures and truth are drawn by code, the networks ship with the package.
+    Run it again and finished work is kept.
 
     Parameters
     ----------
@@ -154,9 +184,9 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     if scenes < 2:
         raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
     drawn = len([*(root / "demo" / "images").glob("*.png")])
-    if (held := max(drawn, sum(shard_sizes(root).values()) if (root / "corpus.parquet").exists() else 0)) > scenes or (
-        (root / "corpus.parquet").exists() and held != scenes
-    ):
+    if (
+        held := max(drawn, sum(shard_sizes(root).values()) if (root / "corpus.parquet").exists() else 0)
+    ) > scenes or ((root / "corpus.parquet").exists() and held != scenes):
         raise StudyError(f"{root} holds a demo of {held} scenes; give one of {scenes} another folder")
     start, stages = time.perf_counter(), {}
 
@@ -183,7 +213,9 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     answers.mkdir(parents=True, exist_ok=True)
     for name, slots in (("main", duels), (DRAWN, drawn)):
         export(study, str(root / "demo" / f"to-label-{name}"), selection=name)
-        for image in slots.images:  # a patient person, who answers from the drawn truth what was asked and nothing else
+        for image in (
+            slots.images
+        ):  # a patient person, who answers from the drawn truth what was asked and nothing else
             target = answers / f"{image}.png"
             if not target.exists():
                 os.link(root / "demo" / "truth" / f"{image}.png", target)
@@ -198,15 +230,30 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     for name in (DRAWN, "main"):
         stage("report", report(study, selection=name, bands=BANDS))
     card = _card(root, min(CARD_SCENES, max(2, scenes // 4)), engine)
-    stage("reliability", f"the card of {len(card.document['models'])} models under {len(card.document['conditions'])} conditions")
+    stage(
+        "reliability",
+        f"the card of {len(card.document['models'])} models under {len(card.document['conditions'])}"
+        " conditions",
+    )
     shown = draw_stress(root / "demo", root / "stress.html", root.resolve().name)
     stage("stress", f"{shown} images of what `faultscape stress` makes of these scenes")
     print()
-    return Demonstrated(study, standings["main"], standings[DRAWN], truth, made.images, time.perf_counter() - start, stages, card)
+    return Demonstrated(
+        study,
+        standings["main"],
+        standings[DRAWN],
+        truth,
+        made.images,
+        time.perf_counter() - start,
+        stages,
+        card,
+    )
 
 
 def _card(root: Path, scenes: int, engine: str) -> Reliability:
-    """Make the card of the networks and an ensemble of three, on scenes of their own, clean, corrupted and with unknown objects."""
+    """Make the card of the networks and an ensemble of three, on scenes of their own, clean, corrupted and
+    with unknown objects.
+    """
     from faultscape.scenes import street as drawing
     from faultscape.stages.demo import draw_scenes
     from faultscape.verbs import stress
@@ -219,7 +266,12 @@ def _card(root: Path, scenes: int, engine: str) -> Reliability:
     draw_scenes(folder, scenes, 0, engine, begin=10_000)
     collect(study, str(folder / "images"), classes=replace(class_list(drawing.CLASSES), void=(255,)))
     import_(study, str(folder / "truth"))
-    stress.corrupt(study, corruption=["gaussian_noise", "motion_blur", "fog", "contrast"], severities="1,3,5", engine=engine)
+    stress.corrupt(
+        study,
+        corruption=["gaussian_noise", "motion_blur", "fog", "contrast"],
+        severities="1,3,5",
+        engine=engine,
+    )
     stress.blend(study, preset="fishyscapes-v2", engine=engine)
     models = networks()
     predict(study, models, scorer=SCORERS, measure=True, engine=engine)
@@ -240,4 +292,8 @@ def class_list(rows: Any) -> Any:
     """Return the classes of the drawn scenes."""
     from faultscape.nouns import Classes
 
-    return Classes(tuple(name for _, name, _ in rows), tuple(id_ for id_, _, _ in rows), tuple(colour for _, _, colour in rows))
+    return Classes(
+        tuple(name for _, name, _ in rows),
+        tuple(id_ for id_, _, _ in rows),
+        tuple(colour for _, _, colour in rows),
+    )

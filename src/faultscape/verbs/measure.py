@@ -45,12 +45,17 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredShare(Measured):
-    """What one job of an array did; its document holds no metrics but ``shard``, ``jobs`` (done now) and ``failures`` (maps without statistics so far)."""
+    """What one job of an array did; its document holds no metrics but ``shard``, ``jobs`` (done now) and
+    ``failures`` (maps without statistics so far).
+    """
 
     def __repr__(self) -> str:
         shard, jobs, failures = self.document["shard"], self.document["jobs"], self.document["failures"]
         wrong = f"; {counted(failures, 'map')} could not be measured so far" if failures else ""
-        return f"{self.path}: share {shard}, {counted(jobs, 'job')} done{wrong}; when all shares are done, run the line without --shard"
+        return (
+            f"{self.path}: share {shard}, {counted(jobs, 'job')} done{wrong}; when all shares are done, run"
+            " the line without --shard"
+        )
 
 
 def measure(
@@ -74,10 +79,12 @@ def measure(
     files: FileRules = FileRules(),
     choices: Choices = Choices(),
 ) -> Measured:
-    """Measure models against a truth: pixels, regions torn apart or run together, confidence, anomaly scores, calibration; with intervals and a report.
+    """Measure models against a truth: pixels, regions torn apart or run together, confidence, anomaly scores,
+    calibration; with intervals and a report.
 
-    SOURCE is a folder of true maps and the models are NAME=FOLDER of predicted ones; or a folder of masks (0, 1, 255) with --anomaly NAME=FOLDER of scores; or
-    a study. OUT gets measure.json, per_image.parquet and report.html. What was measured before is not measured again.
+    SOURCE is a folder of true maps and the models are NAME=FOLDER of predicted ones; or a folder of masks (0,
+    1, 255) with --anomaly NAME=FOLDER of scores; or a study. OUT gets measure.json, per_image.parquet and
+    report.html. What was measured before is not measured again.
 
     Parameters
     ----------
@@ -86,31 +93,39 @@ def measure(
     models
         NAME=MAPS, folders of label maps. In Python also a dict.
     classes
-        A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed with regions that have no class.
+        A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed with
+        regions that have no class.
     truth
         Of a study: which truth; default: the only one, or labels.
     datasets
-        A TOML file with a table for each data set: truth (or masks, or study), classes, models, confidence, doubt, probabilities, anomaly, images.
+        A TOML file with a table for each data set: truth (or masks, or study), classes, models, confidence,
+        doubt, probabilities, anomaly, images.
     output
         The folder to write to; default: measured, or STUDY/measures.
     metric
-        A metric that is computed on request alone (cldice, recall_smallest), or one of your own, file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
+        A metric that is computed on request alone (cldice, recall_smallest), or one of your own,
+        file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or
+        `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
     preset
         Definitions that reproduce others, by their name.
     skip
-        Go on without images whose maps are wrong (size, values), instead of stopping; they stand in failures.csv.
+        Go on without images whose maps are wrong (size, values), instead of stopping; they stand in
+        failures.csv.
     resamples
-        Bootstrap draws for the intervals of FPR95, of errors of calibration, and of scores of more than 2,000 images or groups; 0 for no interval at all.
+        Bootstrap draws for the intervals of FPR95, of errors of calibration, and of scores of more than 2,000
+        images or groups; 0 for no interval at all.
     seed
         Of the bootstrap.
     worst
-        Pictures in the report: the worst images for each kind of error, and of anomaly scores as many of the best and the worst frames.
+        Pictures in the report: the worst images for each kind of error, and of anomaly scores as many of the
+        best and the worst frames.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     shard
-        PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the rest; run without it at the end.
+        PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the
+        rest; run without it at the end.
     part
         Which part of a study: `StudyPart(set_=...)`.
     scores
@@ -154,6 +169,9 @@ def measure(
             raise OptionError("--datasets LIST says what is measured; give either it or SOURCE and models")
         beside = {"classes": classes, "truth": truth, "images": files.images, **vars(part), **vars(scores)}
         if more := [name for name, value in beside.items() if value not in (None, [], {})]:
-            raise OptionError(f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of --{more[0]}")
+            raise OptionError(
+                f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of"
+                f" --{more[0]}"
+            )
     path, document = measure_models(options)
     return MeasuredShare(path, document) if shard else Measured(path, document)

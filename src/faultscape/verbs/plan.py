@@ -24,10 +24,12 @@ def plan(
     engine: str = "processes",
     workers: int | None = None,
 ) -> LabelPlan:
-    """Say how many labels it takes to find the best model, the order of all and the score of each, with hours and money, and write plan.json.
+    """Say how many labels it takes to find the best model, the order of all and the score of each, with hours
+    and money, and write plan.json.
 
-    Before any label the models themselves stand for the truth, each in its turn: that gives how much estimates will vary, and roughly how far apart models may be.
-    Labels of images drawn by chance replace both by what they measure. Run it again as labels come in.
+    Before any label the models themselves stand for the truth, each in its turn: that gives how much
+    estimates will vary, and roughly how far apart models may be. Labels of images drawn by chance replace
+    both by what they measure. Run it again as labels come in.
 
     Parameters
     ----------
@@ -40,9 +42,12 @@ def plan(
     within
         How exactly scores are asked for, in points of 100.
     goal
-        order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question whose number is the budget. Draws that have labels are gone on with as they were made, those for this goal first.
+        order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question
+        whose number is the budget. Draws that have labels are gone on with as they were made, those for this
+        goal first.
     selection
-        The selection whose labels are used; default: of those drawn by chance the one with most labels, with --goal first of those drawn for it.
+        The selection whose labels are used; default: of those drawn by chance the one with most labels, with
+        --goal first of those drawn for it.
     truth
         Which labels count; default: labels, or the only ones.
     seed

@@ -29,8 +29,10 @@ def rank(
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, and write standings.json.
 
-    Of duels: aggressiveness and resistance (S0 eq. 3-6), of classifiers Perron's rank and its kin (S2 eq. 5); of images drawn for all models unbiased scores; and always two
-    in which each labelled image scores every model (mean, Bradley-Terry). All have intervals. Missing labels are left out and counted. With --where only the standings on a part of the images are made and printed, and standings.json stays.
+    Of duels: aggressiveness and resistance (S0 eq. 3-6), of classifiers Perron's rank and its kin (S2 eq. 5);
+    of images drawn for all models unbiased scores; and always two in which each labelled image scores every
+    model (mean, Bradley-Terry). All have intervals. Missing labels are left out and counted. With --where
+    only the standings on a part of the images are made and printed, and standings.json stays.
 
     Parameters
     ----------
@@ -43,7 +45,8 @@ def rank(
     against
         Other selections to compare the rankings with (S0 Table 4).
     benchmark
-        A CSV file (model, score) of a closed benchmark, larger being better, to set the ranks beside (S0 Table 3).
+        A CSV file (model, score) of a closed benchmark, larger being better, to set the ranks beside (S0
+        Table 3).
     epsilon
         Of label maps: added to both sides of the ratios of S0 eq. 3 and 5 (default 0.01).
     laplace
@@ -55,11 +58,14 @@ def rank(
     all_labels
         Let labelled images outside the selection count in the re-use rankings.
     population
-        What intervals of drawn images speak of: this pool, or future: data to come, of which the pool's images, or their groups (`collect --group`), are a sample.
+        What intervals of drawn images speak of: this pool, or future: data to come, of which the pool's
+        images, or their groups (`collect --group`), are a sample.
     ranking
-        file.py:name, a ranking of your own beside the others: a function of scores (J, I) and weights (B, I) that gives scores (B, J), or a faultscape Ranking. Repeat it for more.
+        file.py:name, a ranking of your own beside the others: a function of scores (J, I) and weights (B, I)
+        that gives scores (B, J), or a faultscape Ranking. Repeat it for more.
     where
-        KEY=VALUE: rank on the images of a tag, a group, a set or a condition, for example tag=night. Repeat it for images of which all hold.
+        KEY=VALUE: rank on the images of a tag, a group, a set or a condition, for example tag=night. Repeat
+        it for images of which all hold.
     output
         With --where: a JSON file for these standings.
     engine

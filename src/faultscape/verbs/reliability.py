@@ -45,9 +45,11 @@ def reliability(
     workers: int | None = None,
     submission: Submission = Submission(),
 ) -> Reliability:
-    """Judge the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the card: accuracy, calibration and doubt with intervals.
+    """Judge the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the
+    card: accuracy, calibration and doubt with intervals.
 
-    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models say of them. OUT gets reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
+    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models say of them. OUT gets
+    reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
 
     Parameters
     ----------
@@ -60,17 +62,21 @@ def reliability(
     natural
         A labelled set of the study whose shift is natural (another city, night, rain). Repeat it for more.
     misclassified
-        A labelled set, or a mixture file whose sets count together, on which finding wrong pixels is asked. Repeat it for more.
+        A labelled set, or a mixture file whose sets count together, on which finding wrong pixels is asked.
+        Repeat it for more.
     reference
         The model that corruption errors are divided by; default: the first.
     preset
-        Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code (void as known, 200 thresholds).
+        Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code
+        (void as known, 200 thresholds).
     track
-        anomaly or obstacle: size limits of SegmentMeIfYouCan's component F1, which is made of doubt that is stored; default none.
+        anomaly or obstacle: size limits of SegmentMeIfYouCan's component F1, which is made of doubt that is
+        stored; default none.
     output
         The folder to write to; default: STUDY/reliability.
     worst
-        Pictures of the best and the worst frames of each model and set with anomalies; their model runs on them once more. 0 for none.
+        Pictures of the best and the worst frames of each model and set with anomalies; their model runs on
+        them once more. 0 for none.
     resamples
         Draws for the intervals of FPR95 and calibration errors; 0 for none.
     seed
@@ -90,14 +96,32 @@ def reliability(
         if value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
     options = ReliabilityOptions(
-        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, track, place_text(output, "output"), worst, resamples, seed, engine, workers, submission
-    )  # fmt: skip
+        needed_text(study, "study"),
+        several(models),
+        truth,
+        several(natural),
+        several(misclassified),
+        reference,
+        preset,
+        track,
+        place_text(output, "output"),
+        worst,
+        resamples,
+        seed,
+        engine,
+        workers,
+        submission,
+    )
     if submission.source:
         check(options)
         declared = Declared(submission.ood_data, submission.publication, submission.claims, seed)
         predict_models(
             PredictOptions(
-                options.study, ({submission.name: submission.source},), engine=engine, workers=workers, declared=declared
+                options.study,
+                ({submission.name: submission.source},),
+                engine=engine,
+                workers=workers,
+                declared=declared,
             )
         )
     return Reliability(*judge_study(options))

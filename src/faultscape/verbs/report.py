@@ -17,7 +17,10 @@ class Reported:
     images: int
 
     def __repr__(self) -> str:
-        return f"{self.path}: {counted(self.images, 'chosen image')}, {self.size / 1e6:.1f} MB; open it in a browser"
+        return (
+            f"{self.path}: {counted(self.images, 'chosen image')}, {self.size / 1e6:.1f} MB; open it in a"
+            " browser"
+        )
 
 
 def report(
@@ -30,10 +33,11 @@ def report(
     reference_images: Place | None = None,
     thumbnail: int = 320,
 ) -> Reported:
-    """Write a self-contained HTML report of a selection: standings, how firm they are, outcomes, and a gallery of the images.
+    """Write a self-contained HTML report of a selection: standings, how firm they are, outcomes, and a
+    gallery of the images.
 
-    It shows as much as there is: without labels the selection alone, with labels their outcomes, after `rank` the standings, and the standings of the study's other selections
-    beside them.
+    It shows as much as there is: without labels the selection alone, with labels their outcomes, after `rank`
+    the standings, and the standings of the study's other selections beside them.
 
     Parameters
     ----------
@@ -44,11 +48,13 @@ def report(
     output
         The file to write; default STUDY/report.html, or report-NAME.html for another selection.
     bands
-        Of label maps: edges of the bands in which values are counted, rising; below the first a model fails. Default: 0.6 and 0.8.
+        Of label maps: edges of the bands in which values are counted, rising; below the first a model fails.
+        Default: 0.6 and 0.8.
     better
         Of duels of label maps: from this difference on, one side is called better (case II). Default: 0.1.
     reference_images
-        A folder of benchmark images, one sub-folder a class, shown beside the chosen ones; of label maps also images/ and labels/.
+        A folder of benchmark images, one sub-folder a class, shown beside the chosen ones; of label maps also
+        images/ and labels/.
     thumbnail
         Longest side of the pictures in the gallery, in pixels.
     """
@@ -56,7 +62,12 @@ def report(
     from faultscape.stages.report.write import write_report
 
     options = ReportOptions(
-        selection, place_text(output, "output"), bands, better, place_text(reference_images, "reference_images"), thumbnail
+        selection,
+        place_text(output, "output"),
+        bands,
+        better,
+        place_text(reference_images, "reference_images"),
+        thumbnail,
     )
     if not 32 <= thumbnail <= 2048:
         raise OptionError(f"thumbnail lies between 32 and 2048 pixels; got {thumbnail}")

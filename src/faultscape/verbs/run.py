@@ -48,14 +48,16 @@ def run(
     goal: Goal = "order",
     engine: str = "processes",
 ) -> Ran:
-    """Do all stages that are undone: collect, predict, compare, select; once labels are there, rank and report.
+    """Do all stages that are undone: collect, predict, compare, select; once labels are there, rank and
+    report.
 
     Parameters
     ----------
     study
         The study folder.
     arguments
-        Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict); none is needed to go on with what the study has.
+        Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict); none is
+        needed to go on with what the study has.
     task
         segmentation (default) or classification, for a new study.
     classes
@@ -94,8 +96,16 @@ def run(
         from faultscape.verbs.compare import compare
 
         done.append(repr(compare(study, engine=engine)))
-    asked = {"scale": scale, "per_class": per_class, "top": top, "distance": distance, "concordance": concordance}
-    done += _selected(study, {name: value for name, value in asked.items() if value is not None}, goal, engine)
+    asked = {
+        "scale": scale,
+        "per_class": per_class,
+        "top": top,
+        "distance": distance,
+        "concordance": concordance,
+    }
+    done += _selected(
+        study, {name: value for name, value in asked.items() if value is not None}, goal, engine
+    )
     if truths(root):
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
@@ -107,11 +117,18 @@ def _undone(root: Path, artefact: str) -> list[Node]:
     from faultscape.stages.graph import nodes
     from faultscape.stages.snapshot import Snapshot
 
-    return [node for node in nodes(Snapshot(root)) if node.artefact == artefact and node.state != "done" and node.line]
+    return [
+        node
+        for node in nodes(Snapshot(root))
+        if node.artefact == artefact and node.state != "done" and node.line
+    ]
 
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
-    """Collect the images and predict the models that are named, with what is said ``about`` the study; where no model is, go on with those of the study that lack maps and whose sources are there. Made sets follow the images, before models see them."""
+    """Collect the images and predict the models that are named, with what is said ``about`` the study; where
+    no model is, go on with those of the study that lack maps and whose sources are there. Made sets follow
+    the images, before models see them.
+    """
     from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import there
     from faultscape.stages.artefacts.maps import lacking_parts
@@ -158,7 +175,9 @@ def _stressed_again(study: str, engine: str) -> list[str]:
 
 
 def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:
-    """Choose images where none are chosen, or where the duels can be extended; make main anew where nobody labelled for it, else say the line."""
+    """Choose images where none are chosen, or where the duels can be extended; make main anew where nobody
+    labelled for it, else say the line.
+    """
     from faultscape.errors import SelectionError
     from faultscape.nouns import PairSlot, Slot, Slots
     from faultscape.stages.artefacts.selection import can_grow, options_again
@@ -168,7 +187,10 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
 
-    snapshot, undone = Snapshot(Path(study)), [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)]
+    snapshot, undone = (
+        Snapshot(Path(study)),
+        [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)],
+    )
     if not undone and not asked:
         return []
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
@@ -176,14 +198,18 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
             if asked:
                 raise SelectionError(
-                    f"selection main is labelled and stale ({', '.join(node.why)}), which `run` leaves as it is; choose anew with {' '.join(option_words(asked))}: `{node.line}`"
+                    f"selection main is labelled and stale ({', '.join(node.why)}), which `run` leaves as it"
+                    f" is; choose anew with {' '.join(option_words(asked))}: `{node.line}`"
                 )
             return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
     slots = call_again(select, study, asked, engine=engine)
     if not isinstance(slots, Slots) or not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
-    line = f"faultscape select {shlex.quote(study)} --goal {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
+    line = (
+        f"faultscape select {shlex.quote(study)} --goal"
+        f" {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
+    )
     return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]
 
 
@@ -203,14 +229,21 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
         if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):
             counts = truth or (before if before in snapshot.truths else find_truth(Path(study)))
             how = standings.again(snapshot, name, counts)
-            few = f"too few of its images have a label (truth {counts})" if labels.is_short(snapshot, name, counts) else ""
+            few = (
+                f"too few of its images have a label (truth {counts})"
+                if labels.is_short(snapshot, name, counts)
+                else ""
+            )
             if why_not := how.in_the_way or few:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
-                done.append(repr(call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)))
+                done.append(
+                    repr(call_again(rank, study, how.options, selection=name, truth=counts, engine=engine))
+                )
             else:
                 done.append(
-                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); say which with --truth"
+                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); say which"
+                    " with --truth"
                 )
     return done
 
@@ -227,11 +260,17 @@ def _made_again(study: str, engine: str) -> list[str]:
 
     root, done = Path(study), []
     if _undone(root, "measures"):
-        done.append(repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine)))
+        done.append(
+            repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine))
+        )
     if _undone(root, "plan"):
-        done.append(repr(call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)))
+        done.append(
+            repr(call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine))
+        )
     if _undone(root, "reliability"):
         given = reliability.again(Snapshot(root)).options
         done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))
     pages = {node.name: report.again(Snapshot(root), node.name).options for node in _undone(root, "report")}
-    return done + [repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()]
+    return done + [
+        repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()
+    ]

@@ -6,15 +6,19 @@ from faultscape.arguments import ClassList, Place, needed_text, place_text
 from faultscape.nouns import Scale
 
 
-def scale(*masks: Place, classes: ClassList, output: Place | None = None, pattern: str | None = None) -> Scale:
-    """Compute the first and third quartile of each class's share of pixels from training masks (S0 3.1.2), for `select --scale`.
+def scale(
+    *masks: Place, classes: ClassList, output: Place | None = None, pattern: str | None = None
+) -> Scale:
+    """Compute the first and third quartile of each class's share of pixels from training masks (S0 3.1.2),
+    for `select --scale`.
 
     Parameters
     ----------
     masks
         Folders, globs in quotes, or list files of masks; shares are of all pixels, void included.
     classes
-        A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a Classes, or a number.
+        A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a
+        Classes, or a number.
     output
         The file to write.
     pattern

@@ -81,28 +81,35 @@ def select(
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
 ) -> Slots | Changed:
-    """Choose the images on which models disagree most, with spares behind; or draw images for all models at once, with known probabilities.
+    """Choose the images on which models disagree most, with spares behind; or draw images for all models at
+    once, with known probabilities.
 
-    mad lets models duel: segmentation models per ordered pair and class (S0), classifiers per pair (S2). The other selectors draw --budget images one after the other.
-    A selection's definition is fixed when it is made. The same name with more places, spares or draws extends it, duels also after models were added; what is not given is
-    then as it was. Draws are of the models that there were: for others draw anew under another name, labels carry over.
+    mad lets models duel: segmentation models per ordered pair and class (S0), classifiers per pair (S2). The
+    other selectors draw --budget images one after the other. A selection's definition is fixed when it is
+    made. The same name with more places, spares or draws extends it, duels also after models were added; what
+    is not given is then as it was. Draws are of the models that there were: for others draw anew under
+    another name, labels carry over.
 
     Parameters
     ----------
     study
         The study folder.
     as_
-        Name of the selection (default main, of images drawn for all models the selector's name, or the goal); a study keeps any number of them, and labels are shared.
+        Name of the selection (default main, of images drawn for all models the selector's name, or the goal);
+        a study keeps any number of them, and labels are shared.
     selector
-        mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or model-picker, or file.py:NAME, a Selector of your own.
+        mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or
+        model-picker, or file.py:NAME, a Selector of your own.
     goal
-        order (of all models) or best (which model is best): draw images as measurements on real models recommend for it, instead of --selector.
+        order (of all models) or best (which model is best): draw images as measurements on real models
+        recommend for it, instead of --selector.
     per_class
         Images for each defender, attacker and class (K of S0; default 1).
     top
         Images for each pair of classifiers (k of S2; default 30).
     budget
-        How many images the other selectors draw (default 100; with --goal best 10, since the next are drawn with what labels say).
+        How many images the other selectors draw (default 100; with --goal best 10, since the next are drawn
+        with what labels say).
     more
         Draw so many more, from the labels that there are by now.
     seed
@@ -110,13 +117,16 @@ def select(
     truth
         Which labels selectors learn from that look at them (default labels).
     replace
-        Make the selection of this name anew, with the options of this line. One that people labelled for is kept under a dated name, such as main-2026-11-23; labels count for both.
+        Make the selection of this name anew, with the options of this line. One that people labelled for is
+        kept under a dated name, such as main-2026-11-23; labels count for both.
     remove
-        Take a selection of this name away, with its standings and its report. Labels stay; of one that is labelled the files are kept in STUDY/removed.
+        Take a selection of this name away, with its standings and its report. Labels stay; of one that is
+        labelled the files are kept in STUDY/removed.
     dry_run
         With --replace or --remove: say what becomes stale, and change nothing.
     engine
-        local (this process), processes (all cores, once the work lasts longer than they take to start), ray, or ray://HOST:PORT.
+        local (this process), processes (all cores, once the work lasts longer than they take to start), ray,
+        or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     maps
@@ -129,8 +139,25 @@ def select(
     from faultscape.stages.select.choose import choose
 
     options = SelectOptions(
-        needed_text(study, "study"), as_, selector, goal, budget, more, per_class, top, seed, truth, replace, remove, dry_run, maps, classifiers, sampling, engine, workers
-    )  # fmt: skip
+        needed_text(study, "study"),
+        as_,
+        selector,
+        goal,
+        budget,
+        more,
+        per_class,
+        top,
+        seed,
+        truth,
+        replace,
+        remove,
+        dry_run,
+        maps,
+        classifiers,
+        sampling,
+        engine,
+        workers,
+    )
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
     return choose(options)

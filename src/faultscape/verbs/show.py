@@ -26,7 +26,9 @@ class Table:
         width = [min(40, max([len(c), *(len(row[k]) for row in cells)])) for k, c in enumerate(self.columns)]
         lines = [f"{self.title}: {counted(self.total, 'row')}"]
         lines.append("  ".join(c.ljust(w) for c, w in zip(self.columns, width, strict=True)))
-        lines += ["  ".join(v[:w].ljust(w) for v, w in zip(row, width, strict=True)).rstrip() for row in cells]
+        lines += [
+            "  ".join(v[:w].ljust(w) for v, w in zip(row, width, strict=True)).rstrip() for row in cells
+        ]
         if self.total > len(self.rows):
             lines.append(f"... {self.total - len(self.rows)} more; --rows N shows more")
         return "\n".join(lines)

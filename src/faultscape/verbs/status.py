@@ -10,7 +10,10 @@ from faultscape.stages.change_result import next_words
 
 @dataclass(frozen=True)
 class Status:
-    """Each stage with its state and a sentence, and the next command; '' when all is done, or, ``stuck``, when a person must mend something first, which the sentences say; ``instead`` is a command that would do as well, '' where there is none."""
+    """Each stage with its state and a sentence, and the next command; '' when all is done, or, ``stuck``,
+    when a person must mend something first, which the sentences say; ``instead`` is a command that would do
+    as well, '' where there is none.
+    """
 
     study: str
     stages: tuple[tuple[str, str, str], ...]

@@ -1,10 +1,19 @@
-"""stress: sets made of a study's own sets, to see what models do on them: corruptions, unknown objects, held-out classes, fog."""
+"""stress: sets made of a study's own sets, to see what models do on them: corruptions, unknown objects,
+held-out classes, fog.
+"""
 
 from __future__ import annotations
 
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Role
-from faultscape.stages.stress.options import Blending, BlendOptions, CorruptOptions, FogOptions, HoldoutOptions, SheetOptions
+from faultscape.stages.stress.options import (
+    Blending,
+    BlendOptions,
+    CorruptOptions,
+    FogOptions,
+    HoldoutOptions,
+    SheetOptions,
+)
 from faultscape.stages.stress.result import Blends, HeldOut, Reviewed, Sheet, Stressed
 
 
@@ -24,9 +33,11 @@ def corrupt(
     engine: str = "processes",
     workers: int | None = None,
 ) -> Stressed:
-    """Add a corrupted set for each corruption and severity: noise, blur, weather, digital (Hendrycks and Dietterich 2019). Images are made when a model reads them.
+    """Add a corrupted set for each corruption and severity: noise, blur, weather, digital (Hendrycks and
+    Dietterich 2019). Images are made when a model reads them.
 
-    A set is called after its condition (fog-3) and its images after their parents (fog-3/ID). The same seed gives the same bytes on any machine. Run the line again after images were added.
+    A set is called after its condition (fog-3) and its images after their parents (fog-3/ID). The same seed
+    gives the same bytes on any machine. Run the line again after images were added.
 
     Parameters
     ----------
@@ -35,7 +46,8 @@ def corrupt(
     set_
         The set whose images are corrupted; default: the only one that was collected.
     preset
-        hendrycks15 (the fifteen corruptions, severities 1 to 5; default), hendrycks19 (four more), s3-config (gaussian_noise), s3-data (gaussian_noise, brightness, contrast, fog) or kamann.
+        hendrycks15 (the fifteen corruptions, severities 1 to 5; default), hendrycks19 (four more), s3-config
+        (gaussian_noise), s3-data (gaussian_noise, brightness, contrast, fog) or kamann.
     corruption
         Instead of a preset: the name of a corruption, or file.py:NAME, one of your own; repeat it for more.
     severities
@@ -43,13 +55,15 @@ def corrupt(
     seed
         Of all that is random.
     move_labels
-        Move labels where a corruption moves pixels (elastic_transform, glass_blur, zoom_blur); by default they stay, as in the papers.
+        Move labels where a corruption moves pixels (elastic_transform, glass_blur, zoom_blur); by default
+        they stay, as in the papers.
     truth
         With --move-labels: which truth; default: the only one, or labels.
     frost_textures
         A folder of textures for frost; default: textures drawn by code.
     role
-        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn from).
+        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn
+        from).
     write
         Also write the images: DIR/CORRUPTION/SEVERITY/ID.png.
     engine
@@ -61,10 +75,21 @@ def corrupt(
 
     return corrupt_images(
         CorruptOptions(
-            needed_text(study, "study"), set_, preset, several(corruption), severities, seed, move_labels, truth,
-            place_text(frost_textures, "frost_textures"), role, place_text(write, "write"), engine, workers,
+            needed_text(study, "study"),
+            set_,
+            preset,
+            several(corruption),
+            severities,
+            seed,
+            move_labels,
+            truth,
+            place_text(frost_textures, "frost_textures"),
+            role,
+            place_text(write, "write"),
+            engine,
+            workers,
         )
-    )  # fmt: skip
+    )
 
 
 def blend(
@@ -84,34 +109,43 @@ def blend(
     workers: int | None = None,
     blending: Blending = Blending(),
 ) -> Blends | Reviewed:
-    """Add a set with unknown objects blended into labelled images, as Fishyscapes does (Blum et al. 2021): for anomaly detection.
+    """Add a set with unknown objects blended into labelled images, as Fishyscapes does (Blum et al. 2021):
+    for anomaly detection.
 
-    Labels are 0 known, 1 anomalous, 255 void. The same seed, images and objects give the same bytes on any machine; images are made when a model reads them. Run the line again after images were added.
+    Labels are 0 known, 1 anomalous, 255 void. The same seed, images and objects give the same bytes on any
+    machine; images are made when a model reads them. Run the line again after images were added.
 
     Parameters
     ----------
     study
         The study folder.
     preset
-        fishyscapes-v1 (alpha, brightness, noise), fishyscapes-v2 (also colours, motion blur, depth blur, glow), fishyscapes-v3 (also known objects), or fs-static (disjoint sets for validation and test, of the twelve VOC classes).
+        fishyscapes-v1 (alpha, brightness, noise), fishyscapes-v2 (also colours, motion blur, depth blur,
+        glow), fishyscapes-v3 (also known objects), or fs-static (disjoint sets for validation and test, of
+        the twelve VOC classes).
     set_
         The set whose labelled images are blended into; default: the only one that was collected.
     objects
-        A folder of cut-outs: RGBA images, images and masks, a PASCAL VOC tree, COCO instances, with or without objects.csv; default: objects drawn by code.
+        A folder of cut-outs: RGBA images, images and masks, a PASCAL VOC tree, COCO instances, with or
+        without objects.csv; default: objects drawn by code.
     edition
-        Name of the edition, for example 2026-11: a new set of the objects that the folder holds now. Earlier editions keep theirs.
+        Name of the edition, for example 2026-11: a new set of the objects that the folder holds now. Earlier
+        editions keep theirs.
     seed
         Of objects, places and all parameters.
     frames
-        How many images; images of the set are used again with other draws where there are fewer. Default: each once; fs-static: 1,000 (and 30 for validation).
+        How many images; images of the set are used again with other draws where there are fewer. Default:
+        each once; fs-static: 1,000 (and 30 for validation).
     truth
         Whose labels say what is void and known; default: the only one, or labels.
     review
-        Only write a contact sheet of the objects, on which you switch off what is occluded or cut; it saves switched-off.csv for --without.
+        Only write a contact sheet of the objects, on which you switch off what is occluded or cut; it saves
+        switched-off.csv for --without.
     write
         Also write the sets: DIR/SET/images, labels (0, 1, 255) and manifest.csv.
     overlay_only
-        With --write: overlays (signed differences to the base) in place of images, so that a benchmark on licensed images can be shared.
+        With --write: overlays (signed differences to the base) in place of images, so that a benchmark on
+        licensed images can be shared.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
@@ -123,10 +157,22 @@ def blend(
 
     return blend_images(
         BlendOptions(
-            needed_text(study, "study"), preset, set_, place_text(objects, "objects"), edition, seed, frames, truth, review, place_text(write, "write"),
-            overlay_only, engine, workers, blending,
+            needed_text(study, "study"),
+            preset,
+            set_,
+            place_text(objects, "objects"),
+            edition,
+            seed,
+            frames,
+            truth,
+            review,
+            place_text(write, "write"),
+            overlay_only,
+            engine,
+            workers,
+            blending,
         )
-    )  # fmt: skip
+    )
 
 
 def fog(
@@ -141,7 +187,8 @@ def fog(
     engine: str = "processes",
     workers: int | None = None,
 ) -> Stressed:
-    """Add foggy sets, one for each density, by Koschmieder's law (Sakaridis et al. 2018). Labels stay; images are made when a model reads them.
+    """Add foggy sets, one for each density, by Koschmieder's law (Sakaridis et al. 2018). Labels stay; images
+    are made when a model reads them.
 
     Parameters
     ----------
@@ -150,13 +197,16 @@ def fog(
     set_
         The set whose images are put into fog; default: the only one that was collected.
     depth
-        A folder of depth by image id: .npy of metres, or 16-bit PNG of metres times 256 (0: unknown); default: depth of a flat road, by place.
+        A folder of depth by image id: .npy of metres, or 16-bit PNG of metres times 256 (0: unknown);
+        default: depth of a flat road, by place.
     beta
-        Attenuation a metre; repeat it for more. Default: 0.005, 0.01 and 0.02, seen through for 600, 300 and 150 m.
+        Attenuation a metre; repeat it for more. Default: 0.005, 0.01 and 0.02, seen through for 600, 300 and
+        150 m.
     light
         Grey level of the fog.
     role
-        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn from).
+        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn
+        from).
     write
         Also write the images: DIR/fog/BETA/ID.png.
     engine
@@ -168,9 +218,17 @@ def fog(
 
     return fog_images(
         FogOptions(
-            needed_text(study, "study"), set_, place_text(depth, "depth"), several(beta), light, role, place_text(write, "write"), engine, workers
+            needed_text(study, "study"),
+            set_,
+            place_text(depth, "depth"),
+            several(beta),
+            light,
+            role,
+            place_text(write, "write"),
+            engine,
+            workers,
         )
-    )  # fmt: skip
+    )
 
 
 def holdout(
@@ -183,9 +241,11 @@ def holdout(
     write: Place | None = None,
     remove: str | None = None,
 ) -> HeldOut:
-    """Hold classes out: their pixels are withheld from training truth (no loss, no out-of-distribution data), and are the anomaly of test truth (S3, ADE20k-Open).
+    """Hold classes out: their pixels are withheld from training truth (no loss, no out-of-distribution data),
+    and are the anomaly of test truth (S3, ADE20k-Open).
 
-    Nothing is stored anew: `measure --holdout NAME` reads truth without them, of clean and of corrupted sets. With --write DIR also training and test truth as PNG.
+    Nothing is stored anew: `measure --holdout NAME` reads truth without them, of clean and of corrupted sets.
+    With --write DIR also training and test truth as PNG.
 
     Parameters
     ----------
@@ -200,19 +260,29 @@ def holdout(
     truth
         With --write: which truth; default: the only one, or labels.
     write
-        A folder for truth of every labelled image: DIR/training/ID.png (0..K-1, 254 withheld, 255 void), DIR/open/ID.png (1 withheld, 0 kept, 255 void), DIR/classes.json.
+        A folder for truth of every labelled image: DIR/training/ID.png (0..K-1, 254 withheld, 255 void),
+        DIR/open/ID.png (1 withheld, 0 kept, 255 void), DIR/classes.json.
     remove
         Take a holdout of this name away; nothing else is done.
     """
     from faultscape.stages.stress.holdout import hold_out_classes
 
     return hold_out_classes(
-        HoldoutOptions(needed_text(study, "study"), several(classes), preset, as_, truth, place_text(write, "write"), remove)
+        HoldoutOptions(
+            needed_text(study, "study"),
+            several(classes),
+            preset,
+            as_,
+            truth,
+            place_text(write, "write"),
+            remove,
+        )
     )
 
 
 def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sheet:
-    """Write STUDY/stress/sheet.html, a contact sheet of made sets: one image under each corruption and severity, and blended images with their labels.
+    """Write STUDY/stress/sheet.html, a contact sheet of made sets: one image under each corruption and
+    severity, and blended images with their labels.
 
     Parameters
     ----------

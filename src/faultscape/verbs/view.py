@@ -9,14 +9,16 @@ from faultscape.errors import OptionError
 
 
 def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
-    """Show a study in a browser: all images with photos, maps and what models say, filtered, sorted and laid over each other. Nothing is written.
+    """Show a study in a browser: all images with photos, maps and what models say, filtered, sorted and laid
+    over each other. Nothing is written.
 
     Parameters
     ----------
     study
         The study folder.
     host
-        The address to listen on; on another than that of this machine alone, whoever can reach it sees the study.
+        The address to listen on; on another than that of this machine alone, whoever can reach it sees the
+        study.
     port
         The port to listen on, 0 for any that is free; where it is taken, the next that is free.
     """
@@ -25,7 +27,9 @@ def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
     study = needed_text(study, "study")
     options = ViewOptions(host=host, port=port)
     if lacking := [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]:
-        raise OptionError(f"view needs {' and '.join(lacking)}, which is not installed: pip install 'faultscape[app]'")
+        raise OptionError(
+            f"view needs {' and '.join(lacking)}, which is not installed: pip install 'faultscape[app]'"
+        )
     from faultscape.stages.view.serve import view_study
 
     view_study(study, options)

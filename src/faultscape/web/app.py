@@ -1,7 +1,10 @@
-"""A FastAPI app as all of ours are: pages of templates, files of fixed names, plain errors, and the guard around it all.
+"""A FastAPI app as all of ours are: pages of templates, files of fixed names, plain errors, and the guard
+around it all.
 
-Conventions: routes come as routers, so that an app may mount those of another. An error may say its ``status``. A mistake is a page of one sentence with a status of 4xx, for a fragment the sentence alone; a defect is
-one line in the terminal and a page that says so: never a traceback. Pages are not kept by the browser; files are named by what they hold, and are.
+Conventions: routes come as routers, so that an app may mount those of another. An error may say its
+``status``. A mistake is a page of one sentence with a status of 4xx, for a fragment the sentence alone; a
+defect is one line in the terminal and a page that says so: never a traceback. Pages are not kept by the
+browser; files are named by what they hold, and are.
 """
 
 from __future__ import annotations
@@ -44,8 +47,12 @@ class NotFoundError(OptionError):
     status = 404
 
 
-def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")) -> App:
-    """Return an app of these routers, its static files and error pages, guarded: it answers to ``names`` beside addresses and localhost, and to ``methods``."""
+def make_app(
+    routers: Sequence[APIRouter], *, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")
+) -> App:
+    """Return an app of these routers, its static files and error pages, guarded: it answers to ``names``
+    beside addresses and localhost, and to ``methods``.
+    """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for router in routers:
         app.include_router(router)
@@ -59,11 +66,22 @@ def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), metho
 
 
 def page(
-    request: Request, name: str, status: int = 200, headers: Mapping[str, str] | None = None, /, **facts: object
+    request: Request,
+    name: str,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    /,
+    **facts: object,
 ) -> HTMLResponse:
-    """Return a page of a template among ``app/``, which is given ``asset(NAME)``, the address of a file, and ``quick``, whether htmx is there."""
-    text = template(f"app/{name}").render(asset=asset, quick=bool(_file("htmx.min.js")), here=str(request.url.path), **facts)
-    return HTMLResponse(text.encode("utf-8", "xmlcharrefreplace"), status, {"cache-control": _NEVER, **(headers or {})})
+    """Return a page of a template among ``app/``, which is given ``asset(NAME)``, the address of a file, and
+    ``quick``, whether htmx is there.
+    """
+    text = template(f"app/{name}").render(
+        asset=asset, quick=bool(_file("htmx.min.js")), here=str(request.url.path), **facts
+    )
+    return HTMLResponse(
+        text.encode("utf-8", "xmlcharrefreplace"), status, {"cache-control": _NEVER, **(headers or {})}
+    )
 
 
 def asset(name: str) -> str:
@@ -76,9 +94,16 @@ def asset(name: str) -> str:
 
 
 def send_picture(
-    request: Request, pictures: Pictures, key: str, make: Callable[[], tuple[bytes, str]], *, for_ever: bool = False
+    request: Request,
+    pictures: Pictures,
+    key: str,
+    make: Callable[[], tuple[bytes, str]],
+    *,
+    for_ever: bool = False,
 ) -> Response:
-    """Return the picture of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without it where the browser has it. ``for_ever``: its address changes when it does."""
+    """Return the picture of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without
+    it where the browser has it. ``for_ever``: its address changes when it does.
+    """
     headers = {"etag": pictures.tag_of(key), "cache-control": _FOREVER if for_ever else "private, no-cache"}
     if headers["etag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -90,7 +115,11 @@ def send_picture(
 def _file(name: str) -> bytes:
     """Return what one of `FILES` holds; nothing where it was not fetched."""
     try:
-        return resources.files("faultscape.reporting").joinpath("templates", *FILES[name][0].split("/")).read_bytes()
+        return (
+            resources.files("faultscape.reporting")
+            .joinpath("templates", *FILES[name][0].split("/"))
+            .read_bytes()
+        )
     except FileNotFoundError:
         return b""
 
@@ -98,11 +127,15 @@ def _file(name: str) -> bytes:
 def _static(request: Request, name: str) -> Response:
     if name not in FILES or not (data := _file(name)):
         raise NotFoundError(f"there is no file {name!r} here")
-    return send_picture(request, _STATIC, asset(name), lambda: (data, FILES[name][1]), for_ever="v" in request.query_params)
+    return send_picture(
+        request, _STATIC, asset(name), lambda: (data, FILES[name][1]), for_ever="v" in request.query_params
+    )
 
 
 def problem(request: Request, status: int, words: str) -> Response:
-    """Return a page, for a fragment a sentence, for a script (below ``/api/``) an object of ``words``, that says what is wrong."""
+    """Return a page, for a fragment a sentence, for a script (below ``/api/``) an object of ``words``, that
+    says what is wrong.
+    """
     if request.url.path.startswith("/api/"):
         return JSONResponse({"words": words}, status, {"cache-control": _NEVER})
     name = "problem_words.html.jinja" if request.headers.get("hx-request") else "problem.html.jinja"
@@ -116,7 +149,9 @@ def _mistake(request: Request, error: Exception) -> Response:
 
 def _unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    return problem(request, status, "there is no such page" if status == 404 else "this page does not answer that")
+    return problem(
+        request, status, "there is no such page" if status == 404 else "this page does not answer that"
+    )
 
 
 def _gone(_: Request, __: Exception) -> Response:
@@ -126,13 +161,20 @@ def _gone(_: Request, __: Exception) -> Response:
 
 def _defect(request: Request, error: Exception) -> Response:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    pattern = getattr(request.scope.get("route"), "path", "")  # an address may hold the token of an invitation
-    print(f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
+    pattern = getattr(
+        request.scope.get("route"), "path", ""
+    )  # an address may hold the token of an invitation
+    print(
+        f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})",
+        file=sys.stderr,
+    )
     return problem(request, 500, "this is a defect of Faultscape; the terminal in which it runs says more")
 
 
 class _NoTraceback:
-    """Keeps what the handler of defects has answered from being raised once more, which a server would log with its traceback."""
+    """Keeps what the handler of defects has answered from being raised once more, which a server would log
+    with its traceback.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app

@@ -17,7 +17,9 @@ MOST_JSON, MOST_FORM = 256 << 10, 16 << 10  # bytes
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that a request carries; OptionError where it carries none, or one that is too large."""
+    """Return the JSON object that a request carries; OptionError where it carries none, or one that is too
+    large.
+    """
     try:
         found = json.loads(await _body(request, MOST_JSON))
     except (ValueError, RecursionError):
@@ -28,7 +30,9 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 
 async def form_body(request: Request) -> dict[str, str]:
-    """Return the fields of a form, of which the last of a name counts; OptionError for one that is too large, or no form."""
+    """Return the fields of a form, of which the last of a name counts; OptionError for one that is too large,
+    or no form.
+    """
     data = await _body(request, MOST_FORM)
     try:
         found = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=50)

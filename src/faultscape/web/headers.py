@@ -1,7 +1,9 @@
-"""What holds of every request and answer, whatever app it is of: which hosts and methods are answered, and what a browser may do with a page.
+"""What holds of every request and answer, whatever app it is of: which hosts and methods are answered, and
+what a browser may do with a page.
 
-Conventions: plain ASGI. Pages load nothing but files of this server: no script, style or picture of elsewhere, and none that stands in the page. A request that names another host than
-those served is refused, since a page of elsewhere whose name was pointed at this machine (DNS rebinding) would name its own.
+Conventions: plain ASGI. Pages load nothing but files of this server: no script, style or picture of
+elsewhere, and none that stands in the page. A request that names another host than those served is refused,
+since a page of elsewhere whose name was pointed at this machine (DNS rebinding) would name its own.
 """
 
 from __future__ import annotations
@@ -47,9 +49,16 @@ def host_name(host: str) -> str:
 
 
 def serves(host: str, names: Collection[str]) -> bool:
-    """Whether a Host header names this machine: by an address, as localhost, or by one of ``names``. No other name can be made to point here by somebody else.
+    """Whether a Host header names this machine: by an address, as localhost, or by one of ``names``. No other
+    name can be made to point here by somebody else.
 
-    >>> serves("127.0.0.1:80", ()), serves("[::1]", ()), serves("localhost:80", ()), serves("evil.example:80", ()), serves("", ())
+    >>> (
+    ...     serves("127.0.0.1:80", ()),
+    ...     serves("[::1]", ()),
+    ...     serves("localhost:80", ()),
+    ...     serves("evil.example:80", ()),
+    ...     serves("", ()),
+    ... )
     (True, True, True, False, False)
     """
     name = host_name(host)
@@ -63,10 +72,18 @@ def serves(host: str, names: Collection[str]) -> bool:
 
 
 class Guard:
-    """Refuses requests of other hosts, methods and origins before the app sees them, and gives every answer its headers."""
+    """Refuses requests of other hosts, methods and origins before the app sees them, and gives every answer
+    its headers.
+    """
 
-    def __init__(self, app: App, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")) -> None:
-        self._app, self._names, self._methods = app, frozenset(name.lower() for name in names), frozenset(methods)
+    def __init__(
+        self, app: App, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")
+    ) -> None:
+        self._app, self._names, self._methods = (
+            app,
+            frozenset(name.lower() for name in names),
+            frozenset(methods),
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -98,7 +115,10 @@ class Guard:
                 return 400, "the request names two hosts"
             headers[key] = value.decode("latin-1")
         if not serves(headers.get("host", ""), self._names):
-            return 421, "this server does not answer for that name; open the address that was printed when it began"
+            return (
+                421,
+                "this server does not answer for that name; open the address that was printed when it began",
+            )
         if scope["method"] not in self._methods:
             return 405, f"{scope['method']} is not answered here"
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > LONGEST:

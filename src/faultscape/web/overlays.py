@@ -1,7 +1,9 @@
-"""Pictures that lie over a photo: a label map as areas or as lines, where it is right, where two maps differ and which of the two is wrong.
+"""Pictures that lie over a photo: a label map as areas or as lines, where it is right, where two maps differ
+and which of the two is wrong.
 
-Conventions: label maps (H, W) hold places, 0..C-1 and C for void (nouns). An overlay is codes (H, W) with a colour each, RGBA, of which one is clear. Void pixels of a truth are
-neither right nor wrong, and are clear. Colours of right and wrong are told apart by people who see no red or green.
+Conventions: label maps (H, W) hold places, 0..C-1 and C for void (nouns). An overlay is codes (H, W) with a
+colour each, RGBA, of which one is clear. Void pixels of a truth are neither right nor wrong, and are clear.
+Colours of right and wrong are told apart by people who see no red or green.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ from faultscape.nouns import Classes
 
 CLEAR = (0, 0, 0, 0)
 RIGHT, WRONG = (38, 132, 190, 150), (222, 84, 24, 235)
-FIRST, SECOND, NEITHER, DIFFERENT = (222, 84, 24, 255), (38, 132, 190, 255), (122, 40, 120, 255), (214, 30, 120, 255)
+FIRST, SECOND, NEITHER, DIFFERENT = (
+    (222, 84, 24, 255),
+    (38, 132, 190, 255),
+    (122, 40, 120, 255),
+    (214, 30, 120, 255),
+)
 
 LIGHT_RIM, DARK_RIM = (255, 255, 255, 210), (0, 0, 0, 210)
 _LUMA, _DARK = np.array([0.299, 0.587, 0.114]), 128  # ITU-R BT.601, and below what a colour is dark
@@ -34,7 +41,9 @@ class Overlay:
 
     def shares(self) -> tuple[float, ...]:
         """Return which share of the pixels has each code."""
-        return tuple((np.bincount(self.codes.ravel(), minlength=len(self.colours)) / self.codes.size).tolist())
+        return tuple(
+            (np.bincount(self.codes.ravel(), minlength=len(self.colours)) / self.codes.size).tolist()
+        )
 
 
 def fill(label_map: np.ndarray, classes: Classes) -> Overlay:
@@ -48,7 +57,9 @@ def fill(label_map: np.ndarray, classes: Classes) -> Overlay:
 
 
 def outline(label_map: np.ndarray, classes: Classes) -> Overlay:
-    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours is of another class. Beside it runs a thin line, white within void and areas of a dark colour and black within others, so that it is seen on photos of its own colour.
+    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours is
+    of another class. Beside it runs a thin line, white within void and areas of a dark colour and black
+    within others, so that it is seen on photos of its own colour.
 
     >>> outline(np.array([[0, 0, 0, 1]]), Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))).codes.tolist()
     [[2, 3, 0, 1]]
@@ -71,11 +82,14 @@ def edge(area: np.ndarray, colour: tuple[int, int, int, int]) -> Overlay:
     [[0, 1, 1, 0, 0, 0]]
     """
     first = _edges(area) & area
-    return Overlay((first | (_edges(area & ~first) & area)).astype(np.uint8), np.array([CLEAR, colour], np.uint8))
+    return Overlay(
+        (first | (_edges(area & ~first) & area)).astype(np.uint8), np.array([CLEAR, colour], np.uint8)
+    )
 
 
 def large_enough(area: np.ndarray) -> np.ndarray:
-    """Return an area (H, W) whose edge is seen in a picture of this size: one that is smaller than a fiftieth of the longer side squared is grown by a hundredth of it on all sides.
+    """Return an area (H, W) whose edge is seen in a picture of this size: one that is smaller than a fiftieth
+    of the longer side squared is grown by a hundredth of it on all sides.
 
     >>> int(large_enough(np.eye(1, 200, 100, dtype=bool)).sum())
     5
@@ -91,25 +105,32 @@ def large_enough(area: np.ndarray) -> np.ndarray:
 
 
 def correctness(label_map: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
-    """Return where a map is right (code 1) and wrong (2); 0, clear, where the truth is void. LabelMapError for sizes that differ."""
+    """Return where a map is right (code 1) and wrong (2); 0, clear, where the truth is void. LabelMapError
+    for sizes that differ.
+    """
     _alike(label_map, truth)
     codes = np.where(truth >= len(classes), 0, np.where(label_map == truth, 1, 2)).astype(np.uint8)
     return Overlay(codes, np.array([CLEAR, RIGHT, WRONG], np.uint8))
 
 
 def difference(first: np.ndarray, second: np.ndarray) -> Overlay:
-    """Return where two maps differ (code 1); 0, clear, where they say the same. LabelMapError for sizes that differ."""
+    """Return where two maps differ (code 1); 0, clear, where they say the same. LabelMapError for sizes that
+    differ.
+    """
     _alike(first, second)
     return Overlay((first != second).astype(np.uint8), np.array([CLEAR, DIFFERENT], np.uint8))
 
 
 def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
-    """Return, where two maps differ, which is wrong: the first (code 1), the second (2) or both (3); 0, clear, where they say the same or the truth is void.
+    """Return, where two maps differ, which is wrong: the first (code 1), the second (2) or both (3); 0,
+    clear, where they say the same or the truth is void.
 
     LabelMapError for sizes that differ.
 
     >>> two = Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))
-    >>> verdict(np.array([[0, 0, 0, 1]]), np.array([[0, 1, 1, 2]]), np.array([[0, 1, 2, 0]]), two).codes.tolist()
+    >>> verdict(
+    ...     np.array([[0, 0, 0, 1]]), np.array([[0, 1, 1, 2]]), np.array([[0, 1, 2, 0]]), two
+    ... ).codes.tolist()
     [[0, 1, 0, 3]]
     """
     _alike(first, second)
@@ -125,7 +146,10 @@ def colour_words(classes: Classes) -> dict[str, str]:
     >>> colour_words(Classes(("sky",), (0,), ((9, 8, 7),)))
     {'sky': '#090807'}
     """
-    return {name: "#{:02x}{:02x}{:02x}".format(*colour) for name, colour in zip(classes.names, classes.colours, strict=False)}
+    return {
+        name: "#{:02x}{:02x}{:02x}".format(*colour)
+        for name, colour in zip(classes.names, classes.colours, strict=False)
+    }
 
 
 def png(overlay: Overlay) -> bytes:
@@ -133,9 +157,14 @@ def png(overlay: Overlay) -> bytes:
     height, width = overlay.codes.shape
     out = io.BytesIO()
     if len(overlay.colours) <= 256:
-        picture = Image.frombytes("P", (width, height), np.ascontiguousarray(overlay.codes, np.uint8).tobytes())
+        picture = Image.frombytes(
+            "P", (width, height), np.ascontiguousarray(overlay.codes, np.uint8).tobytes()
+        )
         picture.putpalette(overlay.colours[:, :3].tobytes())
-        more = {"compress_level": 4, "compress_type": zlib.Z_RLE}  # in half the time, and smaller: maps are runs
+        more = {
+            "compress_level": 4,
+            "compress_type": zlib.Z_RLE,
+        }  # in half the time, and smaller: maps are runs
         picture.save(out, format="PNG", transparency=overlay.colours[:, 3].tobytes(), **more)
     else:
         Image.fromarray(overlay.colours[overlay.codes]).save(out, format="PNG", compress_level=4)
@@ -174,4 +203,6 @@ def _of_classes(classes: Classes) -> np.ndarray:
 def _alike(first: np.ndarray, second: np.ndarray) -> None:
     if first.shape != second.shape:
         sizes = " and ".join(" x ".join(map(str, found.shape[::-1])) for found in (first, second))
-        raise LabelMapError(f"two maps of {sizes} pixels cannot be laid over each other; bring one to the other's size")
+        raise LabelMapError(
+            f"two maps of {sizes} pixels cannot be laid over each other; bring one to the other's size"
+        )

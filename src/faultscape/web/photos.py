@@ -1,7 +1,8 @@
 """Pictures as a browser takes them, made when they are asked for and kept in memory up to a bound of bytes.
 
-Conventions: a picture is its bytes, its media type and a tag that changes with what it was made of. Photos are WebP (JPEG where Pillow cannot write WebP), never larger than asked.
-At most two pictures are made at a time, since a decoded photo may take hundreds of MB.
+Conventions: a picture is its bytes, its media type and a tag that changes with what it was made of. Photos
+are WebP (JPEG where Pillow cannot write WebP), never larger than asked. At most two pictures are made at a
+time, since a decoded photo may take hundreds of MB.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from faultscape.reporting.competition.gallery import fit
 
 BYTES_KEPT = 128 << 20
 AT_ONCE = 2
-SIZES = (320, 640, 1600)  # of longest sides; only these are made, so that nobody can ask for others without end
+SIZES = (
+    320,
+    640,
+    1600,
+)  # of longest sides; only these are made, so that nobody can ask for others without end
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,9 @@ class Picture:
 
 
 class Pictures:
-    """Pictures by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. Nobody without the ``secret`` works out a key from its tag. May be asked by several threads."""
+    """Pictures by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. Nobody
+    without the ``secret`` works out a key from its tag. May be asked by several threads.
+    """
 
     def __init__(self, most: int = BYTES_KEPT, at_once: int = AT_ONCE, secret: str = "") -> None:
         self._secret = secret
@@ -82,7 +89,8 @@ def tag_of(key: str, secret: str = "") -> str:
     >>> tag_of("a") == tag_of("a") != tag_of("b"), tag_of("a") == tag_of("a", "x")
     (True, False)
     """
-    return f'"{hashlib.blake2b(key.encode("utf-8", "surrogateescape"), key=secret.encode(), digest_size=12).hexdigest()}"'
+    name = key.encode("utf-8", "surrogateescape")
+    return f'"{hashlib.blake2b(name, key=secret.encode(), digest_size=12).hexdigest()}"'
 
 
 def shrink(rgb: np.ndarray, longest: int, quality: int = 80) -> tuple[bytes, str]:
@@ -94,7 +102,9 @@ def shrink(rgb: np.ndarray, longest: int, quality: int = 80) -> tuple[bytes, str
     height, width = rgb.shape[:2]
     picture = Image.fromarray(np.ascontiguousarray(rgb))
     if (size := fit(width, height, longest)) != (width, height):
-        picture = picture.resize(size, Image.Resampling.BOX if min(width, height) > 4 * min(size) else Image.Resampling.LANCZOS)
+        picture = picture.resize(
+            size, Image.Resampling.BOX if min(width, height) > 4 * min(size) else Image.Resampling.LANCZOS
+        )
     out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
     picture.save(out, format=kind.upper(), quality=quality, **({"method": 2} if kind == "webp" else {}))
     return out.getvalue(), f"image/{kind}"

@@ -1,6 +1,8 @@
-"""Serve an app from this machine until Ctrl-C: one port that is free, one line that says where, no log of requests.
+"""Serve an app from this machine until Ctrl-C: one port that is free, one line that says where, no log of
+requests.
 
-Conventions: 127.0.0.1 unless another address is named. Port 0 is any that is free; where the asked one is taken, the next that is free within ten.
+Conventions: 127.0.0.1 unless another address is named. Port 0 is any that is free; where the asked one is
+taken, the next that is free within ten.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ _BACKLOG, _PATIENCE = 128, 5  # seconds that idle connections are held
 
 
 def bind(host: str = HOST, port: int = PORT) -> socket.socket:
-    """Return a listening socket of an address and port, or of one of the next ports; OptionError where none can be had.
+    """Return a listening socket of an address and port, or of one of the next ports; OptionError where none
+    can be had.
 
     >>> with bind(port=0) as one, bind(port=0) as other:
     ...     one.getsockname()[1] != other.getsockname()[1]
@@ -30,7 +33,9 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
     if not 0 <= port <= 65535:
         raise OptionError(f"--port {port}: ports are 0 (any that is free) to 65535")
     try:
-        (family, *_, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        (family, *_, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except (OSError, UnicodeError):
         raise OptionError(f"--host {host}: is no address of this machine; leave it out for {HOST}") from None
     last = port if port == 0 else min(port + TRIES - 1, 65535)
@@ -45,16 +50,20 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
         except OSError as error:
             made.close()
             if error.errno != errno.EADDRINUSE:
-                raise OptionError(f"--host {host} --port {number}: {error.strerror}; choose another") from None
+                raise OptionError(
+                    f"--host {host} --port {number}: {error.strerror}; choose another"
+                ) from None
         else:
             return made
     raise OptionError(
-        f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are taken; name another, or 0 for any that is free"
+        f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are taken; name another, or 0 for any"
+        " that is free"
     )
 
 
 def port_note(listener: socket.socket, port: int) -> str:
-    """Return what to say where the asked port was taken, so that a link to it leads elsewhere; '' where it was not.
+    """Return what to say where the asked port was taken, so that a link to it leads elsewhere; '' where it
+    was not.
 
     >>> with bind(port=0) as one:
     ...     port_note(one, one.getsockname()[1]), port_note(one, 0)
@@ -83,12 +92,16 @@ def is_private(listener: socket.socket) -> bool:
 
 
 def names_of(listener: socket.socket, host: str) -> list[str]:
-    """Return the names, beside addresses and localhost, by which an app that listens on a socket may be asked for: the one given, and that of the machine where others reach it."""
+    """Return the names, beside addresses and localhost, by which an app that listens on a socket may be asked
+    for: the one given, and that of the machine where others reach it.
+    """
     return [host] if is_private(listener) else [host, socket.gethostname()]
 
 
 def configured(app: Any) -> uvicorn.Config:
-    """Return how an app is served: without a log of requests, and without what would say which server it is."""
+    """Return how an app is served: without a log of requests, and without what would say which server it
+    is.
+    """
     return uvicorn.Config(
         app,
         log_level="warning",

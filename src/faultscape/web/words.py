@@ -1,6 +1,7 @@
 """Words that somebody typed, or a program sent in their place, as they are kept and shown.
 
-Conventions: what no database, page or terminal can hold goes: control characters, and halves of characters (surrogates). All else stays as it was typed, and is escaped where it is shown.
+Conventions: what no database, page or terminal can hold goes: control characters, and halves of characters
+(surrogates). All else stays as it was typed, and is escaped where it is shown.
 """
 
 from __future__ import annotations
@@ -15,13 +16,20 @@ def plain_text(text: str) -> str:
     >>> plain_text("a\0b\n \ud800c")
     'a b c'
     """
-    return " ".join("".join(" " if unicodedata.category(one) in ("Cc", "Cs") else one for one in text).split())
+    return " ".join(
+        "".join(" " if unicodedata.category(one) in ("Cc", "Cs") else one for one in text).split()
+    )
 
 
 def flat_json(given: object, most: int, **more: object) -> str | None:
-    """Return an object of a few words and numbers, and ``more`` of the server's own, as JSON of at most ``most`` characters; None where it is anything else, or longer.
+    """Return an object of a few words and numbers, and ``more`` of the server's own, as JSON of at most
+    ``most`` characters; None where it is anything else, or longer.
 
-    >>> flat_json({"way": "fill"}, 100, session=1), flat_json({"way": ["fill"]}, 100), flat_json({"x": float("nan")}, 100)
+    >>> (
+    ...     flat_json({"way": "fill"}, 100, session=1),
+    ...     flat_json({"way": ["fill"]}, 100),
+    ...     flat_json({"x": float("nan")}, 100),
+    ... )
     ('{"session": 1, "way": "fill"}', None, None)
     """
     held = given or {}

@@ -1,4 +1,7 @@
-"""The kernels that write and read packed counts: a whole column of codes in one call, bounded by each code's own bytes."""
+"""The kernels that write and read packed counts: a whole column of codes in one call, bounded by each code's
+own bytes.
+"""
+
 # ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ def _number(data, at, end):
 
 @jit
 def _short(data, at):
-    """Return the number at a place with three bytes to read, and how many it takes: 4 where it takes more; no branch, since none could be guessed."""
+    """Return the number at a place with three bytes to read, and how many it takes: 4 where it takes more; no
+    branch, since none could be guessed.
+    """
     first, second, third = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2])
     two = first >> 7
     three = two & (second >> 7)

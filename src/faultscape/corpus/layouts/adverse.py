@@ -1,8 +1,12 @@
-"""Real scenes in bad conditions with the labels of Cityscapes: Foggy Driving, Foggy Zurich, Dark Zurich, ACDC.
+"""Real scenes in bad conditions with the labels of Cityscapes: Foggy Driving, Foggy Zurich, Dark Zurich,
+ACDC.
 
-Conventions: labels are train ids 0-18, 255 void, from label ids where there are such files, else from train ids. Splits that end in ``_ref`` show the places of the split before it
-in good conditions. Masks of invalid regions (invIds, invGray) are not read: they mark where the content is uncertain, which is neither void, since labels stand there, nor anomalous.
-Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020; Sakaridis et al. 2019 and 2022 (Dark Zurich); Sakaridis et al. 2021 (ACDC).
+Conventions: labels are train ids 0-18, 255 void, from label ids where there are such files, else from train
+ids. Splits that end in ``_ref`` show the places of the split before it in good conditions. Masks of invalid
+regions (invIds, invGray) are not read: they mark where the content is uncertain, which is neither void, since
+labels stand there, nor anomalous.
+Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020; Sakaridis
+et al. 2019 and 2022 (Dark Zurich); Sakaridis et al. 2021 (ACDC).
 """
 
 from __future__ import annotations
@@ -18,7 +22,9 @@ TIMES = ("night", "twilight", "day")
 
 
 def find_foggy_driving(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames leftImg8bit/SPLIT/RECORD/*_leftImg8bit.png: ``test`` has fine labels, ``test_extra`` coarse ones, ``all`` is both."""
+    """Yield the frames leftImg8bit/SPLIT/RECORD/*_leftImg8bit.png: ``test`` has fine labels, ``test_extra``
+    coarse ones, ``all`` is both.
+    """
     folder = branch(root, "leftImg8bit")
     for part, kind in (("test", "gtFine"), ("test_extra", "gtCoarse")):
         labels = branch(root, kind)
@@ -33,7 +39,9 @@ def find_foggy_driving(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_foggy_zurich(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that lists_file_names/RGB_SPLIT_filenames.txt names; those of the splits testv1 and testv2 have labels."""
+    """Yield the frames that lists_file_names/RGB_SPLIT_filenames.txt names; those of the splits testv1 and
+    testv2 have labels.
+    """
     for line in lines(root / "lists_file_names" / f"RGB_{split}_filenames.txt"):
         path = inside(root, line)
         below = line.strip("/").partition("/")[2]
@@ -42,11 +50,20 @@ def find_foggy_zurich(root: Path, split: str) -> Iterator[Frame]:
             continue
         truth = first_file(root / kind / f"{id_}.png" for kind in ("gt_labelIds", "gt_labelTrainIds"))
         role = "test" if split.startswith("test") else "pool"
-        yield Frame(id_, str(path), truth if role == "test" else "", group=id_.rpartition("/")[0], split=split, role=role)
+        yield Frame(
+            id_,
+            str(path),
+            truth if role == "test" else "",
+            group=id_.rpartition("/")[0],
+            split=split,
+            role=role,
+        )
 
 
 def find_dark_zurich(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; labels are there of ``val`` alone, those of ``test`` are hidden."""
+    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; labels are there of ``val`` alone, those
+    of ``test`` are hidden.
+    """
     for time in TIMES:
         folder, labels = branch(root, f"rgb_anon/{split}/{time}"), branch(root, f"gt/{split}/{time}")
         for path in files(folder, "_rgb_anon.png") if folder else ():
@@ -59,11 +76,16 @@ def find_dark_zurich(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_acdc(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames rgb_anon/CONDITION/SPLIT/SEQUENCE/*_rgb_anon.png, of reference splits *_rgb_ref_anon.png; the labels of ``test`` and ``test_ref`` are hidden."""
+    """Yield the frames rgb_anon/CONDITION/SPLIT/SEQUENCE/*_rgb_anon.png, of reference splits
+    *_rgb_ref_anon.png; the labels of ``test`` and ``test_ref`` are hidden.
+    """
     of, _, reference = split.partition("_")
     image, label = ("_rgb_ref_anon", "gt_ref") if reference else ("_rgb_anon", "gt")
     for condition in CONDITIONS:
-        folder, labels = branch(root, f"rgb_anon/{condition}/{split}"), branch(root, f"gt/{condition}/{split}")
+        folder, labels = (
+            branch(root, f"rgb_anon/{condition}/{split}"),
+            branch(root, f"gt/{condition}/{split}"),
+        )
         for path in files(folder, f"{image}.png") if folder else ():
             stem, sequence = without(path.name, image), path.parent.name
             truth = _labels(labels / sequence, f"{stem}_{label}") if labels else ""

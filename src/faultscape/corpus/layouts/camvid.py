@@ -1,6 +1,8 @@
-"""CamVid: the copy of SegNet (11 classes, index masks, split files), and the original (32 colours, one set of 701 images).
+"""CamVid: the copy of SegNet (11 classes, index masks, split files), and the original (32 colours, one set of
+701 images).
 
-Conventions: a group is a drive (0001TP, 0006R0, 0016E5, Seq05VD), the part of a name before its first ``_``; frames of a drive are near-duplicates.
+Conventions: a group is a drive (0001TP, 0006R0, 0016E5, Seq05VD), the part of a name before its first ``_``;
+frames of a drive are near-duplicates.
 Sources: Brostow et al. 2009; Badrinarayanan et al. 2017.
 """
 
@@ -14,7 +16,9 @@ from faultscape.corpus.layouts.trees import IMAGES, base, beside, branch, files,
 
 
 def find_camvid(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that SPLIT.txt names, ``image labels`` a line; without the file those of SPLIT/ and SPLITannot/."""
+    """Yield the frames that SPLIT.txt names, ``image labels`` a line; without the file those of SPLIT/ and
+    SPLITannot/.
+    """
     root = base(root, "CamVid")
     listed = [line.split() for line in lines(root / f"{split}.txt")]
     if not listed:
@@ -22,7 +26,9 @@ def find_camvid(root: Path, split: str) -> Iterator[Frame]:
     for image, *labels in listed:
         path = _near(root, image)
         if path.is_file():
-            truth = _near(root, labels[0]) if labels else root / f"{path.parent.name}annot" / f"{path.stem}.png"
+            truth = (
+                _near(root, labels[0]) if labels else root / f"{path.parent.name}annot" / f"{path.stem}.png"
+            )
             yield Frame(
                 path.stem, str(path), str(truth) if truth.is_file() else "",
                 group=path.stem.partition("_")[0], split=split, role=ROLES.get(split, "pool"),
@@ -30,7 +36,9 @@ def find_camvid(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_original(root: Path, split: str) -> Iterator[Frame]:
-    """Yield all frames of the original: 701_StillsRaw_full/*.png with LabeledApproved_full/*_L.png; it has no official split."""
+    """Yield all frames of the original: 701_StillsRaw_full/*.png with LabeledApproved_full/*_L.png; it has no
+    official split.
+    """
     folder, labels = branch(root, "701_StillsRaw_full"), branch(root, "LabeledApproved_full")
     for path in files(folder, IMAGES) if folder else ():
         truth = beside(labels, f"{path.stem}_L", (".png",)) if labels else ""
@@ -38,6 +46,8 @@ def find_original(root: Path, split: str) -> Iterator[Frame]:
 
 
 def _near(root: Path, name: str) -> Path:
-    """Return the file that a line of SegNet's lists means: their paths begin with /SegNet/CamVid, of which the last folder and the name count."""
+    """Return the file that a line of SegNet's lists means: their paths begin with /SegNet/CamVid, of which
+    the last folder and the name count.
+    """
     here = inside(root, name)
     return here if here.is_file() else inside(root, "/".join(name.strip("/").split("/")[-2:]))

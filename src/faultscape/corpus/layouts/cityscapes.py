@@ -1,7 +1,9 @@
 """Cityscapes and what is made from it: fog of Foggy Cityscapes, corruptions in a tree CORRUPTION/SEVERITY.
 
-Conventions: ids are CITY/CITY_SEQUENCE_FRAME, with what was done to the image before them; a group is a city, so that all versions of an image stay together.
-Archives unpack into the root itself or into folders of their own beneath it (``leftImg8bit_trainvaltest/leftImg8bit``). The labels of the test split are placeholders, and count as none.
+Conventions: ids are CITY/CITY_SEQUENCE_FRAME, with what was done to the image before them; a group is a city,
+so that all versions of an image stay together. Archives unpack into the root itself or into folders of their
+own beneath it (``leftImg8bit_trainvaltest/leftImg8bit``). The labels of the test split are placeholders, and
+count as none.
 Sources: Cordts et al. 2016; Sakaridis et al. 2018; Hendrycks and Dietterich 2019.
 """
 
@@ -17,7 +19,9 @@ from faultscape.corpus.layouts.trees import IMAGES, beside, branch, files, first
 
 VAL_CITIES = frozenset(("frankfurt", "lindau", "munster"))
 _NAME = re.compile(r"(?P<id>(?P<city>[^/]+?)_\d{6}_\d{6})(_leftImg8bit)?\.(png|jpg|jpeg|webp)$")
-_FOGGY = re.compile(r"(?P<id>(?P<city>[^/]+?)_\d{6}_\d{6})_leftImg8bit_foggy_beta_(?P<beta>0\.\d+)\.(png|jpg|webp)$")
+_FOGGY = re.compile(
+    r"(?P<id>(?P<city>[^/]+?)_\d{6}_\d{6})_leftImg8bit_foggy_beta_(?P<beta>0\.\d+)\.(png|jpg|webp)$"
+)
 _SEVERITIES = frozenset("12345")
 
 
@@ -30,17 +34,28 @@ class CityTree:
     camera: Path | None
 
     def frame(self, id_: str, split: str, image: str, kind: str = "gtFine") -> Frame:
-        """Return the frame of an image CITY/NAME: its labels (label ids before train ids), instances, disparity and camera where they are there."""
+        """Return the frame of an image CITY/NAME: its labels (label ids before train ids), instances,
+        disparity and camera where they are there.
+        """
         city, _, stem = id_.rpartition("/")
-        at = self.labels / split / city if self.labels and not (split == "test" and kind == "gtFine") else None
+        at = (
+            self.labels / split / city if self.labels and not (split == "test" and kind == "gtFine") else None
+        )
         return Frame(
-            id_, image,
-            truth=first_file(at / f"{stem}_{kind}_{ids}.png" for ids in ("labelIds", "labelTrainIds")) if at else "",
+            id_,
+            image,
+            truth=(
+                first_file(at / f"{stem}_{kind}_{ids}.png" for ids in ("labelIds", "labelTrainIds"))
+                if at
+                else ""
+            ),
             instances=beside(at, f"{stem}_{kind}_instanceIds", (".png",)) if at else "",
             depth=beside(self.disparity / split, f"{id_}_disparity", (".png",)) if self.disparity else "",
             camera=beside(self.camera / split, f"{id_}_camera", (".json",)) if self.camera else "",
-            group=city, split=split, role=ROLES.get(split, "train"),
-        )  # fmt: skip
+            group=city,
+            split=split,
+            role=ROLES.get(split, "train"),
+        )
 
 
 def city_tree(root: Path, kind: str = "gtFine") -> CityTree:
@@ -59,7 +74,9 @@ def find_cityscapes(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_foggy(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames leftImg8bit_foggy/SPLIT/CITY/*_leftImg8bit_foggy_beta_B.png (or leftImg8bit_foggyDBF), three densities an image."""
+    """Yield the frames leftImg8bit_foggy/SPLIT/CITY/*_leftImg8bit_foggy_beta_B.png (or leftImg8bit_foggyDBF),
+    three densities an image.
+    """
     folder = branch(root, "leftImg8bit_foggy", "leftImg8bit_foggyDBF")
     tree = _origin(root)
     for path in files(folder / split) if folder else ():
@@ -68,7 +85,9 @@ def find_foggy(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_corrupted(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames CORRUPTION/SEVERITY/.../CITY_SEQUENCE_FRAME[_leftImg8bit].png; without SPLIT in the path, the city says which split it is."""
+    """Yield the frames CORRUPTION/SEVERITY/.../CITY_SEQUENCE_FRAME[_leftImg8bit].png; without SPLIT in the
+    path, the city says which split it is.
+    """
     tree = _origin(root)
     for path in files(root):
         parts = path.relative_to(root).parts
@@ -77,14 +96,17 @@ def find_corrupted(root: Path, split: str) -> Iterator[Frame]:
         if not at or not match:
             continue
         named = next(
-            (part for part in parts if part in ("train", "val", "test")), "val" if match["city"] in VAL_CITIES else "train"
+            (part for part in parts if part in ("train", "val", "test")),
+            "val" if match["city"] in VAL_CITIES else "train",
         )
         if named == split:
             done = f"{parts[at - 1]}/{parts[at]}"
             yield _derived(tree, match, done, done.replace("/", "-"), split, path)
 
 
-def _derived(tree: CityTree, match: re.Match[str], before: str, condition: str, split: str, path: Path) -> Frame:
+def _derived(
+    tree: CityTree, match: re.Match[str], before: str, condition: str, split: str, path: Path
+) -> Frame:
     """Return the frame of an image made from one of Cityscapes, with the labels of that."""
     parent = f"{match['city']}/{match['id']}"
     clean = tree.frame(parent, split, str(path))
@@ -95,6 +117,8 @@ def _derived(tree: CityTree, match: re.Match[str], before: str, condition: str, 
 
 
 def _origin(root: Path) -> CityTree:
-    """Return the tree of Cityscapes that derived images belong to: in the root, in a folder ``cityscapes`` of it, or beside it."""
+    """Return the tree of Cityscapes that derived images belong to: in the root, in a folder ``cityscapes`` of
+    it, or beside it.
+    """
     around = (root, root / "cityscapes", root.parent, root.parent / "cityscapes")
     return city_tree(next((folder for folder in around if (folder / "gtFine").is_dir()), root))

@@ -1,8 +1,11 @@
-"""Fishyscapes' public validation data (Blum et al. 2021, S4): FS Static as overlays on Cityscapes, FS Lost and Found as labels of images of Lost and Found.
+"""Fishyscapes' public validation data (Blum et al. 2021, S4): FS Static as overlays on Cityscapes, FS Lost
+and Found as labels of images of Lost and Found.
 
-Conventions: files are DDDD_BASE_labels.png (0 known, 1 anomaly, 255 void) and, of FS Static, DDDD_BASE_rgb.npz: the signed difference ``rgb`` (H, W, 3), added to the image BASE of
-Cityscapes' validation split and clipped to 0..255. BASE images are looked for as BASE_leftImg8bit.* below the root, below a folder ``cityscapes`` or ``lost_and_found`` in it, and beside
-it: PATH holds both, or a link does. Versions 1 to 3 are three folders of the same form; give the folder of one.
+Conventions: files are DDDD_BASE_labels.png (0 known, 1 anomaly, 255 void) and, of FS Static,
+DDDD_BASE_rgb.npz: the signed difference ``rgb`` (H, W, 3), added to the image BASE of Cityscapes' validation
+split and clipped to 0..255. BASE images are looked for as BASE_leftImg8bit.* below the root, below a folder
+``cityscapes`` or ``lost_and_found`` in it, and beside it: PATH holds both, or a link does. Versions 1 to 3
+are three folders of the same form; give the folder of one.
 Source: the authors' loader; nothing is unpickled, and an array of another kind is refused.
 """
 
@@ -30,13 +33,17 @@ _MAX_BYTES = 1 << 30
 
 
 def find_static(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames DDDD_BASE_labels.png that have an overlay; their images are Cityscapes' own, with the overlay to be added."""
+    """Yield the frames DDDD_BASE_labels.png that have an overlay; their images are Cityscapes' own, with the
+    overlay to be added.
+    """
     yield from _labelled(root, split, _bases(root, ("cityscapes",), ("val",)), overlaid=True)
 
 
 def find_lost_and_found(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames DDDD_BASE_labels.png whose image of Lost and Found is there."""
-    yield from _labelled(root, split, _bases(root, ("lost_and_found", "lostandfound"), ("train", "test")), overlaid=False)
+    yield from _labelled(
+        root, split, _bases(root, ("lost_and_found", "lostandfound"), ("train", "test")), overlaid=False
+    )
 
 
 def _labelled(root: Path, split: str, bases: dict[str, str], *, overlaid: bool) -> Iterator[Frame]:
@@ -82,26 +89,42 @@ def add_overlay(image: np.ndarray, overlay: np.ndarray, of: str = "the overlay")
     array([[[  0, 253, 255]]], dtype=uint8)
     """
     if image.shape != overlay.shape:
-        raise ImageError(f"{of}: is of shape {overlay.shape}, its image of {image.shape}; take the overlay of this very image")
+        raise ImageError(
+            f"{of}: is of shape {overlay.shape}, its image of {image.shape}; take the overlay of this very"
+            " image"
+        )
     return np.clip(image.astype(np.int64) + overlay, 0, 255).astype(np.uint8)
 
 
 def read_overlay(path: str, digest: str = "") -> np.ndarray:
-    """Return the signed difference (H, W, 3) int16 of an .npz file under the name ``rgb``; ImageError for any other file, and for one whose SHA-256 is not the ``digest`` that it had."""
+    """Return the signed difference (H, W, 3) int16 of an .npz file under the name ``rgb``; ImageError for any
+    other file, and for one whose SHA-256 is not the ``digest`` that it had.
+    """
     data = read_bytes(path, ImageError, limit=_MAX_BYTES)
     if digest and hashlib.sha256(data).hexdigest() != digest:
         raise ImageError(f"{path}: the overlay changed since it was collected; run collect again")
     with decoding(path, ImageError):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
-                raise ImageError(f"{path}: unpacks to more than {_MAX_BYTES >> 30} GiB, which no overlay does")
+                raise ImageError(
+                    f"{path}: unpacks to more than {_MAX_BYTES >> 30} GiB, which no overlay does"
+                )
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
             if "rgb" not in held.files:
-                raise ImageError(f"{path}: holds {', '.join(held.files[:4]) or 'nothing'}; an overlay is the array rgb")
+                raise ImageError(
+                    f"{path}: holds {', '.join(held.files[:4]) or 'nothing'}; an overlay is the array rgb"
+                )
             values = held["rgb"]
-    if not isinstance(values, np.ndarray) or values.ndim != 3 or values.shape[2] != 3 or values.dtype.kind not in "iu":
+    if (
+        not isinstance(values, np.ndarray)
+        or values.ndim != 3
+        or values.shape[2] != 3
+        or values.dtype.kind not in "iu"
+    ):
         kind = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else "no array"
         raise ImageError(f"{path}: expected whole numbers, H x W x 3; got {kind}")
     if values.size and (int(values.min()) < -255 or int(values.max()) > 255):
-        raise ImageError(f"{path}: holds {values.min()}..{values.max()}; differences of images are -255 to 255")
+        raise ImageError(
+            f"{path}: holds {values.min()}..{values.max()}; differences of images are -255 to 255"
+        )
     return values.astype(np.int16)

@@ -1,8 +1,10 @@
-"""What a layout is and what it finds: the frames of a data set as its own site hands it out, in the order of their ids.
+"""What a layout is and what it finds: the frames of a data set as its own site hands it out, in the order of
+their ids.
 
-Conventions: ``root`` is the folder that a person unpacked. An id is the path of an image below the folder of its split, without what the data set puts
-behind every name. Truth is (H, W): ``semantic`` in the ids of the layout's class list, ``anomaly`` as 0 known, 1 anomalous, 255 void. A documented number of
-images is checked and reported, never demanded: a sample of a data set works as the whole does.
+Conventions: ``root`` is the folder that a person unpacked. An id is the path of an image below the folder of
+its split, without what the data set puts behind every name. Truth is (H, W): ``semantic`` in the ids of the
+layout's class list, ``anomaly`` as 0 known, 1 anomalous, 255 void. A documented number of images is checked
+and reported, never demanded: a sample of a data set works as the whole does.
 """
 
 from __future__ import annotations
@@ -21,15 +23,22 @@ from faultscape.formats.pictures import read_rgb
 
 TruthKind = Literal["semantic", "anomaly"]
 _OTHER_NAMES = {"train": "training", "training": "train", "val": "validation", "validation": "val"}
-ROLES = {"train": "train", "training": "train", "val": "validation", "validation": "validation", "test": "test"}
+ROLES = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "validation": "validation",
+    "test": "test",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One image of a data set and the files that belong to it; '' stands for what there is not.
 
-    ``image``, ``truth``, ``instances``, ``depth``, ``camera`` are paths; ``overlay`` is a file that is added to ``image`` to make the image (Fishyscapes Static).
-    ``group`` is the city, sequence or drive; ``role`` what `collect` gives the image; ``condition`` and ``parent`` (an id of the data set it was made from) say
+    ``image``, ``truth``, ``instances``, ``depth``, ``camera`` are paths; ``overlay`` is a file that is added
+    to ``image`` to make the image (Fishyscapes Static). ``group`` is the city, sequence or drive; ``role``
+    what `collect` gives the image; ``condition`` and ``parent`` (an id of the data set it was made from) say
     how a derived image was made: ``fog-3`` of ``frankfurt/frankfurt_000000_000294``.
     """
 
@@ -53,13 +62,16 @@ Read = Callable[[Frame], np.ndarray]
 
 @dataclass(frozen=True)
 class Layout:
-    """A data set's layout, complete: how its frames are found, what its labels mean, how many images it should have.
+    """A data set's layout, complete: how its frames are found, what its labels mean, how many images it
+    should have.
 
-    ``splits`` are the names that the data set itself uses; with ``lists`` the name of any list file that lies beside the official ones is a split too.
-    ``classes`` names a built-in class list ('' where there are anomaly masks alone); ``truth_kind`` is the kind that the data set is used for. ``find``
-    returns the frames of a split in any order, none where the folder is not as ``expected`` says. ``grouping`` says what a group is ('' where every image stands
-    alone). ``to_cityscapes`` is {label id: class of Cityscapes or void} where the classes are others. ``notes`` say quirks, and what is not verified, ``terms`` under which the
-    data set is handed out, as far as we know: its own site counts.
+    ``splits`` are the names that the data set itself uses; with ``lists`` the name of any list file that lies
+    beside the official ones is a split too. ``classes`` names a built-in class list ('' where there are
+    anomaly masks alone); ``truth_kind`` is the kind that the data set is used for. ``find`` returns the
+    frames of a split in any order, none where the folder is not as ``expected`` says. ``grouping`` says what
+    a group is ('' where every image stands alone). ``to_cityscapes`` is {label id: class of Cityscapes or
+    void} where the classes are others. ``notes`` say quirks, and what is not verified, ``terms`` under which
+    the data set is handed out, as far as we know: its own site counts.
     """
 
     name: str
@@ -87,16 +99,24 @@ class Layout:
     def truth_kinds(self) -> tuple[TruthKind, ...]:
         """The kinds of truth that can be read, the data set's own use first."""
         readers: dict[TruthKind, Read | None] = {"semantic": self.read_semantic, "anomaly": self.read_anomaly}
-        return tuple(sorted((kind for kind in readers if readers[kind]), key=lambda kind: kind != self.truth_kind))
+        return tuple(
+            sorted((kind for kind in readers if readers[kind]), key=lambda kind: kind != self.truth_kind)
+        )
 
     def read_truth(self, frame: Frame, kind: TruthKind | None = None) -> np.ndarray:
-        """Return (H, W) labels of a frame, of the layout's own kind or of another that it has; LabelMapError where there is none."""
+        """Return (H, W) labels of a frame, of the layout's own kind or of another that it has; LabelMapError
+        where there is none.
+        """
         kind = kind or self.truth_kind
         read = {"semantic": self.read_semantic, "anomaly": self.read_anomaly}[kind]
         if read is None:
-            raise LabelMapError(f"{self.title} has no {kind} labels; it has {' and '.join(self.truth_kinds)} ones")
+            raise LabelMapError(
+                f"{self.title} has no {kind} labels; it has {' and '.join(self.truth_kinds)} ones"
+            )
         if not frame.truth:
-            raise LabelMapError(f"{frame.id}: {self.title} has no labels for this image of the split {frame.split!r}")
+            raise LabelMapError(
+                f"{frame.id}: {self.title} has no labels for this image of the split {frame.split!r}"
+            )
         return read(frame)
 
     def read_image(self, frame: Frame) -> np.ndarray:
@@ -105,7 +125,8 @@ class Layout:
 
 
 def find_frames(layout: Layout, root: str | os.PathLike[str], split: str) -> tuple[Frame, ...]:
-    """Return the frames of a split, by id; OptionError for a split that the data set does not have, CorpusError in one line for a folder that is not its own.
+    """Return the frames of a split, by id; OptionError for a split that the data set does not have,
+    CorpusError in one line for a folder that is not its own.
 
     ``train`` and ``training``, ``val`` and ``validation`` mean the same.
 
@@ -113,27 +134,37 @@ def find_frames(layout: Layout, root: str | os.PathLike[str], split: str) -> tup
     >>> find_frames(entry("cityscapes"), ".", "vall")
     Traceback (most recent call last):
     ...
-    faultscape.errors.OptionError: --split 'vall': Cityscapes has train, val, test, train_extra. Did you mean 'val'?
+    faultscape.errors.OptionError: --split 'vall': Cityscapes has train, val, test, train_extra. Did you mean
+    'val'?
     """
     folder = Path(root)
     split = split if split in layout.splits else _OTHER_NAMES.get(split, split)
     if split not in layout.splits and not layout.lists:
-        raise OptionError(f"--split {split!r}: {layout.title} has {', '.join(layout.splits)}.{closest(split, layout.splits)}")
+        raise OptionError(
+            f"--split {split!r}: {layout.title} has"
+            f" {', '.join(layout.splits)}.{closest(split, layout.splits)}"
+        )
     if not folder.is_dir():
-        raise CorpusError(f"{root}: there is no such folder; {layout.title} is expected there: {layout.expected}")
+        raise CorpusError(
+            f"{root}: there is no such folder; {layout.title} is expected there: {layout.expected}"
+        )
     frames = sorted(layout.find(folder, split), key=lambda frame: frame.id)
     if not frames:
         raise CorpusError(
-            f"{root}: no images of the split {split!r} of {layout.title} found; expected {layout.expected}; found {contents(folder)}"
+            f"{root}: no images of the split {split!r} of {layout.title} found; expected {layout.expected};"
+            f" found {contents(folder)}"
         )
     twice = [id_ for id_, times in Counter(frame.id for frame in frames).items() if times > 1]
     if twice:
-        raise CorpusError(f"{root}: two images have the id {twice[0]!r}; remove the copy, or give the folder of one of them")
+        raise CorpusError(
+            f"{root}: two images have the id {twice[0]!r}; remove the copy, or give the folder of one of them"
+        )
     return tuple(frames)
 
 
 def check(layout: Layout, frames: Sequence[Frame]) -> str:
-    """Return in words where the number of images, or of labels, differs from what is documented; '' where it does not.
+    """Return in words where the number of images, or of labels, differs from what is documented; '' where it
+    does not.
 
     Of images made from others (fog, corruptions) each condition is counted for itself.
 
@@ -152,7 +183,9 @@ def check(layout: Layout, frames: Sequence[Frame]) -> str:
         mine = [frame for frame in frames if frame.split == split]
         without = sum(not frame.truth for frame in mine)
         if 0 < without < len(mine):
-            remarks.append(f"{layout.title} {split}: {without:,} of {counted(len(mine), 'image')} have no labels")
+            remarks.append(
+                f"{layout.title} {split}: {without:,} of {counted(len(mine), 'image')} have no labels"
+            )
     return "; ".join(remarks)
 
 

@@ -1,8 +1,10 @@
-"""Lost and Found (Pinggera et al. 2016): road hazards in 112 stereo sequences, labels of the road and of the objects alone.
+"""Lost and Found (Pinggera et al. 2016): road hazards in 112 stereo sequences, labels of the road and of the
+objects alone.
 
-Conventions: ids are LOCATION/LOCATION_SEQUENCE_FRAME (frame numbers go up in tens); a group is a sequence. Labels: 0 all else, 1 free space, 2-43 objects. The
-*on-road* truth is 1 on objects, 0 on free space and 255 elsewhere, as the Fishyscapes authors' own code reads these labels. Seven object ids
-(31, 33, 34, 36-39) are no hazards by the data set's own table; they count as objects here too.
+Conventions: ids are LOCATION/LOCATION_SEQUENCE_FRAME (frame numbers go up in tens); a group is a sequence.
+Labels: 0 all else, 1 free space, 2-43 objects. The *on-road* truth is 1 on objects, 0 on free space and 255
+elsewhere, as the Fishyscapes authors' own code reads these labels. Seven object ids (31, 33, 34, 36-39) are
+no hazards by the data set's own table; they count as objects here too.
 """
 
 from __future__ import annotations
@@ -23,13 +25,17 @@ NAME = re.compile(r"(?P<location>.+)_(?P<sequence>\d{6})_(?P<frame>\d{6})")
 
 
 def find_lost_and_found(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames leftImg8bit/SPLIT/LOCATION/*_leftImg8bit.png with gtCoarse/SPLIT/LOCATION/*_gtCoarse_labelIds.png."""
+    """Yield the frames leftImg8bit/SPLIT/LOCATION/*_leftImg8bit.png with
+    gtCoarse/SPLIT/LOCATION/*_gtCoarse_labelIds.png.
+    """
     folder = branch(root, "leftImg8bit")
     tree = city_tree(root, "gtCoarse")
     for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)) if folder else ():
         stem = without(path.name, "_leftImg8bit")
         frame = tree.frame(f"{path.parent.name}/{stem}", split, str(path), "gtCoarse")
-        labels = frame.truth if frame.truth.endswith("_labelIds.png") else ""  # train ids do not tell one object from another
+        labels = (
+            frame.truth if frame.truth.endswith("_labelIds.png") else ""
+        )  # train ids do not tell one object from another
         yield Frame(
             frame.id, frame.image, labels, frame.instances, frame.depth, frame.camera,
             group=stem.rpartition("_")[0], split=split, role=frame.role,

@@ -1,10 +1,12 @@
 """S4 3.2: which frames of Lost and Found Fishyscapes takes, from the original tree and its labels.
 
-Conventions: the paper says: sequences whose hazards are children or bicycles are dropped, at least every sixth image is kept, images without objects are dropped, validation and
-test are disjoint in location. What it leaves open is ours. *Children and bicycles* are the label ids 23 and 40-43: real children and bicycles; the doll of a child (26) and the toy cars (27-29) stay, as in
-SegmentMeIfYouCan's own list of what to leave out. *Every sixth* counts the labelled frames of a sequence (they lie ten apart in time) from its first one; the published
-validation set has more frames towards the end of a sequence, where objects are near ("at least"). *Locations* of validation are the three of the
-published labels; all others are test.
+Conventions: the paper says: sequences whose hazards are children or bicycles are dropped, at least every
+sixth image is kept, images without objects are dropped, validation and test are disjoint in location. What it
+leaves open is ours. *Children and bicycles* are the label ids 23 and 40-43: real children and bicycles; the
+doll of a child (26) and the toy cars (27-29) stay, as in SegmentMeIfYouCan's own list of what to leave out.
+*Every sixth* counts the labelled frames of a sequence (they lie ten apart in time) from its first one; the
+published validation set has more frames towards the end of a sequence, where objects are near ("at least").
+*Locations* of validation are the three of the published labels; all others are test.
 Source: Blum et al. 2021 (S4) 3.2; the label table of Pinggera et al. 2016.
 """
 
@@ -35,8 +37,8 @@ class Chosen:
 
     def __repr__(self) -> str:
         return (
-            f"{len(self.frames)} frames; left out: {self.of_known_classes} of sequences with children or bicycles, "
-            f"{self.between} between every {EVERY}th, {self.without_object} without an object"
+            f"{len(self.frames)} frames; left out: {self.of_known_classes} of sequences with children or"
+            f" bicycles, {self.between} between every {EVERY}th, {self.without_object} without an object"
         )
 
 
@@ -56,9 +58,11 @@ def choose(
     known: Collection[int] = CHILDREN_AND_BICYCLES,
     labels: Callable[[Frame], np.ndarray] = read_labels,
 ) -> Chosen:
-    """Return the frames of both splits that S4 3.2 takes, by id, each with its new split: ``validation`` or ``test`` by location.
+    """Return the frames of both splits that S4 3.2 takes, by id, each with its new split: ``validation`` or
+    ``test`` by location.
 
-    ``labels`` returns (H, W) label ids of a frame. Errors: OptionError for ``every`` below 1, CorpusError for a frame without labels or of another name.
+    ``labels`` returns (H, W) label ids of a frame. Errors: OptionError for ``every`` below 1, CorpusError for
+    a frame without labels or of another name.
 
     >>> frames = [Frame(f"a/a_000001_{k:06}", "", "l", group="a_000001") for k in range(0, 130, 10)]
     >>> choose(frames, labels=lambda frame: np.array([[0, 1, 2 * (frame.id > "a/a_000001_000050")]]))
@@ -76,7 +80,10 @@ def choose(
     dropped = between = empty = 0
     for (place, _), members in sorted(sequences.items()):
         members.sort(key=lambda frame: _parts(frame)[2])
-        present = {frame.id: frozenset(np.flatnonzero(np.bincount(labels(frame).ravel())).tolist()) for frame in members}
+        present = {
+            frame.id: frozenset(np.flatnonzero(np.bincount(labels(frame).ravel())).tolist())
+            for frame in members
+        }
         if any(not ids.isdisjoint(known) for ids in present.values()):
             dropped += len(members)
             continue
@@ -90,9 +97,11 @@ def choose(
 
 
 def published(frames: Sequence[Frame], labelled: Sequence[Frame]) -> tuple[Frame, ...]:
-    """Return the frames of Lost and Found that the published Fishyscapes labels are of, with those labels as their truth, by id.
+    """Return the frames of Lost and Found that the published Fishyscapes labels are of, with those labels as
+    their truth, by id.
 
-    ``labelled`` are frames of the layout ``fs-lost-and-found``; CorpusError where the image of one is not among ``frames``.
+    ``labelled`` are frames of the layout ``fs-lost-and-found``; CorpusError where the image of one is not
+    among ``frames``.
     """
     by_name = {frame.id.rpartition("/")[2]: frame for frame in frames}
     out = []
@@ -100,7 +109,8 @@ def published(frames: Sequence[Frame], labelled: Sequence[Frame]) -> tuple[Frame
         name = frame.id.partition("_")[2]
         if name not in by_name:
             raise CorpusError(
-                f"{frame.truth}: its image {name} is not in Lost and Found as given; unpack both splits of leftImg8bit"
+                f"{frame.truth}: its image {name} is not in Lost and Found as given; unpack both splits of"
+                " leftImg8bit"
             )
         out.append(replace(by_name[name], truth=frame.truth, split="validation", role="validation"))
     return tuple(sorted(out, key=lambda frame: frame.id))
@@ -110,5 +120,7 @@ def _parts(frame: Frame) -> tuple[str, int, int]:
     """Return the location, the sequence number and the frame number."""
     match = NAME.fullmatch(frame.id.rpartition("/")[2])
     if not match:
-        raise CorpusError(f"{frame.id}: is no name of Lost and Found; expected LOCATION_SEQUENCE_FRAME, six digits each")
+        raise CorpusError(
+            f"{frame.id}: is no name of Lost and Found; expected LOCATION_SEQUENCE_FRAME, six digits each"
+        )
     return match["location"], int(match["sequence"]), int(match["frame"])

@@ -1,8 +1,11 @@
-"""Labels, instances and depth of data sets as arrays, from the values of their files; a value that the data set does not have is refused.
+"""Labels, instances and depth of data sets as arrays, from the values of their files; a value that the data
+set does not have is refused.
 
-Conventions: labels (H, W) uint8 (uint16 where ids are larger); anomaly masks 0, 1, 255. Instances (H, W) int32: 0 where there is none, else a number
-of its own for each instance of the image. Depth (H, W) float32 in metres, along the optical axis; NaN where nothing was measured, infinity at no disparity.
-Sources: label ids and disparity, d = (p - 1) / 256 of a 16-bit value p > 0, of Cityscapes (Cordts et al. 2016); depth = baseline fx / d.
+Conventions: labels (H, W) uint8 (uint16 where ids are larger); anomaly masks 0, 1, 255. Instances (H, W)
+int32: 0 where there is none, else a number of its own for each instance of the image. Depth (H, W) float32 in
+metres, along the optical axis; NaN where nothing was measured, infinity at no disparity.
+Sources: label ids and disparity, d = (p - 1) / 256 of a 16-bit value p > 0, of Cityscapes (Cordts et al.
+2016); depth = baseline fx / d.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ EGO = 1  # the label id of the ego vehicle in Cityscapes
 
 
 def translate(path: str | os.PathLike[str], meaning: Mapping[int, int], of: str) -> np.ndarray:
-    """Return the labels of a file with each value replaced by what it means; LabelMapError names the first value that ``of`` (a data set) does not have."""
+    """Return the labels of a file with each value replaced by what it means; LabelMapError names the first
+    value that ``of`` (a data set) does not have.
+    """
     labels = _grey(path)
     table = np.full(65536, UNKNOWN, np.uint16)
     table[list(meaning)] = list(meaning.values())
@@ -35,7 +40,8 @@ def translate(path: str | os.PathLike[str], meaning: Mapping[int, int], of: str)
     if (unknown := out == UNKNOWN).any():
         y, x = np.argwhere(unknown)[0]
         raise LabelMapError(
-            f"{path}: holds the value {labels[y, x]} at column {x}, row {y}; labels of {of} are {_spans(meaning)}"
+            f"{path}: holds the value {labels[y, x]} at column {x}, row {y}; labels of {of} are"
+            f" {_spans(meaning)}"
         )
     return out.astype(np.uint8) if int(out.max(initial=0)) < 256 else out
 
@@ -48,7 +54,8 @@ def as_is(path: str, classes: str, of: str) -> np.ndarray:
 
 @functools.cache
 def cityscapes_meaning(more: tuple[tuple[int, str], ...] = ()) -> Mapping[int, int]:
-    """Return {label id: train id or 255} of the 34 label ids of Cityscapes (255 stands for -1, the licence plate), and of ``more`` ids by class name.
+    """Return {label id: train id or 255} of the 34 label ids of Cityscapes (255 stands for -1, the licence
+    plate), and of ``more`` ids by class name.
 
     >>> meaning = cityscapes_meaning()
     >>> [meaning[label] for label in (0, 7, 29, 33, 255)]
@@ -77,13 +84,17 @@ def colours(path: str, classes: str) -> np.ndarray:
 
 
 def cityscapes_instances(frame: Frame) -> np.ndarray:
-    """Return the instances of a file of Cityscapes' instanceIds: values of 1,000 on are class x 1,000 + number; smaller ones are no single instance."""
+    """Return the instances of a file of Cityscapes' instanceIds: values of 1,000 on are class x 1,000 +
+    number; smaller ones are no single instance.
+    """
     values = _values(frame.instances)
     return np.where(values >= 1000, values, 0).astype(np.int32)
 
 
 def ego_vehicle(frame: Frame) -> np.ndarray:
-    """Return (H, W) where the ego vehicle is, by Cityscapes' label ids; nowhere in a file of train ids, which do not tell."""
+    """Return (H, W) where the ego vehicle is, by Cityscapes' label ids; nowhere in a file of train ids, which
+    do not tell.
+    """
     labels = _values(frame.truth)
     return labels == EGO if frame.truth.endswith("labelIds.png") else np.zeros(labels.shape, bool)
 
@@ -95,13 +106,17 @@ def numbered_instances(frame: Frame, void: int = VOID) -> np.ndarray:
 
 
 def disparity_depth(frame: Frame) -> np.ndarray:
-    """Return the depth of a frame in metres from its disparity and the calibration of its camera: baseline x fx / ((p - 1) / 256).
+    """Return the depth of a frame in metres from its disparity and the calibration of its camera: baseline x
+    fx / ((p - 1) / 256).
 
-    ImageError where the one or the other is missing: a calibration differs from city to city and is never assumed.
+    ImageError where the one or the other is missing: a calibration differs from city to city and is never
+    assumed.
     """
     if not frame.depth or not frame.camera:
         missing = "its camera's calibration (camera/)" if frame.depth else "a disparity map (disparity/)"
-        raise ImageError(f"{frame.id}: depth needs {missing}, which is not there; unpack the data set's archive of it")
+        raise ImageError(
+            f"{frame.id}: depth needs {missing}, which is not there; unpack the data set's archive of it"
+        )
     values = _values(frame.depth).astype(np.float64)
     baseline, focal = _calibration(frame.camera)
     with np.errstate(divide="ignore"):
@@ -115,7 +130,9 @@ def _calibration(path: str) -> tuple[float, float]:
         held = json.loads(read_bytes(path, ImageError, limit=1 << 20))
         baseline, focal = float(held["extrinsic"]["baseline"]), float(held["intrinsic"]["fx"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ImageError(f"{path}: is no calibration; expected JSON with extrinsic.baseline and intrinsic.fx") from None
+        raise ImageError(
+            f"{path}: is no calibration; expected JSON with extrinsic.baseline and intrinsic.fx"
+        ) from None
     if not (0 < baseline < np.inf and 0 < focal < np.inf):
         raise ImageError(f"{path}: baseline {baseline} and fx {focal} are no calibration; both are above 0")
     return baseline, focal
@@ -127,7 +144,9 @@ def _values(path: str) -> np.ndarray:
 
 
 def _grey(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the values of a label file; of one with three channels that are equal, those of one channel, as some copies store them."""
+    """Return the values of a label file; of one with three channels that are equal, those of one channel, as
+    some copies store them.
+    """
     try:
         return read_map(path)
     except LabelMapError as error:
@@ -135,9 +154,14 @@ def _grey(path: str | os.PathLike[str]) -> np.ndarray:
             raise
     data = read_bytes(path, LabelMapError)
     with decoding(path, LabelMapError):
-        values = np.asarray(open_picture(data, path, LabelMapError, lossless="changes label values").convert("RGB"))
+        values = np.asarray(
+            open_picture(data, path, LabelMapError, lossless="changes label values").convert("RGB")
+        )
     if not (values == values[..., :1]).all():
-        raise LabelMapError(f"{path}: is an image in colour; expected label values: take the file of ids, not the one of colours")
+        raise LabelMapError(
+            f"{path}: is an image in colour; expected label values: take the file of ids, not the one of"
+            " colours"
+        )
     return np.ascontiguousarray(values[..., 0])
 
 

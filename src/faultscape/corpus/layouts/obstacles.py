@@ -1,7 +1,9 @@
-"""Unknown objects on real roads: RoadAnomaly, SegmentMeIfYouCan's two tracks; and rendered ones: StreetHazards.
+"""Unknown objects on real roads: RoadAnomaly, SegmentMeIfYouCan's two tracks; and rendered ones:
+StreetHazards.
 
-Conventions: anomaly truth 0 known, 1 anomalous, 255 void. RoadAnomaly's files hold 0, 1 (road) and 2 (anomaly). StreetHazards' hold 0 unlabelled, 1 background to 13 traffic sign, 14
-anomaly: its anomaly truth keeps the background as known, as its authors' evaluation does.
+Conventions: anomaly truth 0 known, 1 anomalous, 255 void. RoadAnomaly's files hold 0, 1 (road) and 2
+(anomaly). StreetHazards' hold 0 unlabelled, 1 background to 13 traffic sign, 14 anomaly: its anomaly truth
+keeps the background as known, as its authors' evaluation does.
 Sources: Lis et al. 2019; Chan et al. 2021; Hendrycks et al. 2019.
 """
 
@@ -26,10 +28,14 @@ _HAZARD_SPLITS = {"training": "train", "validation": "train", "test": "test"}
 
 
 def find_road_anomaly(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that frame_list.json names, or without it all of frames/: frames/NAME.jpg with frames/NAME.labels/labels_semantic.png."""
+    """Yield the frames that frame_list.json names, or without it all of frames/: frames/NAME.jpg with
+    frames/NAME.labels/labels_semantic.png.
+    """
     root = base(root, "RoadAnomaly_jpg", "RoadAnomaly")
     folder = root / "frames"
-    listed = _listed(root / "frame_list.json") or [path.name for path in files(folder) if path.parent == folder]
+    listed = _listed(root / "frame_list.json") or [
+        path.name for path in files(folder) if path.parent == folder
+    ]
     for name in listed:
         path = inside(folder, name)
         truth = first_file([folder / f"{path.stem}.labels" / "labels_semantic.png"])
@@ -50,12 +56,16 @@ def _listed(path: Path) -> list[str]:
 
 
 def find_anomaly_track(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/*.jpg: ``validation`` are those whose names begin so, with labels_masks/NAME_labels_semantic.png; ``test`` the others, without labels."""
+    """Yield the frames images/*.jpg: ``validation`` are those whose names begin so, with
+    labels_masks/NAME_labels_semantic.png; ``test`` the others, without labels.
+    """
     yield from _track(base(root, "dataset_AnomalyTrack"), split, scenes=False)
 
 
 def find_obstacle_track(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/SCENE_*.webp: ``validation``, less the names that the benchmark leaves out, and ``test``, less night and snow, which are no part of the track."""
+    """Yield the frames images/SCENE_*.webp: ``validation``, less the names that the benchmark leaves out, and
+    ``test``, less night and snow, which are no part of the track.
+    """
     yield from _track(base(root, "dataset_ObstacleTrack"), split, scenes=True)
 
 
@@ -72,7 +82,9 @@ def _track(root: Path, split: str, *, scenes: bool) -> Iterator[Frame]:
 
 
 def find_streethazards(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames {train,test}/images/SPLIT/TOWN/*.png with {train,test}/annotations/SPLIT/TOWN/*.png."""
+    """Yield the frames {train,test}/images/SPLIT/TOWN/*.png with
+    {train,test}/annotations/SPLIT/TOWN/*.png.
+    """
     part = _HAZARD_SPLITS[split]
     folder = root / part if (root / part / "images").is_dir() else root
     if not (folder / "images" / split).is_dir():

@@ -1,8 +1,11 @@
 """Known classes and unknown regions on the same images: ISSU and the BRAVO benchmark.
 
-Conventions: classes are the train ids of Cityscapes, 0-18 and 255 void; anomaly truth is 0 known, 1 anomalous, 255 void. ISSU has both in one file, in which 254 is the anomaly. BRAVO has
-a mask of *invalid* pixels beside its labels, 0 valid, above 0 invalid: behind a drop or a flare, or of an object inpainted; its void is that of the labels.
-Sources: Laskar et al. 2025 and the scripts of its repository; Vu et al. 2024 and the toolkit of the challenge, from which suffixes and the meaning of values are taken.
+Conventions: classes are the train ids of Cityscapes, 0-18 and 255 void; anomaly truth is 0 known, 1
+anomalous, 255 void. ISSU has both in one file, in which 254 is the anomaly. BRAVO has a mask of *invalid*
+pixels beside its labels, 0 valid, above 0 invalid: behind a drop or a flare, or of an object inpainted; its
+void is that of the labels.
+Sources: Laskar et al. 2025 and the scripts of its repository; Vu et al. 2024 and the toolkit of the
+challenge, from which suffixes and the meaning of values are taken.
 """
 
 from __future__ import annotations
@@ -40,13 +43,21 @@ _MASKS = {"_gt_labelTrainIds.png": "_gt_invIds.png", "_gt.png": "_mask.png"}
 
 
 def find_issu(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames SET/leftImg8bit/PART/FOLDER/*_leftImg8bit.png with SET/gtFine_csT/PART/FOLDER/*_gtFine_csT.png, of the test sets also of dataset_ISSUTrack."""
+    """Yield the frames SET/leftImg8bit/PART/FOLDER/*_leftImg8bit.png with
+    SET/gtFine_csT/PART/FOLDER/*_gtFine_csT.png, of the test sets also of dataset_ISSUTrack.
+    """
     role, _, kind = split.partition("_")
     composed = base(root, "ISSU_datasets") / _ISSU[split]
     images, labels = composed / "leftImg8bit" / role, composed / "gtFine_csT" / role
     for path in files(images, "_leftImg8bit.png"):
         stem = without(path.name, "_leftImg8bit")
-        yield _issu(path, path.parent.name, stem, beside(labels / path.parent.name, f"{stem}_gtFine_csT", (".png",)), split)
+        yield _issu(
+            path,
+            path.parent.name,
+            stem,
+            beside(labels / path.parent.name, f"{stem}_gtFine_csT", (".png",)),
+            split,
+        )
     track = base(root, "dataset_ISSUTrack")
     for path in files(track / "images", ".png") if kind and not images.is_dir() else ():
         of, _, rest = path.stem.partition("_")
@@ -68,14 +79,21 @@ def find_bravo(root: Path, split: str) -> Iterator[Frame]:
     folder = root / f"bravo_{split}"
     for path in files(folder, image):
         id_ = path.relative_to(folder).as_posix()[: -len(image)]
-        if split == "synobjs" and not path.stem.isdigit():  # labels and masks lie beside images that are called 1.png
+        if (
+            split == "synobjs" and not path.stem.isdigit()
+        ):  # labels and masks lie beside images that are called 1.png
             continue
         place = id_.rpartition("/")[0]
         yield Frame(
-            id_, str(path), first_file((folder / f"{id_}{label}", root / "bravo_GT" / folder.name / f"{id_}{label}")),
-            group="" if split == "SMIYC" else place, split=split, role="test",
-            condition={"ACDC": place.partition("/")[0], "SMIYC": "clean"}.get(split, split), parent=id_ if image == "_leftImg8bit.png" else "",
-        )  # fmt: skip
+            id_,
+            str(path),
+            first_file((folder / f"{id_}{label}", root / "bravo_GT" / folder.name / f"{id_}{label}")),
+            group="" if split == "SMIYC" else place,
+            split=split,
+            role="test",
+            condition={"ACDC": place.partition("/")[0], "SMIYC": "clean"}.get(split, split),
+            parent=id_ if image == "_leftImg8bit.png" else "",
+        )
 
 
 def read_issu(frame: Frame) -> np.ndarray:
@@ -96,6 +114,7 @@ def read_invalid(frame: Frame) -> np.ndarray:
     mask = translate(file, _INVALID, "BRAVO")
     if mask.shape != labels.shape:
         raise LabelMapError(
-            f"{file}: is {mask.shape[1]} x {mask.shape[0]} pixels, its labels {labels.shape[1]} x {labels.shape[0]}"
+            f"{file}: is {mask.shape[1]} x {mask.shape[0]} pixels, its labels {labels.shape[1]} x"
+            f" {labels.shape[0]}"
         )
     return np.where(labels == VOID, VOID, mask).astype(np.uint8)

@@ -1,7 +1,9 @@
 """Roads of many places and cameras: WildDash 1 and 2, Mapillary Vistas 1.2 and 2.0, BDD100K.
 
-Conventions: WildDash and BDD100K give train ids of Cityscapes, Mapillary its own ids (`classes.road_scenes.mapillary_to_cityscapes` is the way to Cityscapes). Images stand alone.
-WildDash 2 has five labels beside the 34 of Cityscapes: pick-ups are trucks, vans cars, road markings road, billboards and street lights void, as its authors map them.
+Conventions: WildDash and BDD100K give train ids of Cityscapes, Mapillary its own ids
+(`classes.road_scenes.mapillary_to_cityscapes` is the way to Cityscapes). Images stand alone. WildDash 2 has
+five labels beside the 34 of Cityscapes: pick-ups are trucks, vans cars, road markings road, billboards and
+street lights void, as its authors map them.
 Sources: Zendel et al. 2018 and 2022; Neuhold et al. 2017; Yu et al. 2020.
 """
 
@@ -23,7 +25,9 @@ _THINGS = ("animal--", "human--", "object--vehicle--")
 
 
 def find_wilddash1(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames *_100000.png that have *_100000_labelIds.png beside them, in the root or in wd_val_01/."""
+    """Yield the frames *_100000.png that have *_100000_labelIds.png beside them, in the root or in
+    wd_val_01/.
+    """
     root = base(root, "wd_val_01")
     for path in files(root, tuple(f"_100000{ending}" for ending in IMAGES)):
         truth = beside(path.parent, f"{path.stem}_labelIds", (".png",))
@@ -46,7 +50,9 @@ def find_wilddash2(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_mapillary_v12(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames SPLIT/images/*.jpg with labels in SPLIT/v1.2/labels, or in SPLIT/labels as the first release has them."""
+    """Yield the frames SPLIT/images/*.jpg with labels in SPLIT/v1.2/labels, or in SPLIT/labels as the first
+    release has them.
+    """
     yield from _mapillary(root, split, ("v1.2", ""))
 
 
@@ -56,7 +62,9 @@ def find_mapillary_v20(root: Path, split: str) -> Iterator[Frame]:
 
 
 def _mapillary(root: Path, split: str, versions: tuple[str, ...]) -> Iterator[Frame]:
-    inner = next((folder for version in versions if (folder := root / split / version / "labels").is_dir()), None)
+    inner = next(
+        (folder for version in versions if (folder := root / split / version / "labels").is_dir()), None
+    )
     for path in files(root / split / "images"):
         truth = beside(inner, path.stem, (".png",)) if inner and split != "testing" else ""
         instances = beside(inner.parent / "instances", path.stem, (".png",)) if truth and inner else ""
@@ -65,7 +73,9 @@ def _mapillary(root: Path, split: str, versions: tuple[str, ...]) -> Iterator[Fr
 
 
 def find_bdd100k(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/10k/SPLIT/*.jpg with labels/sem_seg/masks/SPLIT/*.png, or seg/images with seg/labels/SPLIT/*_train_id.png of the first release."""
+    """Yield the frames images/10k/SPLIT/*.jpg with labels/sem_seg/masks/SPLIT/*.png, or seg/images with
+    seg/labels/SPLIT/*_train_id.png of the first release.
+    """
     new, old = root / "labels" / "sem_seg" / "masks" / split, base(root, "seg") / "labels" / split
     images = root / "images" / "10k" / split
     for path in files(images if images.is_dir() else base(root, "seg") / "images" / split):
@@ -79,10 +89,14 @@ def read_wilddash2(frame: Frame) -> np.ndarray:
 
 
 def vistas_instances(frame: Frame, names: tuple[str, ...]) -> np.ndarray:
-    """Return (H, W) int32 instances of a 16-bit file of label x 256 + number: of people, riders, vehicles and animals, by the ``names`` of the labels."""
+    """Return (H, W) int32 instances of a 16-bit file of label x 256 + number: of people, riders, vehicles and
+    animals, by the ``names`` of the labels.
+    """
     values = read_map(frame.instances).astype(np.int64)
     labels = values >> 8
     if int(labels.max(initial=0)) >= len(names):
-        raise LabelMapError(f"{frame.instances}: holds the label {labels.max()}; labels are 0-{len(names) - 1}")
+        raise LabelMapError(
+            f"{frame.instances}: holds the label {labels.max()}; labels are 0-{len(names) - 1}"
+        )
     thing = np.array([name.startswith(_THINGS) for name in names])
     return np.where(thing[labels], values + 1, 0).astype(np.int32)

@@ -1,6 +1,8 @@
-"""Scenes of all kinds: ADE20K as the scene parsing benchmark hands it out (150 classes), COCO-Stuff, PASCAL VOC 2012.
+"""Scenes of all kinds: ADE20K as the scene parsing benchmark hands it out (150 classes), COCO-Stuff, PASCAL
+VOC 2012.
 
-Conventions: an image that a list names and that is not there is left out: samples work. Images of all three stand alone.
+Conventions: an image that a list names and that is not there is left out: samples work. Images of all three
+stand alone.
 Sources: Zhou et al. 2017; Caesar et al. 2018; Everingham et al. 2010.
 """
 
@@ -16,7 +18,9 @@ _PREFIX = {"training": "ADE_train_", "validation": "ADE_val_", "test": "ADE_test
 
 
 def find_ade20k(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png; of samples images/ADE_train_*.jpg and ADE_val_*.jpg without folders of splits; of ``test`` release_test/testing/*.jpg."""
+    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png; of samples images/ADE_train_*.jpg and
+    ADE_val_*.jpg without folders of splits; of ``test`` release_test/testing/*.jpg.
+    """
     inner = base(root, "ADEChallengeData2016")
     hidden = split == "test"
     images = base(root, "release_test") / "testing" if hidden else inner / "images"
@@ -28,17 +32,26 @@ def find_ade20k(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_coco_stuff(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/SPLIT/*.jpg (or SPLIT/*.jpg) with the label maps of stuffthingmaps/SPLIT/*.png, which the data set's own readme file unpacks as annotations/."""
+    """Yield the frames images/SPLIT/*.jpg (or SPLIT/*.jpg) with the label maps of stuffthingmaps/SPLIT/*.png,
+    which the data set's own readme file unpacks as annotations/.
+    """
     images = branch(root, f"images/{split}", split)
-    labels = branch(root, *(f"{name}/{split}" for name in ("stuffthingmaps", "stuffthingmaps_trainval2017", "annotations")))
+    labels = branch(
+        root,
+        *(f"{name}/{split}" for name in ("stuffthingmaps", "stuffthingmaps_trainval2017", "annotations")),
+    )
     for path in files(images, ".jpg") if images else ():
         truth = beside(labels, path.stem, (".png",)) if labels else ""
         yield Frame(path.stem, str(path), truth, split=split, role=ROLES[split.removesuffix("2017")])
 
 
 def find_voc(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that ImageSets/Segmentation/SPLIT.txt names: JPEGImages/ID.jpg, SegmentationClass/ID.png, SegmentationObject/ID.png."""
-    root = next((inner for inner in (root / "VOCdevkit" / "VOC2012", root / "VOC2012") if inner.is_dir()), root)
+    """Yield the frames that ImageSets/Segmentation/SPLIT.txt names: JPEGImages/ID.jpg,
+    SegmentationClass/ID.png, SegmentationObject/ID.png.
+    """
+    root = next(
+        (inner for inner in (root / "VOCdevkit" / "VOC2012", root / "VOC2012") if inner.is_dir()), root
+    )
     for line in lines(root / "ImageSets" / "Segmentation" / f"{split}.txt"):
         id_ = without(line) if line.lower().endswith(".jpg") else line
         image = inside(root / "JPEGImages", f"{id_}.jpg")

@@ -1,6 +1,8 @@
-"""Folders of data sets: files by ending, in an order that no file system decides, and where a branch of a tree may lie.
+"""Folders of data sets: files by ending, in an order that no file system decides, and where a branch of a
+tree may lie.
 
-Conventions: names that begin with a dot are nobody's data and are left out. Links are followed by name, never walked in a circle.
+Conventions: names that begin with a dot are nobody's data and are left out. Links are followed by name, never
+walked in a circle.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 def files(folder: Path, endings: str | tuple[str, ...] = IMAGES) -> Iterator[Path]:
-    """Yield all files below a folder whose names end so, in small letters or not, by their paths; none where there is no such folder."""
+    """Yield all files below a folder whose names end so, in small letters or not, by their paths; none where
+    there is no such folder.
+    """
     wanted = (endings,) if isinstance(endings, str) else endings
     seen: set[str] = set()
     for where, folders, names in os.walk(folder, followlinks=True):
@@ -32,11 +36,17 @@ def files(folder: Path, endings: str | tuple[str, ...] = IMAGES) -> Iterator[Pat
 
 
 def branch(root: Path, *names: str) -> Path | None:
-    """Return the first folder of one of these names in ``root``, or one folder down (as archives unpack into folders of their own); None where there is none."""
+    """Return the first folder of one of these names in ``root``, or one folder down (as archives unpack into
+    folders of their own); None where there is none.
+    """
     for name in names:
         if (root / name).is_dir():
             return root / name
-    inner = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")) if root.is_dir() else []
+    inner = (
+        sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+        if root.is_dir()
+        else []
+    )
     return next((path / name for name in names for path in inner if (path / name).is_dir()), None)
 
 
@@ -66,17 +76,23 @@ def without(name: str, *suffixes: str) -> str:
 
 
 def lines(path: Path) -> list[str]:
-    """Return the lines of a list file that say something; none where there is no file; CorpusError where it is no text."""
+    """Return the lines of a list file that say something; none where there is no file; CorpusError where it
+    is no text.
+    """
     if not path.is_file():
         return []
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: cannot be read as a list of files: {getattr(error, 'strerror', None) or error}") from None
+        raise CorpusError(
+            f"{path}: cannot be read as a list of files: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def inside(root: Path, name: str) -> Path:
     """Return the path of a name that a list file holds; CorpusError for one that leads out of the folder."""
     if ".." in Path(name).parts:
-        raise CorpusError(f"{root}: a list of files names {name!r}, which leads out of the folder; remove that line")
+        raise CorpusError(
+            f"{root}: a list of files names {name!r}, which leads out of the folder; remove that line"
+        )
     return root / name.lstrip("/")

@@ -1,1 +1,3 @@
-"""Cut-outs in files: folders of images with transparency or masks, PASCAL VOC, COCO, objects.csv, and the file in which a study keeps one."""
+"""Cut-outs in files: folders of images with transparency or masks, PASCAL VOC, COCO, objects.csv, and the
+file in which a study keeps one.
+"""

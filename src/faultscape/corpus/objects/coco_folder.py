@@ -1,7 +1,10 @@
-"""Objects of COCO instances: a JSON file in the folder, or in its folder ``annotations``, and the images that it names.
+"""Objects of COCO instances: a JSON file in the folder, or in its folder ``annotations``, and the images that
+it names.
 
-Conventions: an image is looked for by the end of its path, first in the folder that the JSON file's name ends in (instances_val2017.json: val2017), then in ``images``; of several elsewhere none is
-taken. The class is the category's name. Crowds are no objects. Files called ..._val... serve in validation, ..._test... in test, all others in both.
+Conventions: an image is looked for by the end of its path, first in the folder that the JSON file's name ends
+in (instances_val2017.json: val2017), then in ``images``; of several elsewhere none is taken. The class is the
+category's name. Crowds are no objects. Files called ..._val... serve in validation, ..._test... in test, all
+others in both.
 """
 
 from __future__ import annotations
@@ -20,9 +23,13 @@ _SPLITS = {"val": "validation", "validation": "validation", "test": "test"}
 
 
 def coco_files(harvest: Harvest) -> list[str]:
-    """Return the JSON files of a folder that may be COCO's, by name; of one that cannot be read, or is too large, that is noted."""
+    """Return the JSON files of a folder that may be COCO's, by name; of one that cannot be read, or is too
+    large, that is noted.
+    """
     near = [
-        name for name in harvest.tree.files if name.lower().endswith(".json") and posixpath.dirname(name) in ("", "annotations")
+        name
+        for name in harvest.tree.files
+        if name.lower().endswith(".json") and posixpath.dirname(name) in ("", "annotations")
     ]
     return [name for name in near if _may_be(harvest, name)]
 
@@ -57,7 +64,9 @@ def _take_image(harvest: Harvest, name: str, image: CocoImage, split: str) -> No
         return
     height, width = image.size
     if pixels.shape[:2] != image.size:
-        harvest.leave(name, f"is {pixels.shape[1]} x {pixels.shape[0]} pixels, in its annotations {width} x {height}")
+        harvest.leave(
+            name, f"is {pixels.shape[1]} x {pixels.shape[0]} pixels, in its annotations {width} x {height}"
+        )
         return
     if len(image.objects) > MOST_OBJECTS:
         harvest.leave(name, f"has {len(image.objects):,} objects; at most {MOST_OBJECTS:,} are read")
@@ -77,7 +86,9 @@ def _take_image(harvest: Harvest, name: str, image: CocoImage, split: str) -> No
         if inside.any():
             harvest.take(name, cutout_of_mask(pixels, inside, name, one.class_, split=split), which)
         else:
-            harvest.leave(name, f"{which}: no pixel of its outline lies in the image (annotation {one.number})")
+            harvest.leave(
+                name, f"{which}: no pixel of its outline lies in the image (annotation {one.number})"
+            )
 
 
 def _file_of(harvest: Harvest, json: str, image: CocoImage, files: dict[str, list[str]]) -> str:
@@ -89,11 +100,17 @@ def _file_of(harvest: Harvest, json: str, image: CocoImage, files: dict[str, lis
     found = [name for name in files.get(posixpath.basename(asked), ()) if f"/{name}".endswith(f"/{asked}")]
     for folder in (stem_of(json).rpartition("_")[2], "images"):
         if several := [
-            name for name in found if f"{folder}/{asked}" in (name, name[-len(folder) - len(asked) - 1 :]) and len(found) > 1
+            name
+            for name in found
+            if f"{folder}/{asked}" in (name, name[-len(folder) - len(asked) - 1 :]) and len(found) > 1
         ]:
             found = several
     if len(found) != 1:
-        why = f"is the name of {len(found)} files, {found[0]} and {found[1]}" if found else "is no file of the folder"
+        why = (
+            f"is the name of {len(found)} files, {found[0]} and {found[1]}"
+            if found
+            else "is no file of the folder"
+        )
         harvest.leave(json, f"names {image.file[:200]!r}, which {why}")
         return ""
     return found[0]

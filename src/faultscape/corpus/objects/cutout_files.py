@@ -1,7 +1,9 @@
-"""One cut-out as one file: a PNG with transparency that says in a text of its own what the object is; this is how a study keeps the objects that it blended.
+"""One cut-out as one file: a PNG with transparency that says in a text of its own what the object is; this is
+how a study keeps the objects that it blended.
 
-Conventions: pixels and alpha come back as they were, also pixels that nothing is seen of. The text is JSON under ``faultscape-cutout``: name, class, split, use, corner, frame, border, and the digest, which
-must be that of what was read.
+Conventions: pixels and alpha come back as they were, also pixels that nothing is seen of. The text is JSON
+under ``faultscape-cutout``: name, class, split, use, corner, frame, border, and the digest, which must be
+that of what was read.
 """
 
 from __future__ import annotations
@@ -27,15 +29,28 @@ _WORDS = ("name", "class", "split", "use", "digest")
 def write_cutout(cutout: Cutout) -> bytes:
     """Return a cut-out as the bytes of a PNG file.
 
-    >>> cutout = Cutout(np.full((2, 2, 3), 9, np.uint8), np.array([[255, 0], [0, 7]], np.uint8), "a box", "box", corner=(3, 4), frame=(9, 9))
+    >>> cutout = Cutout(
+    ...     np.full((2, 2, 3), 9, np.uint8),
+    ...     np.array([[255, 0], [0, 7]], np.uint8),
+    ...     "a box",
+    ...     "box",
+    ...     corner=(3, 4),
+    ...     frame=(9, 9),
+    ... )
     >>> again = read_cutout(write_cutout(cutout))
     >>> again, again.alpha.tolist(), again.corner, again.digest == cutout.digest
     (Cutout('a box', box, anomaly, 2 x 2), [[255, 0], [0, 7]], (3, 4), True)
     """
     told = {
-        "name": cutout.name, "class": cutout.class_, "split": cutout.split, "use": cutout.use, "corner": cutout.corner, "frame": cutout.frame, "border": cutout.border,
+        "name": cutout.name,
+        "class": cutout.class_,
+        "split": cutout.split,
+        "use": cutout.use,
+        "corner": cutout.corner,
+        "frame": cutout.frame,
+        "border": cutout.border,
         "digest": cutout.digest,
-    }  # fmt: skip
+    }
     text = PngInfo()
     text.add_text(KEY, json.dumps(told))
     file = io.BytesIO()
@@ -44,11 +59,16 @@ def write_cutout(cutout: Cutout) -> bytes:
 
 
 def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cutout:
-    """Return the cut-out that the bytes of `write_cutout` are; ``path`` stands in errors. ImageError for any others, and where pixels are no longer those that were written."""
+    """Return the cut-out that the bytes of `write_cutout` are; ``path`` stands in errors. ImageError for any
+    others, and where pixels are no longer those that were written.
+    """
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
         if not isinstance(picture, PngImageFile) or picture.mode != "RGBA":
-            raise ImageError(f"{path}: is no cut-out of a study: expected a PNG with transparency, as write_cutout makes it")
+            raise ImageError(
+                f"{path}: is no cut-out of a study: expected a PNG with transparency, as write_cutout"
+                " makes it"
+            )
         pixels = np.array(picture)
         text = picture.text.get(KEY, "")
     told = _told(text, path)
@@ -65,7 +85,8 @@ def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cuto
     )
     if cutout.digest != told["digest"]:
         raise ImageError(
-            f"{path}: is damaged: its pixels have the digest {cutout.digest}, and were written with {told['digest'][:80]!r}"
+            f"{path}: is damaged: its pixels have the digest {cutout.digest}, and were written with"
+            f" {told['digest'][:80]!r}"
         )
     return cutout
 
@@ -77,13 +98,18 @@ def _told(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
         told = json.loads(text)
     except (ValueError, RecursionError, MemoryError):
         raise wrong from None
-    if not isinstance(told, dict) or not all(isinstance(told.get(key), str) and len(told[key]) <= _LONGEST for key in _WORDS):
+    if not isinstance(told, dict) or not all(
+        isinstance(told.get(key), str) and len(told[key]) <= _LONGEST for key in _WORDS
+    ):
         raise wrong
     if told["use"] not in ("anomaly", "known") or not all(told[key].isprintable() for key in _WORDS):
         raise wrong
     pairs = [told.get("corner"), told.get("frame"), [told.get("border"), 0]]
     if not all(
-        isinstance(pair, list) and len(pair) == 2 and all(type(v) is int and 0 <= v <= MAX_PIXELS for v in pair) for pair in pairs
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(type(v) is int and 0 <= v <= MAX_PIXELS for v in pair)
+        for pair in pairs
     ):
         raise wrong
     return told

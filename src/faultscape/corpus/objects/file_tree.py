@@ -1,7 +1,9 @@
-"""What lies in a folder that somebody else filled: its files by their names relative to it, and what of it is not read and why.
+"""What lies in a folder that somebody else filled: its files by their names relative to it, and what of it is
+not read and why.
 
-Conventions: names are relative, with ``/`` between folders, in the order of their characters. Links are followed where they lead to a file of the folder; what leads out of it, hidden files and linked
-folders are left out with a reason. `shown` is a name as people read it, on one line.
+Conventions: names are relative, with ``/`` between folders, in the order of their characters. Links are
+followed where they lead to a file of the folder; what leads out of it, hidden files and linked folders are
+left out with a reason. `shown` is a name as people read it, on one line.
 """
 
 from __future__ import annotations
@@ -62,7 +64,11 @@ def file_tree(place: str | os.PathLike[str]) -> FileTree:
                         "is a link to a folder, which is not followed; put the folder itself there",
                     )
                 )
-        folders[:] = [name for name in folders if not name.startswith(".") and not os.path.islink(os.path.join(where, name))]
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and not os.path.islink(os.path.join(where, name))
+        ]
         for name in inside:
             relative = posixpath.normpath(f"{at}/{name}")
             if why := _unread(root, os.path.join(where, name), name):

@@ -1,7 +1,10 @@
-"""The plain forms of a folder of cut-outs: images with transparency, and images in one folder beside masks in another.
+"""The plain forms of a folder of cut-outs: images with transparency, and images in one folder beside masks in
+another.
 
-Conventions: an image with transparency is an object, whatever folder it lies in; the class is the name of that folder, '' directly in the place given. Of two folders the one with masks is told by its
-name (masks, labels, annotations, ...): what is above 0 is the object. In ``instances`` each value above 0 is an object. Folders inside them are classes.
+Conventions: an image with transparency is an object, whatever folder it lies in; the class is the name of
+that folder, '' directly in the place given. Of two folders the one with masks is told by its name (masks,
+labels, annotations, ...): what is above 0 is the object. In ``instances`` each value above 0 is an object.
+Folders inside them are classes.
 """
 
 from __future__ import annotations
@@ -17,8 +20,23 @@ from faultscape.stressors.objects.cutout import cutout_of_rgba
 
 INSTANCES = "instances"
 MASKS = frozenset(
-    ("mask", "masks", "label", "labels", "annotation", "annotations", "gt", "ground_truth", "groundtruth", "matte", "mattes", "segmentation", "segmentations", INSTANCES)
-)  # fmt: skip
+    (
+        "mask",
+        "masks",
+        "label",
+        "labels",
+        "annotation",
+        "annotations",
+        "gt",
+        "ground_truth",
+        "groundtruth",
+        "matte",
+        "mattes",
+        "segmentation",
+        "segmentations",
+        INSTANCES,
+    )
+)
 
 
 def take_rgba(harvest: Harvest, name: str) -> None:
@@ -42,10 +60,12 @@ def take_all_rgba(harvest: Harvest) -> None:
 
 
 def mask_folders(tree: FileTree) -> tuple[str, str] | None:
-    """Return the folders of images and of masks, each with a ``/`` behind it; None where a tree has no such two.
+    """Return the folders of images and of masks, each with a ``/`` behind it; None where a tree has no such
+    two.
 
-    Where there are masks and instances, instances count; of other folders beside them that with the name ``images``, or the only one. Two folders are images and masks where
-    some of their files have one name, or where they are called so: a folder of cut-outs of the class `mask` is none.
+    Where there are masks and instances, instances count; of other folders beside them that with the name
+    ``images``, or the only one. Two folders are images and masks where some of their files have one name, or
+    where they are called so: a folder of cut-outs of the class `mask` is none.
     """
     files = [name for name in tree.files if "/" in name and (is_image(name) or name.lower().endswith(".npy"))]
     folders = sorted({name.partition("/")[0] for name in files})
@@ -54,18 +74,26 @@ def mask_folders(tree: FileTree) -> tuple[str, str] | None:
     if len(images) > 1:
         images = [name for name in images if name.lower() == "images"]
     if len(masks) > 1:
-        masks = [name for name in masks if name.lower() == INSTANCES] or [name for name in masks if name.lower() == "masks"]
+        masks = [name for name in masks if name.lower() == INSTANCES] or [
+            name for name in masks if name.lower() == "masks"
+        ]
     if len(images) != 1 or len(masks) != 1:
         return None
     both = f"{images[0]}/", f"{masks[0]}/"
     shared = shared_names(tree.images(both[0]), maps_in(tree, both[1]), both)
-    return both if shared or (images[0].lower() == "images" and masks[0].lower() in ("masks", INSTANCES)) else None
+    return (
+        both
+        if shared or (images[0].lower() == "images" and masks[0].lower() in ("masks", INSTANCES))
+        else None
+    )
 
 
 def take_pairs(harvest: Harvest, folders: tuple[str, str]) -> None:
     """Take the objects of images in one folder whose masks lie in another."""
     value = value_of_folder(folders[1])
-    pairs = pairs_of_names(harvest, harvest.tree.images(folders[0]), maps_in(harvest.tree, folders[1]), folders)
+    pairs = pairs_of_names(
+        harvest, harvest.tree.images(folders[0]), maps_in(harvest.tree, folders[1]), folders
+    )
     for image, mask in harvest.each(pairs):
         take_mask(harvest, image, mask, class_of_folder(image.removeprefix(folders[0])), value)
 

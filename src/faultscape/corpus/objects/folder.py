@@ -1,8 +1,12 @@
-"""The cut-outs of a folder: told by what lies in it what it is, read, and for each file that gives no object one line that says why.
+"""The cut-outs of a folder: told by what lies in it what it is, read, and for each file that gives no object
+one line that says why.
 
-Conventions: a folder has one of four forms, tried in this order: a PASCAL VOC tree, COCO instances, images beside masks, images with transparency. ``objects.csv`` may lie in any of them; it says more of
-the files, and what it names is read first. The result depends on pixels and classes, not on names or order of files: cut-outs stand in the order of their digests.
-Source: Blum et al. 2021 (S4) 3.1 for which objects are dropped: those that their image's border cuts, and small ones.
+Conventions: a folder has one of four forms, tried in this order: a PASCAL VOC tree, COCO instances, images
+beside masks, images with transparency. ``objects.csv`` may lie in any of them; it says more of the files, and
+what it names is read first. The result depends on pixels and classes, not on names or order of files:
+cut-outs stand in the order of their digests.
+Source: Blum et al. 2021 (S4) 3.1 for which objects are dropped: those that their image's border cuts, and
+small ones.
 """
 
 from __future__ import annotations
@@ -15,7 +19,13 @@ from typing import Literal
 
 from faultscape.corpus.objects.coco_folder import coco_files, take_coco
 from faultscape.corpus.objects.file_tree import FileTree, file_tree, is_image
-from faultscape.corpus.objects.flat_forms import mask_folders, take_all_rgba, take_pairs, take_rgba, value_of_folder
+from faultscape.corpus.objects.flat_forms import (
+    mask_folders,
+    take_all_rgba,
+    take_pairs,
+    take_rgba,
+    value_of_folder,
+)
 from faultscape.corpus.objects.harvest import Harvest
 from faultscape.corpus.objects.masks import take_mask
 from faultscape.corpus.objects.objects_csv import NAME, read_rows
@@ -32,12 +42,17 @@ FORMS: dict[str, str] = {
     "coco": "COCO instances",
     "csv": NAME,
 }
-EXPECTED = "images with transparency (PNG, WebP, TIFF), folders images and masks (or instances), a PASCAL VOC tree (JPEGImages, SegmentationClass), COCO instances (.json beside the images), or objects.csv"
+EXPECTED = (
+    "images with transparency (PNG, WebP, TIFF), folders images and masks (or instances), a PASCAL VOC tree"
+    " (JPEGImages, SegmentationClass), COCO instances (.json beside the images), or objects.csv"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectFolder:
-    """The cut-outs that a folder holds, in the order of their digests; (file, reason) of all that gave none; and which form the folder has."""
+    """The cut-outs that a folder holds, in the order of their digests; (file, reason) of all that gave none;
+    and which form the folder has.
+    """
 
     cutouts: tuple[Cutout, ...]
     left_out: tuple[tuple[str, str], ...]
@@ -45,17 +60,25 @@ class ObjectFolder:
 
     def __repr__(self) -> str:
         classes = Counter(cutout.class_ or "no class" for cutout in self.cutouts)
-        most = ", ".join(f"{name} {number}" for name, number in sorted(classes.items(), key=lambda one: (-one[1], one[0]))[:6])
+        most = ", ".join(
+            f"{name} {number}"
+            for name, number in sorted(classes.items(), key=lambda one: (-one[1], one[0]))[:6]
+        )
         more = f" and {counted(len(classes) - 6, 'more class', 'more classes')}" if len(classes) > 6 else ""
-        return f"{counted(len(self.cutouts), 'object')} from {FORMS[self.kind]}: {most}{more}{f'; {len(self.left_out)} left out' if self.left_out else ''}"
+        return (
+            f"{counted(len(self.cutouts), 'object')} from {FORMS[self.kind]}:"
+            f" {most}{more}{f'; {len(self.left_out)} left out' if self.left_out else ''}"
+        )
 
 
 def read_cutouts(
     place: str | os.PathLike[str], *, smallest: int = SMALLEST, say: Callable[[str], object] = print
 ) -> ObjectFolder:
-    """Return the cut-outs of a folder, and why others were left out; an object has ``smallest`` pixels or more.
+    """Return the cut-outs of a folder, and why others were left out; an object has ``smallest`` pixels or
+    more.
 
-    Errors: CorpusError for a place that is no folder, in which nothing can be used, whose objects.csv is wrong, or in which one object is known and an anomaly.
+    Errors: CorpusError for a place that is no folder, in which nothing can be used, whose objects.csv is
+    wrong, or in which one object is known and an anomaly.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -68,7 +91,8 @@ def read_cutouts(
     ...     image.convert("RGB").save(Path(folder, "opaque.png"))
     ...     found = read_cutouts(folder, say=lambda _: None)
     >>> found, found.cutouts[0].split, found.left_out
-    (1 object from images with transparency: box 1; 1 left out, '', (('opaque.png', 'has no alpha channel; save it with transparency, as PNG, WebP or TIFF, or give a mask'),))
+    (1 object from images with transparency: box 1; 1 left out, '', (('opaque.png', 'has no alpha channel;
+    save it with transparency, as PNG, WebP or TIFF, or give a mask'),))
     """
     if store.is_address(os.fspath(place)):
         raise CorpusError(f"{place}: cut-outs are read from a folder of this machine; copy them there")
@@ -88,12 +112,15 @@ def read_cutouts(
         take_rgba(harvest, name)
     reasons = sorted(harvest.left_out, key=lambda one: (not is_image(one[0]), one))
     _rest(harvest)
-    found = ObjectFolder(harvest.cutouts(), tuple(sorted(set(harvest.left_out))), "csv" if NAME in tree.files else kind)
+    found = ObjectFolder(
+        harvest.cutouts(), tuple(sorted(set(harvest.left_out))), "csv" if NAME in tree.files else kind
+    )
     first = (reasons or found.left_out or (("", ""),))[0]
     if not found.cutouts:
         if inner := _folder_of_pairs(tree):
             raise CorpusError(
-                f"{place}: holds no object that can be used, but its folder {inner} holds images and masks: give {os.path.join(place, inner)}"
+                f"{place}: holds no object that can be used, but its folder {inner} holds images and masks:"
+                f" give {os.path.join(place, inner)}"
             )
         why = f"; {first[0]}: {first[1]}" if first[0] else ""
         raise CorpusError(f"{place}: holds no object that can be used; expected {EXPECTED}{why[:200]}")
@@ -140,5 +167,9 @@ def _rest(harvest: Harvest) -> None:
     for name, number in others.items():
         harvest.leave(
             name,
-            f"holds {counted(number, 'file')} that no object is read from" if name.endswith("/") else "no object is read from it",
+            (
+                f"holds {counted(number, 'file')} that no object is read from"
+                if name.endswith("/")
+                else "no object is read from it"
+            ),
         )

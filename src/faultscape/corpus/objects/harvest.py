@@ -1,7 +1,9 @@
-"""What is gathered while a folder of cut-outs is read: the objects that can be blended, and for everything else one line that says why not.
+"""What is gathered while a folder of cut-outs is read: the objects that can be blended, and for everything
+else one line that says why not.
 
-Conventions: a file is named relative to the folder. What `objects.csv` says of a file stands above what its folder or data set says. Two cut-outs that look the same count once: the one of which more
-is said, and of equals the first by class, split and digest, so that names of files decide nothing but the name.
+Conventions: a file is named relative to the folder. What `objects.csv` says of a file stands above what its
+folder or data set says. Two cut-outs that look the same count once: the one of which more is said, and of
+equals the first by class, split and digest, so that names of files decide nothing but the name.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class Harvest:
     """The cut-outs of a folder so far, and what was left out."""
 
     def __init__(self, tree: FileTree, smallest: int, done: Iterable[str] = ()) -> None:
-        """Begin with nothing but what the tree left out; ``done`` are files that no object is looked for in."""
+        """Begin with nothing but what the tree left out; ``done`` are files that no object is looked for
+        in.
+        """
         self.tree = tree
         self.left_out = [(shown(name), why) for name, why in tree.left_out]
         self.done = set(done)
@@ -67,7 +71,10 @@ class Harvest:
         cutout = replace(cutout, name=" ".join([shown(name), *([which] if which else [])]))
         if row:
             cutout = replace(
-                cutout, class_=row.class_ or cutout.class_, split=row.split or cutout.split, use=row.use or cutout.use
+                cutout,
+                class_=row.class_ or cutout.class_,
+                split=row.split or cutout.split,
+                use=row.use or cutout.use,
             )
         if why := reason_to_drop(cutout, self.smallest).removeprefix(f"{cutout.name}: "):
             self._leave_object(name, which, why)
@@ -76,7 +83,8 @@ class Harvest:
         if other.use != cutout.use:
             first, second = sorted((other, cutout), key=lambda one: one.use)
             raise CorpusError(
-                f"{self.tree.root}: {first.name} (an anomaly) and {second.name} (known) are the same object; say in {ROWS} which it is, or remove one"
+                f"{self.tree.root}: {first.name} (an anomaly) and {second.name} (known) are the same object;"
+                f" say in {ROWS} which it is, or remove one"
             )
         looks = _looks(cutout, place=cutout.use == "known")  # where a known object stays
         other = self._kept.get(looks)
@@ -84,14 +92,17 @@ class Harvest:
             self._bytes += cutout.pixels.nbytes + cutout.alpha.nbytes
             if self._bytes > MOST_BYTES:
                 raise CorpusError(
-                    f"{self.tree.root}: its objects have more than {MOST_BYTES >> 30} GiB of pixels, which are held in memory; give a part of the folder"
+                    f"{self.tree.root}: its objects have more than {MOST_BYTES >> 30} GiB of pixels, which"
+                    " are held in memory; give a part of the folder"
                 )
             self._kept[looks] = cutout
             return
         best, worse = sorted((other, cutout), key=_rank)
         self._kept[looks] = best
         said = ", ".join(word for word in (best.class_, best.split) if word)
-        self.left_out.append((worse.name, f"is the same object as {best.name}" + (f" ({said})" if said else "")))
+        self.left_out.append(
+            (worse.name, f"is the same object as {best.name}" + (f" ({said})" if said else ""))
+        )
 
     def cutouts(self) -> tuple[Cutout, ...]:
         """Return what was taken, in the order of digests."""

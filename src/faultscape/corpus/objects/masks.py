@@ -1,6 +1,7 @@
 """Objects by masks: read a mask of numbers, and cut out of an image what is above 0, or an object a value.
 
-Conventions: a mask is (H, W) whole numbers, of its image's size. A mask in colours counts where its three channels are the same. The image is upright, as a person sees it.
+Conventions: a mask is (H, W) whole numbers, of its image's size. A mask in colours counts where its three
+channels are the same. The image is upright, as a person sees it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def mask_of_file(tree: FileTree, name: str) -> np.ndarray:
 
 
 def image_and_mask(harvest: Harvest, image: str, mask: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return an image (H, W, 3) and its mask (H, W), or None where one of them cannot be read or they do not fit, which is noted of the image."""
+    """Return an image (H, W, 3) and its mask (H, W), or None where one of them cannot be read or they do not
+    fit, which is noted of the image.
+    """
     try:
         pixels = rgb_of(harvest.tree.read(image), image)
     except FaultscapeError as error:
@@ -49,14 +52,17 @@ def image_and_mask(harvest: Harvest, image: str, mask: str) -> tuple[np.ndarray,
     if ids.shape != pixels.shape[:2]:
         harvest.leave(
             image,
-            f"its mask {mask} is {ids.shape[1]} x {ids.shape[0]} pixels, the image {pixels.shape[1]} x {pixels.shape[0]}; they must be of one size",
+            f"its mask {mask} is {ids.shape[1]} x {ids.shape[0]} pixels, the image {pixels.shape[1]} x"
+            f" {pixels.shape[0]}; they must be of one size",
         )
         return None
     return pixels, ids
 
 
 def take_mask(harvest: Harvest, image: str, mask: str, class_: str, value: str = "") -> None:
-    """Take what a mask cuts out of an image: what is above 0, what is ``value``, or with ``*`` an object a value."""
+    """Take what a mask cuts out of an image: what is above 0, what is ``value``, or with ``*`` an object a
+    value.
+    """
     both = image_and_mask(harvest, image, mask)
     if both is None:
         return
@@ -67,7 +73,11 @@ def take_mask(harvest: Harvest, image: str, mask: str, class_: str, value: str =
             harvest.leave(
                 image,
                 f"its mask {mask} "
-                + (f"holds {len(values):,} values; at most {MOST_OBJECTS:,} objects are read" if values else "is empty"),
+                + (
+                    f"holds {len(values):,} values; at most {MOST_OBJECTS:,} objects are read"
+                    if values
+                    else "is empty"
+                ),
             )
             return
         wanted = [(f"object {v}", ids == v) for v in values]
@@ -77,13 +87,16 @@ def take_mask(harvest: Harvest, image: str, mask: str, class_: str, value: str =
         try:
             harvest.take(image, cutout_of_mask(pixels, inside, image, class_), which)
         except ImageError:
-            harvest.leave(image, f"its mask {mask} " + (f"has no pixel of the value {value}" if value else "is empty"))
+            harvest.leave(
+                image, f"its mask {mask} " + (f"has no pixel of the value {value}" if value else "is empty")
+            )
 
 
 def pairs_of_names(
     harvest: Harvest, images: Sequence[str], masks: Sequence[str], folders: tuple[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the images and masks of two folders that have one name; for all others it is noted what they lack.
+    """Return the images and masks of two folders that have one name; for all others it is noted what they
+    lack.
 
     A suffix that all masks share (``_mask``) is no part of a name.
     """
@@ -101,7 +114,9 @@ def pairs_of_names(
 def shared_names(images: Iterable[str], masks: Sequence[str], folders: tuple[str, str]) -> set[str]:
     """Return the names, without endings, that images and masks share.
 
-    >>> shared_names(["images/a.jpg", "images/b.jpg"], ["masks/a_mask.png", "masks/c_mask.png"], ("images/", "masks/"))
+    >>> shared_names(
+    ...     ["images/a.jpg", "images/b.jpg"], ["masks/a_mask.png", "masks/c_mask.png"], ("images/", "masks/")
+    ... )
     {'a'}
     """
     of_images = {stem_of(name, folders[0]) for name in images}
@@ -110,11 +125,17 @@ def shared_names(images: Iterable[str], masks: Sequence[str], folders: tuple[str
 
 def maps_in(tree: FileTree, folder: str) -> list[str]:
     """Return the files of a folder that may be masks."""
-    return [name for name in tree.files if name.startswith(folder) and name[name.rfind(".") :].lower() in MAP_ENDINGS]
+    return [
+        name
+        for name in tree.files
+        if name.startswith(folder) and name[name.rfind(".") :].lower() in MAP_ENDINGS
+    ]
 
 
 def _stems_of_masks(masks: Sequence[str], folder: str, images: Container[str]) -> list[str]:
-    """Return the names of masks without endings; where none of them is an image's, without a suffix that all share."""
+    """Return the names of masks without endings; where none of them is an image's, without a suffix that all
+    share.
+    """
     stems = [stem_of(name, folder) for name in masks]
     suffix = "" if any(stem in images for stem in stems) else common_suffix(stems)
     return [stem.removesuffix(suffix) for stem in stems]
@@ -130,5 +151,8 @@ def _by_stem(harvest: Harvest, names: Iterable[str], stems: Iterable[str]) -> di
         if len(several) > 1:
             for name in several:
                 other = several[0] if name != several[0] else several[1]
-                harvest.leave(name, f"has the same name as {other}; rename or remove one of {counted(len(several), 'file')}")
+                harvest.leave(
+                    name,
+                    f"has the same name as {other}; rename or remove one of {counted(len(several), 'file')}",
+                )
     return {stem: several[0] for stem, several in found.items() if len(several) == 1}

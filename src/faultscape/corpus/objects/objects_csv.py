@@ -1,7 +1,9 @@
-"""objects.csv: what each file of a folder of cut-outs is; only ``file`` is needed, and an empty cell says nothing.
+"""objects.csv: what each file of a folder of cut-outs is; only ``file`` is needed, and an empty cell says
+nothing.
 
-Conventions: columns file, class, split, use, mask, in any order. Names are relative to the folder. ``split`` is validation or test (empty: either), ``use`` anomaly or known. A mask cuts one object
-out of its file: what is above 0; with ``#7`` behind its name what is 7, with ``#*`` an object a value.
+Conventions: columns file, class, split, use, mask, in any order. Names are relative to the folder. ``split``
+is validation or test (empty: either), ``use`` anomaly or known. A mask cuts one object out of its file: what
+is above 0; with ``#7`` behind its name what is 7, with ``#*`` an object a value.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _MOST_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class ObjectRow:
-    """A line: what it says of a file, '' where it says nothing; ``value`` is that of the mask's object, ``*`` each, '' all above 0."""
+    """A line: what it says of a file, '' where it says nothing; ``value`` is that of the mask's object, ``*``
+    each, '' all above 0.
+    """
 
     file: str
     class_: str = ""
@@ -37,7 +41,8 @@ class ObjectRow:
 
 
 def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
-    r"""Return the lines of a folder's objects.csv, none where it has none; CorpusError names the line and what is wrong with it.
+    r"""Return the lines of a folder's objects.csv, none where it has none; CorpusError names the line and
+    what is wrong with it.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -60,11 +65,13 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
     for column in head:
         if column not in COLUMNS:
             raise CorpusError(
-                f"{where}: the column {column[:80]!r} is unknown; expected {', '.join(COLUMNS)}.{closest(column[:80], COLUMNS)}"
+                f"{where}: the column {column[:80]!r} is unknown; expected"
+                f" {', '.join(COLUMNS)}.{closest(column[:80], COLUMNS)}"
             )
     if "file" not in head or len(set(head)) < len(head):
         raise CorpusError(
-            f"{where}: expected a first line with the columns {', '.join(COLUMNS)}, each once, of which file is needed"
+            f"{where}: expected a first line with the columns {', '.join(COLUMNS)}, each once, of which file"
+            " is needed"
         )
     files = frozenset(tree.files)
     rows = []
@@ -74,12 +81,21 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
             continue
         if len(cells) != len(head):
             raise CorpusError(
-                f"{where}, row {number}: has {len(cells)} cells, the first line {len(head)}; quote what holds a comma"
+                f"{where}, row {number}: has {len(cells)} cells, the first line {len(head)}; quote what holds"
+                " a comma"
             )
-        row = _row(dict(zip(head, (cell.strip() for cell in cells), strict=True)), files, f"{where}, row {number}", number)
+        row = _row(
+            dict(zip(head, (cell.strip() for cell in cells), strict=True)),
+            files,
+            f"{where}, row {number}",
+            number,
+        )
         key = row.file, row.mask, row.value
         if key in seen:
-            raise CorpusError(f"{where}, row {number}: {row.file!r} stands in row {seen[key]} already; give each object one row")
+            raise CorpusError(
+                f"{where}, row {number}: {row.file!r} stands in row {seen[key]} already; give each object"
+                " one row"
+            )
         seen[key] = number
         rows.append(row)
     return tuple(rows)
@@ -89,17 +105,25 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
     split, use = cells.get("split", ""), cells.get("use", "")
     for word, known, what in ((split, SPLITS, "split"), (use, USES, "use")):
         if word and word not in known:
-            raise CorpusError(f"{where}: {what} is {' or '.join(known)}, or empty; got {word[:80]!r}.{closest(word[:80], known)}")
+            raise CorpusError(
+                f"{where}: {what} is {' or '.join(known)}, or empty; got"
+                f" {word[:80]!r}.{closest(word[:80], known)}"
+            )
     class_ = cells.get("class", "")
     if not class_.isprintable() or len(class_) > 200:
-        raise CorpusError(f"{where}: a class is a name of at most 200 printable characters; got {class_[:80]!r}")
+        raise CorpusError(
+            f"{where}: a class is a name of at most 200 printable characters; got {class_[:80]!r}"
+        )
     file = _file(cells["file"], files, where)
     mask, value = cells.get("mask", ""), ""
     if mask and posixpath.normpath(mask) not in files and "#" in mask:
         mask, _, value = mask.rpartition("#")
-        if value != "*" and not (value.isascii() and value.isdigit() and 0 < int(value[:9]) <= 65535 and len(value) < 9):
+        if value != "*" and not (
+            value.isascii() and value.isdigit() and 0 < int(value[:9]) <= 65535 and len(value) < 9
+        ):
             raise CorpusError(
-                f"{where}: behind # stands the value of an object in the mask, 1 to 65535, or *; got {value[:80]!r}"
+                f"{where}: behind # stands the value of an object in the mask, 1 to 65535, or *; got"
+                f" {value[:80]!r}"
             )
         value = value if value == "*" else str(int(value))
     if mask:
@@ -113,7 +137,12 @@ def _file(name: str, files: frozenset[str], where: str) -> str:
         raise CorpusError(f"{where}: names no file")
     normal = posixpath.normpath(name)
     if normal.startswith(("../", "/")) or normal == "..":
-        raise CorpusError(f"{where}: {name[:200]!r} lies outside the folder; put the file into it, and name it relative to it")
+        raise CorpusError(
+            f"{where}: {name[:200]!r} lies outside the folder; put the file into it, and name it relative"
+            " to it"
+        )
     if normal not in files:
-        raise CorpusError(f"{where}: {name[:200]!r} is no file of the folder, or a hidden one, or a link out of it")
+        raise CorpusError(
+            f"{where}: {name[:200]!r} is no file of the folder, or a hidden one, or a link out of it"
+        )
     return normal

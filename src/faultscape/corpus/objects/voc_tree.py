@@ -1,8 +1,11 @@
-"""Objects of a PASCAL VOC tree: JPEGImages, SegmentationClass, SegmentationObject where there is one, and the lists of ImageSets/Segmentation.
+"""Objects of a PASCAL VOC tree: JPEGImages, SegmentationClass, SegmentationObject where there is one, and the
+lists of ImageSets/Segmentation.
 
-Conventions: ids are VOC's own, 0 is background, 255 the band around objects and what nobody labelled: never an object. Without SegmentationObject the connected regions (8 neighbours) of a class are
-objects, so that those that touch are one. An object is cut by its image's border also where only its band of 255, at most `BAND` pixels wide, lies between. Images of val.txt (or validation.txt) serve
-in validation, those of test.txt in test, all others in both.
+Conventions: ids are VOC's own, 0 is background, 255 the band around objects and what nobody labelled: never
+an object. Without SegmentationObject the connected regions (8 neighbours) of a class are objects, so that
+those that touch are one. An object is cut by its image's border also where only its band of 255, at most
+`BAND` pixels wide, lies between. Images of val.txt (or validation.txt) serve in validation, those of test.txt
+in test, all others in both.
 Source: Everingham et al. 2010, and the development kit's description of the masks.
 """
 
@@ -28,20 +31,31 @@ _DEEP = 2  # folders above a tree: VOCdevkit/VOC2012
 
 
 def voc_trees(tree: FileTree) -> list[str]:
-    """Return the folders that hold JPEGImages and SegmentationClass, each with a ``/`` behind it (``""``: the place itself)."""
+    """Return the folders that hold JPEGImages and SegmentationClass, each with a ``/`` behind it (``""``: the
+    place itself).
+    """
     folders = {name.rpartition("/")[0] for name in tree.files}
     above = {folder[: -len("JPEGImages")] for folder in folders if f"/{folder}".endswith("/JPEGImages")}
-    return sorted(root for root in above if f"{root}SegmentationClass" in folders and root.count("/") <= _DEEP)
+    return sorted(
+        root for root in above if f"{root}SegmentationClass" in folders and root.count("/") <= _DEEP
+    )
 
 
 def take_voc(harvest: Harvest, root: str) -> None:
-    """Take the objects of one tree; for images without a mask, and masks without an image, it is noted what they lack."""
+    """Take the objects of one tree; for images without a mask, and masks without an image, it is noted what
+    they lack.
+    """
     tree = harvest.tree
     folders = f"{root}JPEGImages/", f"{root}SegmentationClass/"
-    of_object = {stem_of(name, f"{root}SegmentationObject/"): name for name in maps_in(tree, f"{root}SegmentationObject/")}
+    of_object = {
+        stem_of(name, f"{root}SegmentationObject/"): name
+        for name in maps_in(tree, f"{root}SegmentationObject/")
+    }
     harvest.done.update(of_object.values())
     splits = _splits(harvest, root)
-    for image, mask in harvest.each(pairs_of_names(harvest, tree.images(folders[0]), maps_in(tree, folders[1]), folders)):
+    for image, mask in harvest.each(
+        pairs_of_names(harvest, tree.images(folders[0]), maps_in(tree, folders[1]), folders)
+    ):
         if (both := image_and_mask(harvest, image, mask)) is None:
             continue
         pixels, labels = both
@@ -56,7 +70,9 @@ def take_voc(harvest: Harvest, root: str) -> None:
             counts[cutout.class_] = counts.get(cutout.class_, 0) + 1
             border = cutout.border + band_at_border(inside, labels == VOID)
             harvest.take(
-                image, replace(cutout, border=border, split=splits.get(stem, "")), f"{cutout.class_} {counts[cutout.class_]}"
+                image,
+                replace(cutout, border=border, split=splits.get(stem, "")),
+                f"{cutout.class_} {counts[cutout.class_]}",
             )
         if not objects and len(harvest.left_out) == before:
             harvest.leave(image, f"its mask {mask} holds no object")
@@ -89,18 +105,24 @@ def _objects(
     """Yield the objects of an image and where they are (H, W); what cannot be one is noted."""
     names = {id_: name for id_, name in zip(voc().ids, voc().names, strict=True) if id_}
     if odd := [int(v) for v in np.unique(labels) if v not in names and v not in (0, VOID)]:
-        raise ImageError(f"{image}: its mask holds {odd[0]}, which is no class of PASCAL VOC; expected 0 to 20, and 255")
+        raise ImageError(
+            f"{image}: its mask holds {odd[0]}, which is no class of PASCAL VOC; expected 0 to 20, and 255"
+        )
     if not instances:
         yield from _regions(harvest, image, pixels, labels, names)
         return
     ids = mask_of_file(harvest.tree, instances)
     if ids.shape != labels.shape:
         raise ImageError(
-            f"{image}: its SegmentationObject is {ids.shape[1]} x {ids.shape[0]} pixels, its SegmentationClass {labels.shape[1]} x {labels.shape[0]}"
+            f"{image}: its SegmentationObject is {ids.shape[1]} x {ids.shape[0]} pixels, its"
+            f" SegmentationClass {labels.shape[1]} x {labels.shape[0]}"
         )
     values = [int(v) for v in np.unique(ids) if v not in (0, VOID)]
     if len(values) > MOST_OBJECTS:
-        raise ImageError(f"{image}: its SegmentationObject holds {len(values):,} objects; at most {MOST_OBJECTS:,} are read")
+        raise ImageError(
+            f"{image}: its SegmentationObject holds {len(values):,} objects; at most {MOST_OBJECTS:,} are"
+            " read"
+        )
     for value in values:
         inside = ids == value
         under = np.bincount(labels[inside], minlength=VOID + 1)
@@ -124,9 +146,13 @@ def _regions(
         sizes = np.bincount(regions.ravel())[1:]
         small = int((sizes < harvest.smallest).sum())
         if len(sizes) - small > MOST_OBJECTS:
-            raise ImageError(f"{image}: has {len(sizes) - small:,} regions of {class_}; at most {MOST_OBJECTS:,} are read")
+            raise ImageError(
+                f"{image}: has {len(sizes) - small:,} regions of {class_}; at most {MOST_OBJECTS:,} are read"
+            )
         if small:
-            harvest.leave(image, f"{class_}: {counted(small, 'region')} of fewer than {harvest.smallest} pixels")
+            harvest.leave(
+                image, f"{class_}: {counted(small, 'region')} of fewer than {harvest.smallest} pixels"
+            )
     for cutout in connected_cutouts(pixels, labels, there, image, use="anomaly", smallest=harvest.smallest):
         (x, y), (height, width) = cutout.corner, cutout.alpha.shape
         inside = np.zeros(labels.shape, bool)
@@ -146,6 +172,7 @@ def _splits(harvest: Harvest, root: str) -> dict[str, str]:
         for id_ in (line.split()[0] for line in text.splitlines() if line.strip()):
             if splits.setdefault(id_, split) != split:
                 raise CorpusError(
-                    f"{harvest.tree.root / folder / list_}: {id_[:80]!r} is an image of validation too; objects serve in one of both"
+                    f"{harvest.tree.root / folder / list_}: {id_[:80]!r} is an image of validation too;"
+                    " objects serve in one of both"
                 )
     return splits

@@ -1,6 +1,7 @@
 """Files that recipes of images need beside their parents: objects, masks of void, depth, textures of frost.
 
-Conventions: objects and masks lie in the study, each called after its digest; depth and textures lie where a person has them, and are refused where they changed since.
+Conventions: objects and masks lie in the study, each called after its digest; depth and textures lie where a
+person has them, and are refused where they changed since.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from faultscape.stressors.objects.cutout import Cutout
 
 DEPTH_ENDINGS = (".npy", ".png")
 _TEXTURES = frozenset([".png", ".jpg", ".jpeg"])
-_LAYOUT = "layout:"  # before the name of a layout and its files of depth and camera; no absolute path begins so
+_LAYOUT = (  # before the name of a layout and its files of depth and camera; no absolute path begins so
+    "layout:"
+)
 _PER_METRE = 256  # of depth in 16-bit PNG, as KITTI writes it
 
 
@@ -35,14 +38,17 @@ def read_object(folder: str, digest: str) -> Cutout:
     found = read_cutout(read_bytes(path, ImageError), path)
     if found.digest != digest:
         raise ImageError(
-            f"{path}: is another object than when images were made of it; put it back from a copy, or make the set again"
+            f"{path}: is another object than when images were made of it; put it back from a copy, or make"
+            " the set again"
         )
     return found
 
 
 @lru_cache(maxsize=16)
 def read_void(folder: str, digest: str) -> np.ndarray:
-    """Return a stored mask of void (H, W) by the digest of its pixels; ImageError where it is gone or another."""
+    """Return a stored mask of void (H, W) by the digest of its pixels; ImageError where it is gone or
+    another.
+    """
     path = Path(folder) / f"void-{digest}.png"
     data = read_bytes(path, ImageError)
     with decoding(path, ImageError):
@@ -71,7 +77,9 @@ def void_digest(mask: np.ndarray) -> str:
 
 
 def depth_digest(path: str) -> str:
-    """Return the digest of a file of depth, or of the files of a layout's; ImageError where they cannot be read."""
+    """Return the digest of a file of depth, or of the files of a layout's; ImageError where they cannot be
+    read.
+    """
     return hashlib.sha256(b"".join(read_bytes(one, ImageError) for one in _files(path))).hexdigest()[:32]
 
 
@@ -85,13 +93,15 @@ def _files(path: str) -> list[str]:
 
 
 def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return depth (H, W) in metres, by nearest neighbour at the ``shape`` of an image: ``.npy`` of metres, 16-bit PNG of metres times 256 (0: unknown), or what a layout has.
+    """Return depth (H, W) in metres, by nearest neighbour at the ``shape`` of an image: ``.npy`` of metres,
+    16-bit PNG of metres times 256 (0: unknown), or what a layout has.
 
     Errors: ImageError for a file that changed, or holds no depth.
     """
     if digest and depth_digest(path) != digest:
         raise ImageError(
-            f"{path}: the depth changed since images were made of it; put it back, or run the line of `faultscape stress` again"
+            f"{path}: the depth changed since images were made of it; put it back, or run the line of"
+            " `faultscape stress` again"
         )
     try:
         if path.startswith(_LAYOUT):
@@ -105,9 +115,12 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             data = read_bytes(path, ImageError)
             with decoding(path, ImageError):
                 picture = open_picture(data, path, ImageError)
-                if not picture.mode.startswith("I"):  # a map of labels, or a view in colours, would be taken for some metres
+                if not picture.mode.startswith(
+                    "I"
+                ):  # a map of labels, or a view in colours, would be taken for some metres
                     raise ImageError(
-                        f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times {_PER_METRE} (0: unknown), or .npy of metres"
+                        f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times"
+                        f" {_PER_METRE} (0: unknown), or .npy of metres"
                     )
                 depth = np.asarray(picture) / _PER_METRE
         depth = np.asarray(depth, np.float32)
@@ -121,17 +134,22 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def textures_digest(folder: str) -> str:
-    """Return a digest of the images of a folder of textures, whatever they are called; ImageError where there are none."""
+    """Return a digest of the images of a folder of textures, whatever they are called; ImageError where there
+    are none.
+    """
     return hashlib.sha256("".join(sorted(_digests(folder))).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=2)
 def read_textures(folder: str, digest: str) -> tuple[np.ndarray, ...]:
-    """Return the textures of a folder in the order of their bytes' digests; ImageError where they are others than those of this digest."""
+    """Return the textures of a folder in the order of their bytes' digests; ImageError where they are others
+    than those of this digest.
+    """
     held = _digests(folder)
     if textures_digest(folder) != digest:
         raise ImageError(
-            f"{folder}: the textures of frost changed since images were made of them; put them back, or run the line of `faultscape stress` again"
+            f"{folder}: the textures of frost changed since images were made of them; put them back, or run"
+            " the line of `faultscape stress` again"
         )
     return tuple(read_rgb(held[one]) for one in sorted(held))
 
@@ -147,5 +165,7 @@ def _digests(folder: str) -> dict[str, Path]:
     except OSError as error:
         raise ImageError(f"{folder}: {error.strerror}; expected a folder of textures (png or jpg)") from None
     if not found:
-        raise ImageError(f"{folder}: holds no textures; expected images ending in {' '.join(sorted(_TEXTURES))}")
+        raise ImageError(
+            f"{folder}: holds no textures; expected images ending in {' '.join(sorted(_TEXTURES))}"
+        )
     return found

@@ -1,8 +1,10 @@
 """Images that are made of others when they are read: what each is made of, and how.
 
-Conventions: the source of such an image is ``stress:`` and a JSON object: ``of``, the source of the image that it is made of (its parent), ``digest``, that of the parent as it was
-collected, and one step with all its parameters. What is made follows from these alone, so that it is the same bytes whoever reads it. The digest of a made image is that of its
-recipe, without the place of the parent: a parent that was moved makes the same image, one that changed makes none.
+Conventions: the source of such an image is ``stress:`` and a JSON object: ``of``, the source of the image
+that it is made of (its parent), ``digest``, that of the parent as it was collected, and one step with all its
+parameters. What is made follows from these alone, so that it is the same bytes whoever reads it. The digest
+of a made image is that of its recipe, without the place of the parent: a parent that was moved makes the same
+image, one that changed makes none.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ CANNOT = "cannot be made: "  # begins why a step makes nothing of a parent that 
 
 @dataclass(frozen=True)
 class CorruptStep:
-    """A corruption at one severity; ``key`` stands for the image in the order of chance, ``textures`` is a folder of frost, ``code`` the digest of a file of one's own or of the textures."""
+    """A corruption at one severity; ``key`` stands for the image in the order of chance, ``textures`` is a
+    folder of frost, ``code`` the digest of a file of one's own or of the textures.
+    """
 
     name: str
     severity: int
@@ -41,7 +45,9 @@ class CorruptStep:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """Objects blended in by a plan (`stressors.BlendPlan`); ``objects`` is the folder of the cut-outs, ``void`` the digest of the mask of the base's void pixels there, '' where no fog needs it."""
+    """Objects blended in by a plan (`stressors.BlendPlan`); ``objects`` is the folder of the cut-outs,
+    ``void`` the digest of the mask of the base's void pixels there, '' where no fog needs it.
+    """
 
     plan: str
     objects: str
@@ -52,7 +58,9 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class FogStep:
-    """Fog of an attenuation ``beta`` a metre in grey ``light``; ``depth`` is a file of metres, '' for the depth that place tells."""
+    """Fog of an attenuation ``beta`` a metre in grey ``light``; ``depth`` is a file of metres, '' for the
+    depth that place tells.
+    """
 
     beta: float
     light: int
@@ -69,8 +77,18 @@ class OverlayStep:
 
 
 Step = CorruptStep | PlanStep | FogStep | OverlayStep
-_KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": PlanStep, "fog": FogStep, "overlay": OverlayStep}
-_PLACES = ("textures", "objects", "depth", "overlay")  # fields that say where a file lies, whose digests stand beside
+_KINDS: dict[str, type[Step]] = {
+    "corrupt": CorruptStep,
+    "blend": PlanStep,
+    "fog": FogStep,
+    "overlay": OverlayStep,
+}
+_PLACES = (
+    "textures",
+    "objects",
+    "depth",
+    "overlay",
+)  # fields that say where a file lies, whose digests stand beside
 _PLAIN: dict[object, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 
@@ -94,11 +112,15 @@ class Recipe:
 
     @property
     def made_digest(self) -> str:
-        """The digest of the image that is made: of the parent's, the step without what files are called, and how it is computed now. CorpusError for a plan that is none."""
+        """The digest of the image that is made: of the parent's, the step without what files are called, and
+        how it is computed now. CorpusError for a plan that is none.
+        """
         step = {name: value for name, value in asdict(self.step).items() if name not in _PLACES}
         if isinstance(self.step, PlanStep):
             plan = plan_of_text(self.step.plan)
-            step["plan"] = replace(plan, objects=tuple(replace(placed, name="") for placed in plan.objects)).text()
+            step["plan"] = replace(
+                plan, objects=tuple(replace(placed, name="") for placed in plan.objects)
+            ).text()
         return hashlib.sha256(_text([METHOD, self.digest, self.kind, step]).encode()).hexdigest()
 
     def moved(self, of: str) -> Recipe:
@@ -107,7 +129,8 @@ class Recipe:
 
 
 def recipe_of(source: str) -> Recipe | None:
-    """Return the recipe that a source is; None of one that is a place. ImageError for a recipe that cannot be read.
+    """Return the recipe that a source is; None of one that is a place. ImageError for a recipe that cannot be
+    read.
 
     >>> recipe_of("a.png")
     >>> made = Recipe("a.png", "5f3c", CorruptStep("fog", 3, 0, "5f3c"))
@@ -123,7 +146,9 @@ def recipe_of(source: str) -> Recipe | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         recipe = None
     if recipe is None or not (_plain(recipe.step) and _is_text(recipe.of) and _is_text(recipe.digest)):
-        raise ImageError(f"{source[:60]}...: is no recipe of an image; run the line of `faultscape stress` again")
+        raise ImageError(
+            f"{source[:60]}...: is no recipe of an image; run the line of `faultscape stress` again"
+        )
     return recipe
 
 
@@ -138,7 +163,9 @@ def _is_text(value: object) -> bool:
 
 
 def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape; ImageError where that cannot be: a file that it needs is gone or another."""
+    """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape;
+    ImageError where that cannot be: a file that it needs is gone or another.
+    """
     try:
         return _cooked(recipe.step, parent)
     except (FaultscapeError, UnicodeEncodeError) as error:
@@ -149,7 +176,8 @@ def _cooked(step: Step, parent: np.ndarray) -> np.ndarray:
     if isinstance(step, CorruptStep):
         if code_of(step.name) not in ("", step.code):  # before the file is run
             raise ImageError(
-                f"{step.name}: its file changed since images were made by it; put it back, or run the line of `faultscape stress` again"
+                f"{step.name}: its file changed since images were made by it; put it back, or run the line of"
+                " `faultscape stress` again"
             )
         textures = read_textures(step.textures, step.code) if step.textures else None
         return corrupt(parent, step.name, step.severity, seed=step.seed, key=step.key, textures=textures)
@@ -161,8 +189,12 @@ def _cooked(step: Step, parent: np.ndarray) -> np.ndarray:
     return blended(step, parent, depth).image
 
 
-def blended(step: PlanStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None) -> Blended:
-    """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), where it is not given, is read where fog needs it."""
+def blended(
+    step: PlanStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None
+) -> Blended:
+    """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), where it is not given,
+    is read where fog needs it.
+    """
     plan = plan_of_text(step.plan)
     cutouts = [read_object(step.objects, placed.cutout) for placed in plan.objects]
     if void is None and step.void:
@@ -171,7 +203,9 @@ def blended(step: PlanStep, base: np.ndarray, depth: np.ndarray | None = None, v
 
 
 def code_of(name: str) -> str:
-    """Return the digest of the file that a corruption of one's own, ``file.py:NAME``, lies in; '' for one that is built in."""
+    """Return the digest of the file that a corruption of one's own, ``file.py:NAME``, lies in; '' for one
+    that is built in.
+    """
     return plug.digest(name) if ".py:" in name else ""
 
 

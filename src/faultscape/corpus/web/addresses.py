@@ -1,8 +1,11 @@
-"""Which addresses may be asked: http and https on the open internet, and on this or a private network only what a person named.
+"""Which addresses may be asked: http and https on the open internet, and on this or a private network only
+what a person named.
 
-Conventions: a host is private when any address it has is not global (loopback, private, link-local, reserved). A person names a private server, which is a host
-and a port, by its address or as localhost: in a list of URLs, or as where an API is asked. Redirects and answers of that server may lead back to it, and to no
-other private one; a name that merely leads to a private address names nothing. No host has a percent sign, which what connects would read as another host.
+Conventions: a host is private when any address it has is not global (loopback, private, link-local,
+reserved). A person names a private server, which is a host and a port, by its address or as localhost: in a
+list of URLs, or as where an API is asked. Redirects and answers of that server may lead back to it, and to no
+other private one; a name that merely leads to a private address names nothing. No host has a percent sign,
+which what connects would read as another host.
 """
 
 from __future__ import annotations
@@ -42,13 +45,19 @@ def clean(url: str) -> str:
         raise WebError("it holds a user name or password; those are not sent")
     place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     kept = "%/:=&?~+!$,;'@()*[]"
-    return urlunsplit((parts.scheme.lower(), place, quote(parts.path, safe=kept) or "/", quote(parts.query, safe=kept), ""))
+    return urlunsplit(
+        (parts.scheme.lower(), place, quote(parts.path, safe=kept) or "/", quote(parts.query, safe=kept), "")
+    )
 
 
 def names_private(url: str) -> str:
     """Return the server, host and port, of a URL that by itself names a private address, '' otherwise.
 
-    >>> names_private("http://127.0.0.1:8000/a"), names_private("https://example.org/"), names_private("http://localhost/")
+    >>> (
+    ...     names_private("http://127.0.0.1:8000/a"),
+    ...     names_private("https://example.org/"),
+    ...     names_private("http://localhost/"),
+    ... )
     ('127.0.0.1:8000', '', 'localhost')
     """
     try:
@@ -63,7 +72,13 @@ def names_private(url: str) -> str:
 def private(address: str) -> bool:
     """Whether an address is not on the open internet; ValueError when it is no address.
 
-    >>> private("10.1.2.3"), private("::ffff:127.0.0.1"), private("8.8.8.8"), private("::ffff:8.8.8.8"), private("169.254.169.254")
+    >>> (
+    ...     private("10.1.2.3"),
+    ...     private("::ffff:127.0.0.1"),
+    ...     private("8.8.8.8"),
+    ...     private("::ffff:8.8.8.8"),
+    ...     private("169.254.169.254"),
+    ... )
     (True, True, False, False, True)
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
@@ -72,17 +87,24 @@ def private(address: str) -> bool:
 
 
 def check(url: str, named: str, resolve: Resolve) -> None:
-    """WebError when a URL leads to a private address other than the server ``named`` by a person; what a proxy asks for us, the proxy judges."""
+    """WebError when a URL leads to a private address other than the server ``named`` by a person; what a
+    proxy asks for us, the proxy judges.
+    """
     host, inside = urlsplit(url).hostname or "", names_private(url)
     if inside and inside == named:
         return
     if inside:
-        raise WebError(f"{host} is an address on a private network; only what a list names itself is asked there")
+        raise WebError(
+            f"{host} is an address on a private network; only what a list names itself is asked there"
+        )
     if proxied(url):
         return
     for address in resolve(host):
         if private(address):
-            raise WebError(f"{host} leads to {address} on a private network; name that address itself in the list if you mean it")
+            raise WebError(
+                f"{host} leads to {address} on a private network; name that address itself in the list if you"
+                " mean it"
+            )
 
 
 def proxied(url: str) -> bool:

@@ -1,7 +1,7 @@
 """The searches that `collect --api` knows, and where each is asked.
 
-Conventions: FAULTSCAPE_OPENVERSE_URL, FAULTSCAPE_FLICKR_URL and FAULTSCAPE_WIKIMEDIA_URL in the environment name another address of the same API (a mirror, a
-server of one's own).
+Conventions: FAULTSCAPE_OPENVERSE_URL, FAULTSCAPE_FLICKR_URL and FAULTSCAPE_WIKIMEDIA_URL in the environment
+name another address of the same API (a mirror, a server of one's own).
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def address(api: str) -> str:
 
 
 def searching(api: str, web: Web, url: str) -> Callable[[str, Wanted], Iterator[Hit]]:
-    """Return the function that searches an API for a query; what was asked a moment ago is not asked again."""
+    """Return the function that searches an API for a query; what was asked a moment ago is not asked
+    again.
+    """
     named = names_private(url)
     busy = wikimedia.busy if api == "wikimedia" else lambda _: False
 

@@ -1,7 +1,8 @@
 """Connections that look whom they have reached, and that no server holds open for ever.
 
-Conventions: a name may lead elsewhere by the time it is connected to, so the address that was reached is looked at before anything is sent; whom a proxy reaches,
-the proxy judges. Nothing is read, neither headers nor body, after an answer's `Pace` has no seconds left.
+Conventions: a name may lead elsewhere by the time it is connected to, so the address that was reached is
+looked at before anything is sent; whom a proxy reaches, the proxy judges. Nothing is read, neither headers
+nor body, after an answer's `Pace` has no seconds left.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from faultscape.corpus.web.addresses import names_private, private, proxied
 from faultscape.errors import WebError
 
 PATIENCE = 300.0  # seconds for one answer
-GRACE, LOWEST = 30.0, 1000  # seconds in which nothing need come, and the bytes that must come in each second after
+GRACE, LOWEST = (
+    30.0,
+    1000,
+)  # seconds in which nothing need come, and the bytes that must come in each second after
 
 
 class SlowError(WebError):
@@ -39,13 +43,21 @@ class Pace:
         if (left := self._start + most - self._clock()) > 0:
             return left
         slow = f"sends fewer than {LOWEST:,} bytes a second"
-        raise SlowError(slow if most < PATIENCE else f"takes longer than {PATIENCE:.0f} seconds for one answer")
+        raise SlowError(
+            slow if most < PATIENCE else f"takes longer than {PATIENCE:.0f} seconds for one answer"
+        )
 
 
 def opener(named: str, tls: ssl.SSLContext | None, pace: Pace) -> urllib.request.OpenerDirector:
-    """Return an opener of http, or of https with ``tls``, alone, which follows no redirect: who asks looks where they lead. ``named`` is a server as for `check`."""
+    """Return an opener of http, or of https with ``tls``, alone, which follows no redirect: who asks looks
+    where they lead. ``named`` is a server as for `check`.
+    """
     made = urllib.request.OpenerDirector()
-    rest = (urllib.request.ProxyHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.HTTPDefaultErrorHandler())
+    rest = (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.HTTPDefaultErrorHandler(),
+    )
     for handler in (_Https(named, tls, pace) if tls else _Http(named, pace), *rest):
         made.add_handler(handler)
     return made
@@ -66,11 +78,17 @@ class _Https(urllib.request.HTTPSHandler):
         self._named, self._tls, self._pace = named, tls, pace
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_connecting(http.client.HTTPSConnection, req, self._named, self._pace), req, context=self._tls)
+        return self.do_open(
+            _connecting(http.client.HTTPSConnection, req, self._named, self._pace), req, context=self._tls
+        )
 
 
-def _connecting(kind: type[http.client.HTTPConnection], req: urllib.request.Request, named: str, pace: Pace) -> Any:
-    """Return what makes the connection for a request: only one to a proxy, or to the server that a person named, may reach a private address."""
+def _connecting(
+    kind: type[http.client.HTTPConnection], req: urllib.request.Request, named: str, pace: Pace
+) -> Any:
+    """Return what makes the connection for a request: only one to a proxy, or to the server that a person
+    named, may reach a private address.
+    """
     meant = named != "" and names_private(req.full_url) == named
 
     class Looking(kind):  # type: ignore[misc, valid-type]

@@ -1,7 +1,8 @@
 """Search Flickr by its documented REST calls; an API key is needed, in the environment as FLICKR_API_KEY.
 
-Conventions: 3,600 requests an hour a key, 4,000 results a query. Dates are days of upload and the window is asked of the server. What each licence number means is
-asked once a run. The largest size that the search gives an address of is taken; for transparency the original, when it is a PNG.
+Conventions: 3,600 requests an hour a key, 4,000 results a query. Dates are days of upload and the window is
+asked of the server. What each licence number means is asked once a run. The largest size that the search
+gives an address of is taken; for transparency the original, when it is a PNG.
 """
 
 from __future__ import annotations
@@ -24,16 +25,26 @@ _EXTRAS = ("license", "date_upload", "owner_name", "original_format", *(f"url_{s
 def key() -> str:
     """Return the user's API key; OptionError when there is none."""
     if not (found := os.environ.get("FLICKR_API_KEY", "").strip()):
-        raise OptionError("--api flickr needs a key: ask Flickr for one and put it in the environment as FLICKR_API_KEY")
+        raise OptionError(
+            "--api flickr needs a key: ask Flickr for one and put it in the environment as FLICKR_API_KEY"
+        )
     return found
 
 
-def search(ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL) -> Iterator[Hit]:
+def search(
+    ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL
+) -> Iterator[Hit]:
     """Yield what Flickr finds, page by page as long as more is asked for; WebError when it refuses."""
     always = {"api_key": key(), "format": "json", "nojsoncallback": 1}
     licences = _licences(ask(url, {"method": "flickr.photos.licenses.getInfo", **always}))
     allowed = [number for number, (_, address) in licences.items() if licensed(address, wanted.licence)]
-    about = {"method": "flickr.photos.search", "text": query, "sort": "relevance", "media": "photos", "safe_search": 1}
+    about = {
+        "method": "flickr.photos.search",
+        "text": query,
+        "sort": "relevance",
+        "media": "photos",
+        "safe_search": 1,
+    }
     about |= {"license": ",".join(allowed), "extras": ",".join(_EXTRAS), "per_page": PAGE}
     about |= {"min_upload_date": _seconds(wanted.after)} if wanted.after else {}
     about |= {"max_upload_date": _seconds(wanted.before) - 1} if wanted.before else {}
@@ -46,7 +57,9 @@ def search(ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted
             return
 
 
-def _hit(photo: dict[str, Any], query: str, licences: dict[str, tuple[str, str]], wanted: Wanted) -> Hit | None:
+def _hit(
+    photo: dict[str, Any], query: str, licences: dict[str, tuple[str, str]], wanted: Wanted
+) -> Hit | None:
     """Return a photo in its largest size, or None when no address of a size that can do is given."""
     sizes = [size for size in _SIZES if photo.get(f"url_{size}")]
     if wanted.transparent:  # all other sizes are JPEG
@@ -64,7 +77,11 @@ def _hit(photo: dict[str, Any], query: str, licences: dict[str, tuple[str, str]]
         licence=short_licence(address, name),
         creator=line(photo.get("ownername")) or owner,
         source="flickr",
-        date=datetime.fromtimestamp(int(uploaded), UTC).isoformat() if uploaded.isdecimal() and len(uploaded) < 12 else "",
+        date=(
+            datetime.fromtimestamp(int(uploaded), UTC).isoformat()
+            if uploaded.isdecimal() and len(uploaded) < 12
+            else ""
+        ),
         page=f"https://www.flickr.com/photos/{owner}/{number}",
         width=whole(photo.get(f"width_{sizes[0]}")),
         height=whole(photo.get(f"height_{sizes[0]}")),
@@ -74,12 +91,16 @@ def _hit(photo: dict[str, Any], query: str, licences: dict[str, tuple[str, str]]
 def _licences(said: Any) -> dict[str, tuple[str, str]]:
     """Return {number: (name, address)} of Flickr's licences."""
     entries = _said(said, "licenses").get("license") or []
-    return {str(e.get("id")): (line(e.get("name")), line(e.get("url"))) for e in entries if isinstance(e, dict)}
+    return {
+        str(e.get("id")): (line(e.get("name")), line(e.get("url"))) for e in entries if isinstance(e, dict)
+    }
 
 
 def _said(said: Any, part: str) -> dict[str, Any]:
     if not isinstance(said, dict) or said.get("stat") != "ok" or not isinstance(said.get(part), dict):
-        words = f"{said.get('message', '')} (code {said.get('code', '?')})" if isinstance(said, dict) else said
+        words = (
+            f"{said.get('message', '')} (code {said.get('code', '?')})" if isinstance(said, dict) else said
+        )
         raise WebError(f"Flickr refuses: {line(words)}")
     return said[part]
 

@@ -1,7 +1,8 @@
 """A picture that somebody says exists, and what of these is wanted: date, size, transparency, licence.
 
-Conventions: dates are ISO days or moments in UTC as the source gives them; a window holds its first day and not its last. A picture without a date is outside
-of every window. Licences are told apart by the address of their text, as Creative Commons writes them.
+Conventions: dates are ISO days or moments in UTC as the source gives them; a window holds its first day and
+not its last. A picture without a date is outside of every window. Licences are told apart by the address of
+their text, as Creative Commons writes them.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
     """Return why a picture's date keeps it out, '' when it does not.
 
     >>> window = Wanted(after=date(2024, 3, 1), before=date(2024, 4, 1))
-    >>> too_early_or_late(Hit("a", "u", date="2024-03-01"), window), too_early_or_late(Hit("a", "u", date="2024-04-01"), window)
+    >>> (
+    ...     too_early_or_late(Hit("a", "u", date="2024-03-01"), window),
+    ...     too_early_or_late(Hit("a", "u", date="2024-04-01"), window),
+    ... )
     ('', 'its date 2024-04-01 is not before 2024-04-01')
     """
     if wanted.after is None and wanted.before is None:

@@ -1,9 +1,11 @@
-"""The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was bargained for.
+"""The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was
+bargained for.
 
-Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After says, or 1, 2, 4, ... seconds; a host that wants more
-than ``PATIENCE`` seconds is left alone for the rest of the run, and an answer that takes longer, headers and body, or trickles, is given up. So is a host that
-failed ``FAILURES`` times in a row, of which all but the first are asked once. Bodies are bounded in bytes. Clock and sleep come in, so that tests wait for nothing.
-Threads may ask side by side.
+Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After
+says, or 1, 2, 4, ... seconds; a host that wants more than ``PATIENCE`` seconds is left alone for the rest of
+the run, and an answer that takes longer, headers and body, or trickles, is given up. So is a host that failed
+``FAILURES`` times in a row, of which all but the first are asked once. Bodies are bounded in bytes. Clock and
+sleep come in, so that tests wait for nothing. Threads may ask side by side.
 Messages name the host and never the URL, which may hold a key.
 """
 
@@ -78,13 +80,17 @@ class Web:
         return ssl.create_default_context()
 
     def get(self, url: str, *, limit: int, named: str = "") -> Answer:
-        """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the private server that a person named, if any."""
+        """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the
+        private server that a person named, if any.
+        """
         here, hops, tries = clean(url), 0, 0
         while True:
             host = urlsplit(here).netloc
             if host in self._closed:
                 raise ClosedError(self._closed[host])
-            named = named if names_private(here) == named else ""  # who has left that server is not led back by another
+            named = (
+                named if names_private(here) == named else ""
+            )  # who has left that server is not led back by another
             check(here, named, self._resolve)
             self._wait(host)
             again = None
@@ -96,7 +102,9 @@ class Web:
                 reason = getattr(fault, "reason", None) or fault
                 words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
                 what = f"{host}: {'takes too long' if isinstance(reason, TimeoutError) else words}"
-                if isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES:  # it cannot even be reached
+                if (
+                    isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES
+                ):  # it cannot even be reached
                     self._closed[host] = f"{what} (asked {TRIES} times)"
                     raise ClosedError(self._closed[host]) from None
             else:
@@ -110,7 +118,9 @@ class Web:
                         raise WebError(f"{host}: redirects more than {HOPS} times")
                     here = clean(urljoin(here, answer.headers["location"]))
                     continue
-                what = f"{host}: answers {answer.status} {http.client.responses.get(answer.status, '')}".rstrip()
+                what = (
+                    f"{host}: answers {answer.status} {http.client.responses.get(answer.status, '')}".rstrip()
+                )
                 if answer.status not in _AGAIN:
                     raise WebError(what)
                 again = self._retry_after(answer)
@@ -118,7 +128,12 @@ class Web:
             self.back_off(host, tries, what, again)
 
     def json(
-        self, url: str, parameters: Mapping[str, str | int], *, named: str = "", busy: Callable[[Any], bool] = lambda _: False
+        self,
+        url: str,
+        parameters: Mapping[str, str | int],
+        *,
+        named: str = "",
+        busy: Callable[[Any], bool] = lambda _: False,
     ) -> Any:
         """Return the JSON that an API answers; while it says that it is ``busy`` it is asked again."""
         whole = f"{url}?{urlencode(parameters)}"
@@ -136,20 +151,28 @@ class Web:
             self.back_off(host, tries, f"{host}: says that it is busy", self._retry_after(answer))
 
     def back_off(self, host: str, tries: int, what: str, again: float | None) -> None:
-        """Wait before a host is asked again; WebError when it was asked often enough, ClosedError when it wants too long a rest."""
+        """Wait before a host is asked again; WebError when it was asked often enough, ClosedError when it
+        wants too long a rest.
+        """
         if again is not None and again > PATIENCE:
-            self._closed[host] = f"{what} and wants to be left alone for {again:.0f} seconds; run the same line again later"
+            self._closed[host] = (
+                f"{what} and wants to be left alone for {again:.0f} seconds; run the same line again later"
+            )
             raise ClosedError(self._closed[host])
         if tries >= TRIES or self._failures.get(host):
             raise self._failed(host, what if tries == 1 else f"{what} (asked {tries} times)")
         self._sleep(again if again is not None else float(2 ** (tries - 1)))
 
     def _failed(self, host: str, what: str) -> WebError:
-        """Return the error of a host that did not answer, which is closed when that happened often enough in a row."""
+        """Return the error of a host that did not answer, which is closed when that happened often enough in
+        a row.
+        """
         self._failures[host] = self._failures.get(host, 0) + 1
         if self._failures[host] < FAILURES:
             return WebError(what)
-        self._closed[host] = f"{what}; it failed {FAILURES} times in a row and is left alone; run the same line again later"
+        self._closed[host] = (
+            f"{what}; it failed {FAILURES} times in a row and is left alone; run the same line again later"
+        )
         return ClosedError(self._closed[host])
 
     def _wait(self, host: str) -> None:

@@ -1,7 +1,8 @@
 """Search Openverse: openly licensed pictures of many collections; no key is needed.
 
-Conventions: an anonymous request gets 20 results at most and 240 a query; how many requests an hour and a day it grants changes, and is told by Retry-After. It knows
-when it indexed a picture, not when that was uploaded: dates and windows mean the day of indexing.
+Conventions: an anonymous request gets 20 results at most and 240 a query; how many requests an hour and a day
+it grants changes, and is told by Retry-After. It knows when it indexed a picture, not when that was uploaded:
+dates and windows mean the day of indexing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ _LICENCES = {
 }
 
 
-def search(ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL) -> Iterator[Hit]:
-    """Yield what Openverse finds, page by page as long as more is asked for; WebError when its answer is none."""
+def search(
+    ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL
+) -> Iterator[Hit]:
+    """Yield what Openverse finds, page by page as long as more is asked for; WebError when its answer is
+    none.
+    """
     kinds = _LICENCES.get(wanted.licence, {}) | ({"extension": "png"} if wanted.transparent else {})
     for page in range(1, DEEPEST // PAGE + 1):
         said = ask(url, {"q": query, "page": page, "page_size": PAGE, **kinds})

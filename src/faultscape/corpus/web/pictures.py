@@ -1,7 +1,8 @@
-"""Look at what was downloaded: is it a picture, how large, how much of it can be seen through; and a thumbnail for the person who reviews it.
+"""Look at what was downloaded: is it a picture, how large, how much of it can be seen through; and a
+thumbnail for the person who reviews it.
 
-Conventions: transparency is the share of pixels whose alpha is below one half; a cut-out object has ``CLEAR`` of these or more, and as many that are opaque.
-Of an animation the first frame counts.
+Conventions: transparency is the share of pixels whose alpha is below one half; a cut-out object has ``CLEAR``
+of these or more, and as many that are opaque. Of an animation the first frame counts.
 """
 
 from __future__ import annotations
@@ -19,13 +20,23 @@ from faultscape.formats.pictures import Picture, examine
 
 CLEAR = 0.01
 THUMBNAIL = 360
-_ENDINGS = {"JPEG": ".jpg", "MPO": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp", "TIFF": ".tif"}
+_ENDINGS = {
+    "JPEG": ".jpg",
+    "MPO": ".jpg",
+    "PNG": ".png",
+    "WEBP": ".webp",
+    "GIF": ".gif",
+    "BMP": ".bmp",
+    "TIFF": ".tif",
+}
 _PLAIN = ("", "application/octet-stream", "binary/octet-stream")
 
 
 @dataclass(frozen=True)
 class Look:
-    """A downloaded picture as it really is; ``ending`` is what its file's name ends in, ``thumbnail`` a WebP."""
+    """A downloaded picture as it really is; ``ending`` is what its file's name ends in, ``thumbnail`` a
+    WebP.
+    """
 
     picture: Picture
     ending: str

@@ -1,7 +1,8 @@
 """Search terms of a class list: names, synonyms, hyponyms, and pairs of classes (S0 4.1.1: "person bicycle").
 
-Conventions: class by class in the order of the list, its name before other words for it, then all pairs; the background is not searched for. A query stands
-once, with all the classes it is for. A term is what queries.csv holds: query, kind, and the classes' names parted by ``;``.
+Conventions: class by class in the order of the list, its name before other words for it, then all pairs; the
+background is not searched for. A query stands once, with all the classes it is for. A term is what
+queries.csv holds: query, kind, and the classes' names parted by ``;``.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ def terms(
     only: Collection[str] = (),
     pairs: bool = True,
 ) -> list[Term]:
-    """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to what WordNet says of them.
+    """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to
+    what WordNet says of them.
 
-    ``pairs`` of classes find crowded scenes; a picture of one class, for classifiers, does without (S2 2.1: single objects).
+    ``pairs`` of classes find crowded scenes; a picture of one class, for classifiers, does without (S2 2.1:
+    single objects).
 
     >>> pets = Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1)), synonyms={"dog": ("hound",)})
     >>> [term.query for term in terms(pets)]
@@ -69,9 +72,10 @@ def merge(
 ) -> tuple[list[Term], list[Term]]:
     """Return (the new lines of queries.csv, what has been offered by now).
 
-    ``held`` are its lines, ``offered`` the terms that earlier runs put there, ``made`` those of this run, ``names`` the classes. A line that is no longer there as
-    it was offered was struck out or edited by a person and is not offered again; a line that never was offered is a person's and stays. A line of ours leaves
-    only when one of its classes has left.
+    ``held`` are its lines, ``offered`` the terms that earlier runs put there, ``made`` those of this run,
+    ``names`` the classes. A line that is no longer there as it was offered was struck out or edited by a
+    person and is not offered again; a line that never was offered is a person's and stays. A line of ours
+    leaves only when one of its classes has left.
 
     >>> cat, dog, own = Term("cat", "class", "cat"), Term("dog", "class", "dog"), Term("my dog", "", "")
     >>> lines, _ = merge([own], [cat], [cat, dog], ["cat", "dog"])

@@ -1,6 +1,8 @@
-"""Lists of URLs that a person has: a text file with a URL a line, or CSV with a column url and what is known of each picture.
+"""Lists of URLs that a person has: a text file with a URL a line, or CSV with a column url and what is known
+of each picture.
 
-Conventions: an id is a name as sets and models have; without one it is made from the URL. A line that cannot be used is told with its number, the rest goes on.
+Conventions: an id is a name as sets and models have; without one it is made from the URL. A line that cannot
+be used is told with its number, the rest goes on.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ _MORE = ("query", "title", "licence", "creator", "source")
 
 
 def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
-    """Return the pictures that a list names, each URL once, and (URL, reason) of the lines that cannot be used; CorpusError when it is no list."""
+    """Return the pictures that a list names, each URL once, and (URL, reason) of the lines that cannot be
+    used; CorpusError when it is no list.
+    """
     if path.suffix.lower() == ".csv":
         rows = read_rows(path, ["url"])
     elif path.suffix.lower() in (".txt", ".lst"):

@@ -1,7 +1,8 @@
-"""Search Wikimedia Commons through MediaWiki's API: freely licensed files, uploaded by people; no key, but contact information is asked for.
+"""Search Wikimedia Commons through MediaWiki's API: freely licensed files, uploaded by people; no key, but
+contact information is asked for.
 
-Conventions: requests come one after another and carry maxlag, so that a busy server is left alone. Dates are those of the upload of the file's present version.
-Everything on Commons may be used commercially and changed.
+Conventions: requests come one after another and carry maxlag, so that a busy server is left alone. Dates are
+those of the upload of the file's present version. Everything on Commons may be used commercially and changed.
 """
 
 from __future__ import annotations
@@ -17,20 +18,33 @@ PAGE, PAGES = 50, 20
 _FIELDS = "LicenseShortName|LicenseUrl|Artist"
 
 
-def search(ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL) -> Iterator[Hit]:
+def search(
+    ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL
+) -> Iterator[Hit]:
     """Yield what Commons finds, page by page as long as more is asked for; WebError when it refuses."""
     kind = "filemime:image/png" if wanted.transparent else "filetype:bitmap"
     public = "haslicense:unrestricted " if wanted.licence == "public" else ""
-    about: dict[str, Any] = {"action": "query", "format": "json", "formatversion": 2, "maxlag": 5, "generator": "search"}
+    about: dict[str, Any] = {
+        "action": "query",
+        "format": "json",
+        "formatversion": 2,
+        "maxlag": 5,
+        "generator": "search",
+    }
     about |= {"gsrsearch": f"{kind} {public}{query}", "gsrnamespace": 6, "gsrlimit": PAGE}
     about |= {"gsrsort": "create_timestamp_desc"} if wanted.after else {}
-    about |= {"prop": "imageinfo", "iiprop": "url|size|mime|timestamp|user|extmetadata", "iiextmetadatafilter": _FIELDS}
+    about |= {
+        "prop": "imageinfo",
+        "iiprop": "url|size|mime|timestamp|user|extmetadata",
+        "iiextmetadatafilter": _FIELDS,
+    }
     more: dict[str, Any] = {}
     for _ in range(PAGES):
         said = ask(url, about | more)
         if not isinstance(said, dict) or "error" in said:
             raise WebError(
-                f"Wikimedia Commons refuses: {line((said.get('error') or {}).get('info') if isinstance(said, dict) else said)}"
+                "Wikimedia Commons refuses:"
+                f" {line((said.get('error') or {}).get('info') if isinstance(said, dict) else said)}"
             )
         pages = (said.get("query") or {}).get("pages") or []
         for page in sorted(pages, key=lambda page: whole(page.get("index"))):
@@ -43,11 +57,19 @@ def search(ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted
 
 def busy(said: Any) -> bool:
     """Whether the server says that its copies lag behind, and that it wants to be asked later."""
-    return isinstance(said, dict) and isinstance(said.get("error"), dict) and said["error"].get("code") == "maxlag"
+    return (
+        isinstance(said, dict)
+        and isinstance(said.get("error"), dict)
+        and said["error"].get("code") == "maxlag"
+    )
 
 
 def _hit(page: dict[str, Any], about: dict[str, Any], query: str) -> Hit:
-    words = {name: field.get("value") for name, field in (about.get("extmetadata") or {}).items() if isinstance(field, dict)}
+    words = {
+        name: field.get("value")
+        for name, field in (about.get("extmetadata") or {}).items()
+        if isinstance(field, dict)
+    }
     return Hit(
         id=f"wikimedia-{line(page.get('pageid'), 60)}",
         url=str(about["url"]),

@@ -1,6 +1,8 @@
-"""Words for a class from a folder of WordNet files: the lemmas of its first noun sense, and of that sense's direct hyponyms.
+"""Words for a class from a folder of WordNet files: the lemmas of its first noun sense, and of that sense's
+direct hyponyms.
 
-Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as `faultscape.classes.wordnet_files` says; the first sense is the most frequent one.
+Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as `faultscape.classes.wordnet_files` says;
+the first sense is the most frequent one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ class Sense:
 
 
 def senses(folder: Path, nouns: Iterable[str]) -> dict[str, Sense]:
-    """Return the first noun sense of each noun that WordNet has; CorpusError when the folder does not hold WordNet, or is damaged."""
+    """Return the first noun sense of each noun that WordNet has; CorpusError when the folder does not hold
+    WordNet, or is damaged.
+    """
     keys = {noun: "_".join(noun.lower().split()) for noun in nouns}
     found = {}
     with noun_files(folder, "index.noun", "data.noun") as place, (place / "data.noun").open("rb") as data:
@@ -29,7 +33,9 @@ def senses(folder: Path, nouns: Iterable[str]) -> dict[str, Sense]:
         for noun, key in keys.items():
             if key in first:
                 synset = read_synset(data, first[key])
-                narrower = [word for number in synset.to(HYPONYMS) for word in read_synset(data, number).lemmas]
+                narrower = [
+                    word for number in synset.to(HYPONYMS) for word in read_synset(data, number).lemmas
+                ]
                 found[noun] = Sense(synset.lemmas, tuple(dict.fromkeys(narrower)))
     return found
 

@@ -1,7 +1,9 @@
-"""A zip that a tool made, or the folder that somebody unpacked it to: its files by their names, none larger than is read.
+"""A zip that a tool made, or the folder that somebody unpacked it to: its files by their names, none larger
+than is read.
 
-Conventions: names are POSIX, relative to the folder of one file by which the archive is known, which may lie deeper. A zip is looked through before anything of it is unpacked: how much it would be, names that leave the folder or occur
-twice, files under a password.
+Conventions: names are POSIX, relative to the folder of one file by which the archive is known, which may lie
+deeper. A zip is looked through before anything of it is unpacked: how much it would be, names that leave the
+folder or occur twice, files under a password.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """The files of an archive: ``names`` in their order, and ``read(name, limit)``, which gives the bytes of one; a zip stays open as long as this is held."""
+    """The files of an archive: ``names`` in their order, and ``read(name, limit)``, which gives the bytes of
+    one; a zip stays open as long as this is held.
+    """
 
     names: tuple[str, ...]
     read: Callable[[str, int], bytes]
@@ -47,7 +51,9 @@ def is_zip(path: Path) -> bool:
 
 
 def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
-    """Return the archive of a zip, or of the folder of the file ``known_by`` given itself; ``error`` says what is wrong with it, and where it lacks that file."""
+    """Return the archive of a zip, or of the folder of the file ``known_by`` given itself; ``error`` says
+    what is wrong with it, and where it lacks that file.
+    """
     if os.path.basename(path) == known_by:
         return _folder(os.path.dirname(os.path.abspath(path)), error)
     with decoding(path, error):
@@ -56,7 +62,8 @@ def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
     infos = [info for info in archive.infolist() if not info.is_dir()]
     _hold_bounds(infos, path, error)
     found = sorted(
-        (info.filename for info in infos if PurePosixPath(info.filename).name == known_by), key=lambda name: name.count("/")
+        (info.filename for info in infos if PurePosixPath(info.filename).name == known_by),
+        key=lambda name: name.count("/"),
     )
     if not found:
         raise error(f"{path}: holds no {known_by}")
@@ -76,8 +83,13 @@ def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
     return Archive(tuple(by_name), read)
 
 
-def unpack(path: Path, folder: Path, endings: Collection[str], error: type[FaultscapeError], *, most: int) -> int:
-    """Unpack the files of a zip whose names end in one of the ``endings`` (small letters) to an empty folder, and return how many these are; ``error`` where together they are more than ``most`` bytes, and for a zip that `opened` would refuse."""
+def unpack(
+    path: Path, folder: Path, endings: Collection[str], error: type[FaultscapeError], *, most: int
+) -> int:
+    """Unpack the files of a zip whose names end in one of the ``endings`` (small letters) to an empty folder,
+    and return how many these are; ``error`` where together they are more than ``most`` bytes, and for a zip
+    that `opened` would refuse.
+    """
     with decoding(path, error):
         _look(path, error)
         archive = zipfile.ZipFile(path)
@@ -94,7 +106,9 @@ def unpack(path: Path, folder: Path, endings: Collection[str], error: type[Fault
                     while part := file.read(1 << 20):
                         left -= len(part)
                         if left < 0:
-                            raise error(f"{path}: would unpack to more than {most:,} bytes; send fewer images at once")
+                            raise error(
+                                f"{path}: would unpack to more than {most:,} bytes; send fewer images at once"
+                            )
                         out.write(part)
     return len(wanted)
 
@@ -103,14 +117,20 @@ def _folder(folder: str, error: type[FaultscapeError]) -> Archive:
     names = []
     for above, folders, files in os.walk(folder):
         folders.sort()
-        names += [os.path.relpath(os.path.join(above, name), folder).replace(os.sep, "/") for name in sorted(files)]
+        names += [
+            os.path.relpath(os.path.join(above, name), folder).replace(os.sep, "/") for name in sorted(files)
+        ]
         if len(names) > MOST_FILES:
             raise error(f"{folder}: holds more than {MOST_FILES:,} files; at most so many are read")
-    return Archive(tuple(names), lambda name, limit: read_bytes(os.path.join(folder, name), error, limit=limit))
+    return Archive(
+        tuple(names), lambda name, limit: read_bytes(os.path.join(folder, name), error, limit=limit)
+    )
 
 
 def _look(path: Path, error: type[FaultscapeError]) -> None:
-    """Raise ``error`` for a zip that is too large, or whose list of files is: before Python reads that list."""
+    """Raise ``error`` for a zip that is too large, or whose list of files is: before Python reads that
+    list.
+    """
     if os.path.exists(path) and not os.path.isfile(path):
         raise error(f"{path}: is no regular file")
     size = os.path.getsize(path)
@@ -120,10 +140,19 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
     at = len(tail) - 22 if tail[-22:-18] == _END else tail.rfind(_END)
     if at < 0 or len(tail) - at < 22:
         raise error(f"{path}: is no zip, or lacks its end")
-    listed, files = int.from_bytes(tail[at + 12 : at + 16], "little"), int.from_bytes(tail[at + 10 : at + 12], "little")
-    if size > MOST_BYTES or listed > MOST_LIST or files >= MOST_FILES or _END_64 in tail[max(at - 20, 0) : at]:
+    listed, files = (
+        int.from_bytes(tail[at + 12 : at + 16], "little"),
+        int.from_bytes(tail[at + 10 : at + 12], "little"),
+    )
+    if (
+        size > MOST_BYTES
+        or listed > MOST_LIST
+        or files >= MOST_FILES
+        or _END_64 in tail[max(at - 20, 0) : at]
+    ):
         raise error(
-            f"{path}: is a zip of more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, or says so; at most so many are read; export fewer images at once"
+            f"{path}: is a zip of more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, or says so; at"
+            " most so many are read; export fewer images at once"
         )
 
 
@@ -132,7 +161,13 @@ def _hold_bounds(infos: list[zipfile.ZipInfo], path: Path, error: type[Faultscap
     for info in infos:
         name = info.filename
         parts = name.split("/")
-        if ".." in parts or name.startswith("/") or "\\" in name or "\\" in info.orig_filename or ":" in parts[0][1:2]:
+        if (
+            ".." in parts
+            or name.startswith("/")
+            or "\\" in name
+            or "\\" in info.orig_filename
+            or ":" in parts[0][1:2]
+        ):
             raise error(f"{path}: {name[:200]!r} leaves the folder that the zip is unpacked to")
         if name in seen:
             raise error(f"{path}: holds {name[:200]!r} twice")
@@ -144,5 +179,6 @@ def _hold_bounds(infos: list[zipfile.ZipInfo], path: Path, error: type[Faultscap
     unpacked = sum(info.file_size for info in infos)
     if unpacked > MOST_UNPACKED or unpacked > max(_FREE, _RATIO * os.path.getsize(path)):
         raise error(
-            f"{path}: would unpack to {unpacked:,} bytes, more than a zip of pictures of {os.path.getsize(path):,} bytes does"
+            f"{path}: would unpack to {unpacked:,} bytes, more than a zip of pictures of"
+            f" {os.path.getsize(path):,} bytes does"
         )

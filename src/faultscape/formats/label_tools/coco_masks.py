@@ -1,8 +1,12 @@
-"""COCO's instances as label maps: one annotation a class and image, its mask as run lengths; and back, from any file of COCO with masks or polygons.
+"""COCO's instances as label maps: one annotation a class and image, its mask as run lengths; and back, from
+any file of COCO with masks or polygons.
 
-Conventions: category ids are 1, 2, ... in the order of the classes, one more for void where unlabelled pixels are background; ``file_name`` is where a photo lies, relative to the folder. Annotations are painted in
-the order of the file, later over earlier, crowds as others. COCO knows no annotators. Names of categories lose blanks around them, as `coco` reads them.
-Source: the data format of Lin et al. 2014, Microsoft COCO; that category 0 is not read by CVAT: its issue 4750.
+Conventions: category ids are 1, 2, ... in the order of the classes, one more for void where unlabelled pixels
+are background; ``file_name`` is where a photo lies, relative to the folder. Annotations are painted in the
+order of the file, later over earlier, crowds as others. COCO knows no annotators. Names of categories lose
+blanks around them, as `coco` reads them.
+Source: the data format of Lin et al. 2014, Microsoft COCO; that category 0 is not read by CVAT: its issue
+4750.
 """
 
 from __future__ import annotations
@@ -37,18 +41,29 @@ _END = 1 << 20
 
 
 def categories_of(classes: Classes) -> list[dict[str, Any]]:
-    """Return COCO's categories of a class list: ids from 1 on in its order, and one for void where pixels under no mask are not void.
+    """Return COCO's categories of a class list: ids from 1 on in its order, and one for void where pixels
+    under no mask are not void.
 
-    >>> [entry["name"] for entry in categories_of(Classes(("road", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), (255,), background=0))]
+    >>> [
+    ...     entry["name"]
+    ...     for entry in categories_of(
+    ...         Classes(("road", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), (255,), background=0)
+    ...     )
+    ... ]
     ['road', 'car', 'void']
     """
     void = (VOID,) if classes.void and nothing_of(classes) not in classes.void else ()
     group = {member: parent for parent, members in classes.parents.items() for member in members}
-    return [{"id": k, "name": name, "supercategory": group.get(name, "")} for k, name in enumerate((*classes.names, *void), 1)]
+    return [
+        {"id": k, "name": name, "supercategory": group.get(name, "")}
+        for k, name in enumerate((*classes.names, *void), 1)
+    ]
 
 
 def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Iterator[tuple[Path, bytes]]:
-    """Yield the file of images: their sizes and masks, and the classes as categories. LabellingError for values of no class."""
+    """Yield the file of images: their sizes and masks, and the classes as categories. LabellingError for
+    values of no class.
+    """
     categories = categories_of(classes)
     ids = {entry["name"]: entry["id"] for entry in categories}
     rows: list[dict[str, Any]] = []
@@ -60,13 +75,23 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
             area, box = _facts(runs, len(mask))
             segmentation = {"size": [*mask.shape], "counts": coco.text_of_runs(runs)}
             annotations.append(
-                {"id": len(annotations) + 1, "image_id": number, "category_id": ids[name], "segmentation": segmentation, "area": area, "bbox": box, "iscrowd": 0}
-            )  # fmt: skip
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": number,
+                    "category_id": ids[name],
+                    "segmentation": segmentation,
+                    "area": area,
+                    "bbox": box,
+                    "iscrowd": 0,
+                }
+            )
     yield folder / NAME, document_of(rows, annotations, categories)
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is one of COCO's instances, as far as its first and last million bytes say; never raising."""
+    """Whether a file is one of COCO's instances, as far as its first and last million bytes say; never
+    raising.
+    """
     head, tail = ends_of(path)
     return coco.is_coco(head + tail) and b'"segments_info"' not in head
 
@@ -77,7 +102,9 @@ def read(path: Path) -> list[ToolLabel]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what COCO's tools, or CVAT, would refuse or show wrongly of a file, a sentence each; photos are looked for beside it, and in images/."""
+    """Return what COCO's tools, or CVAT, would refuse or show wrongly of a file, a sentence each; photos are
+    looked for beside it, and in images/.
+    """
     try:
         document = load_json(path, "COCO file")
         images = _images(document, path)
@@ -98,7 +125,11 @@ def check(path: Path) -> list[str]:
                 coco.measure(object_.outline, image.size)
                 if isinstance(object_.outline, dict):
                     area, box = _facts(coco.runs_of(object_.outline, image.size), image.size[0])
-                    said += [f"{where}: its {name} is {_short(row.get(name))}, its mask has {real}" for name, real in (("area", area), ("bbox", box)) if not _same(row.get(name), real)]  # fmt: skip
+                    said += [
+                        f"{where}: its {name} is {_short(row.get(name))}, its mask has {real}"
+                        for name, real in (("area", area), ("bbox", box))
+                        if not _same(row.get(name), real)
+                    ]
             except LabelMapError as error:
                 said.append(f"{where}: {error}")
             except LabellingError as error:
@@ -106,11 +137,17 @@ def check(path: Path) -> list[str]:
     return said
 
 
-def document_of(images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]) -> bytes:
+def document_of(
+    images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]
+) -> bytes:
     """Return a file of COCO as it is written."""
     document = {
-        "info": {"description": "label maps of Faultscape"}, "licenses": [], "images": images, "annotations": annotations, "categories": categories,
-    }  # fmt: skip
+        "info": {"description": "label maps of Faultscape"},
+        "licenses": [],
+        "images": images,
+        "annotations": annotations,
+        "categories": categories,
+    }
     return (json.dumps(document, separators=(",", ":")) + "\n").encode()
 
 
@@ -138,12 +175,18 @@ def categories_at_fault(categories: list[Any], path: Path) -> list[str]:
 
 def twice(rows: list[Any], key: str, name: str, path: Path) -> list[str]:
     """Return a sentence for each value of a column that several rows have."""
-    held = Counter(str(row[key]) for row in rows if isinstance(row, dict) and isinstance(row.get(key), int | str))
-    return [f"{path}, {name}: {count} have the {key} {value[:80]!r}" for value, count in held.items() if count > 1]
+    held = Counter(
+        str(row[key]) for row in rows if isinstance(row, dict) and isinstance(row.get(key), int | str)
+    )
+    return [
+        f"{path}, {name}: {count} have the {key} {value[:80]!r}" for value, count in held.items() if count > 1
+    ]
 
 
 def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
-    """Return a sentence where the photo of an annotation file is not on the disk, or has another (width, height)."""
+    """Return a sentence where the photo of an annotation file is not on the disk, or has another (width,
+    height).
+    """
     parts = Path(file).parts
     if not file or Path(file).is_absolute() or ".." in parts or "\0" in file:
         return [f"{path}: the file_name {file[:80]!r} leads out of its folder"]
@@ -162,19 +205,30 @@ def _images(document: Any, path: Path) -> tuple[coco.CocoImage, ...]:
 
 def _label(image: coco.CocoImage, path: Path) -> ToolLabel:
     where = f"{path}, image {image.file[:200]!r}"
-    return ToolLabel(image.file, "", _turned(image.size), where, bool(image.objects), partial(_ids, image, path, where))
+    return ToolLabel(
+        image.file, "", _turned(image.size), where, bool(image.objects), partial(_ids, image, path, where)
+    )
 
 
 def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.ndarray:
     check_size(_turned(image.size), where)
-    return painted([_piece(each, image.size, path, classes) for each in image.objects], _turned(image.size), classes, where)
+    return painted(
+        [_piece(each, image.size, path, classes) for each in image.objects],
+        _turned(image.size),
+        classes,
+        where,
+    )
 
 
 def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes: Classes) -> Piece:
     where = f"{path}, annotations[{object_.number}]"
     if object_.lacks:
         raise LabellingError(_undefined(object_, where))
-    name = object_.class_ if object_.class_ in classes.names else {n.strip(): n for n in classes.names}.get(object_.class_)
+    name = (
+        object_.class_
+        if object_.class_ in classes.names
+        else {n.strip(): n for n in classes.names}.get(object_.class_)
+    )
     id_ = id_of(name or object_.class_, classes, where)
     try:
         box, nanoseconds = coco.measure(object_.outline, size)
@@ -215,7 +269,11 @@ def _same(said: Any, real: int | list[int]) -> bool:
     if said is None:
         return True
     if isinstance(real, list):
-        return isinstance(said, list) and len(said) == len(real) and all(_same(a, b) for a, b in zip(said, real, strict=True))
+        return (
+            isinstance(said, list)
+            and len(said) == len(real)
+            and all(_same(a, b) for a, b in zip(said, real, strict=True))
+        )
     return type(said) in (int, float) and said == real
 
 

@@ -1,8 +1,12 @@
-"""COCO's panoptic format as label maps: PNG whose colours are numbers of segments, and a JSON file that says of which category each is.
+"""COCO's panoptic format as label maps: PNG whose colours are numbers of segments, and a JSON file that says
+of which category each is.
 
-Conventions: a segment's number is red + 256 green + 65536 blue, 0 being void. A label map goes out as panoptic.json and a folder panoptic/ with one segment a class, numbered as its category: 1, 2, ... in the order of
-the classes, the background among them. Reading takes the category of each segment, crowds as others; PNG files lie in the folder called as the JSON file, in panoptic/, or beside it. Where classes have no void,
-pixels of segment 0 are background. The variant with two channels has categories in red and numbers of instances in green; 0 is void there too.
+Conventions: a segment's number is red + 256 green + 65536 blue, 0 being void. A label map goes out as
+panoptic.json and a folder panoptic/ with one segment a class, numbered as its category: 1, 2, ... in the
+order of the classes, the background among them. Reading takes the category of each segment, crowds as others;
+PNG files lie in the folder called as the JSON file, in panoptic/, or beside it. Where classes have no void,
+pixels of segment 0 are background. The variant with two channels has categories in red and numbers of
+instances in green; 0 is void there too.
 Source: the panoptic task's format, Kirillov et al. 2019, as COCO documents it.
 """
 
@@ -52,7 +56,9 @@ class _File:
 
 
 def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Iterator[tuple[Path, bytes]]:
-    """Yield a PNG of segments for each image that has ids, and the JSON file last. LabellingError for values of no class."""
+    """Yield a PNG of segments for each image that has ids, and the JSON file last. LabellingError for values
+    of no class.
+    """
     categories = [
         entry | {"isthing": 0, "supercategory": entry["supercategory"] or "stuff", "color": [*colour]}
         for entry, colour in zip(categories_of(classes)[: len(classes)], classes.colours, strict=True)
@@ -71,19 +77,30 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
             facts.append({"id": ids[name], "category_id": ids[name], "iscrowd": 0, **_facts(mask)})
         name = f"{image.image}.png"
         annotations.append({"image_id": number, "file_name": name, "segments_info": facts})
-        yield folder / FOLDER / name, encode_pixels(np.stack([segments >> up & 255 for up in (0, 8, 16)], 2).astype(np.uint8))
+        yield (
+            folder / FOLDER / name,
+            encode_pixels(np.stack([segments >> up & 255 for up in (0, 8, 16)], 2).astype(np.uint8)),
+        )
     yield folder / NAME, document_of(rows, annotations, categories)
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is a panoptic one of COCO, as far as its first and last million bytes say; never raising."""
+    """Whether a file is a panoptic one of COCO, as far as its first and last million bytes say; never
+    raising.
+    """
     head, tail = ends_of(path)
     data = head + tail
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"segments_info"' in data and b'"annotations"' in data
+    return (
+        head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+        and b'"segments_info"' in data
+        and b'"annotations"' in data
+    )
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return a label of each annotation of a file, called as its image; LabellingError where the file cannot be read."""
+    """Return a label of each annotation of a file, called as its image; LabellingError where the file cannot
+    be read.
+    """
     file = _loaded(path)
     labels = []
     for number, row in enumerate(file.annotations):
@@ -93,27 +110,44 @@ def read(path: Path) -> list[ToolLabel]:
         where = f"{path}, annotations[{number}]"
         drawn = bool(row.get("segments_info"))
         label = name if isinstance(name, str) else _text(row.get("file_name"))
-        labels.append(ToolLabel(label, "", (size[0], size[1]), where, drawn, partial(_ids, file, row, (size[0], size[1]), where)))
+        labels.append(
+            ToolLabel(
+                label,
+                "",
+                (size[0], size[1]),
+                where,
+                drawn,
+                partial(_ids, file, row, (size[0], size[1]), where),
+            )
+        )
     return labels
 
 
 def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes) -> np.ndarray:
-    """Return the (H, W) ids of a PNG of the variant with two channels, ``categories`` being the names of its numbers; LabellingError where it is none, or has a category that these lack."""
+    """Return the (H, W) ids of a PNG of the variant with two channels, ``categories`` being the names of its
+    numbers; LabellingError where it is none, or has a category that these lack.
+    """
     pixels = _pixels(path)
     if pixels[..., 2].any():
-        raise LabellingError(f"{path}: has a third channel; the variant with two has categories in red and instances in green")
+        raise LabellingError(
+            f"{path}: has a third channel; the variant with two has categories in red and instances in green"
+        )
     table = np.full(256, UNKNOWN, np.uint16)
     table[0] = _void(classes, pixels[..., 0] == 0, str(path))
     for number in np.unique(pixels[..., 0]).tolist():
         if number:
             if number not in categories:
-                raise LabellingError(f"{path}: has the category {number}, which is not among the {len(categories)} given")
+                raise LabellingError(
+                    f"{path}: has the category {number}, which is not among the {len(categories)} given"
+                )
             table[number] = id_of(categories[number], classes, str(path))
     return table[pixels[..., 0]]
 
 
 def check(path: Path) -> list[str]:
-    """Return what COCO's tools would refuse or count wrongly of a panoptic file and its PNG files, a sentence each; photos are looked for beside it, and in images/."""
+    """Return what COCO's tools would refuse or count wrongly of a panoptic file and its PNG files, a sentence
+    each; photos are looked for beside it, and in images/.
+    """
     try:
         file = _loaded(path)
         document = load_json(path, _NOUN)
@@ -129,7 +163,9 @@ def check(path: Path) -> list[str]:
     ):
         said += twice(document[name], key, name, path)
     for image in file.images.values():
-        said += photo_at_fault(path, _text(image.get("file_name")), (image.get("width", 0), image.get("height", 0)))
+        said += photo_at_fault(
+            path, _text(image.get("file_name")), (image.get("width", 0), image.get("height", 0))
+        )
     for number, row in enumerate(file.annotations):
         where = f"{path}, annotations[{number}]"
         image = _image(file, row)
@@ -143,14 +179,20 @@ def check(path: Path) -> list[str]:
             continue
         size = (segments.shape[1], segments.shape[0])
         if image and size != (image.get("width"), image.get("height")):
-            said.append(f"{png}: is {size[0]} x {size[1]} pixels, in {path.name} {image.get('width')} x {image.get('height')}")
+            said.append(
+                f"{png}: is {size[0]} x {size[1]} pixels, in {path.name} {image.get('width')} x"
+                f" {image.get('height')}"
+            )
         said += _disagreements(segments, row, file, where)
     return said
 
 
 def _loaded(path: Path) -> _File:
     document = load_json(path, _NOUN)
-    tables = [document.get(name) if isinstance(document, dict) else None for name in ("images", "annotations", "categories")]
+    tables = [
+        document.get(name) if isinstance(document, dict) else None
+        for name in ("images", "annotations", "categories")
+    ]
     for name, table in zip(("images", "annotations", "categories"), tables, strict=True):
         if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
             raise LabellingError(f"{path}: is no {_NOUN}: it has no list `{name}` of objects")
@@ -160,7 +202,9 @@ def _loaded(path: Path) -> _File:
         if type(entry.get("id")) is not int or not isinstance(entry.get("name"), str):
             raise LabellingError(f"{path}: categories[{k}] needs an id in whole numbers and a name")
         names[entry["id"]] = entry["name"]
-    return _File(path, {row["id"]: row for row in images if type(row.get("id")) in (int, str)}, annotations, names)
+    return _File(
+        path, {row["id"]: row for row in images if type(row.get("id")) in (int, str)}, annotations, names
+    )
 
 
 def _image(file: _File, row: dict[str, Any]) -> dict[str, Any]:
@@ -174,16 +218,25 @@ def _text(value: Any) -> str:
 
 
 def _png(path: Path, row: dict[str, Any], where: str) -> Path:
-    """Return where the PNG of an annotation lies; LabellingError where it is not there, or would lie elsewhere."""
+    """Return where the PNG of an annotation lies; LabellingError where it is not there, or would lie
+    elsewhere.
+    """
     name = row.get("file_name")
-    if not isinstance(name, str) or not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+    if (
+        not isinstance(name, str)
+        or not name
+        or "\0" in name
+        or Path(name).is_absolute()
+        or ".." in Path(name).parts
+    ):
         raise LabellingError(f"{where}: its file_name {_text(name)[:80]!r} is no file within the folder")
     places = (path.with_suffix("") / name, path.parent / FOLDER / name, path.parent / name)
     for place in places:
         if place.is_file():
             return place
     raise LabellingError(
-        f"{where}: there is no {name[:200]!r} in {path.with_suffix('').name}/, in {FOLDER}/ or beside {path.name}"
+        f"{where}: there is no {name[:200]!r} in {path.with_suffix('').name}/, in {FOLDER}/ or beside"
+        f" {path.name}"
     )
 
 
@@ -191,7 +244,9 @@ def _pixels(path: Path) -> np.ndarray:
     """Return the (H, W, 3) colours of a PNG."""
     data = read_bytes(path, LabellingError)
     with decoding(path, LabellingError):
-        picture = open_picture(data, path, LabellingError, lossless="changes the numbers of segments; save them as PNG")
+        picture = open_picture(
+            data, path, LabellingError, lossless="changes the numbers of segments; save them as PNG"
+        )
         if picture.mode not in ("RGB", "RGBA"):
             raise LabellingError(f"{path}: is of mode {picture.mode}; numbers of segments are three channels")
         if picture.size[0] * picture.size[1] > MOST_MASK_PIXELS:
@@ -219,7 +274,8 @@ def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, An
         id_, category = (info.get(key) if isinstance(info, dict) else None for key in ("id", "category_id"))
         if type(id_) is not int or not 0 < id_ < _COLOURS or type(category) is not int:
             raise LabellingError(
-                f"{where}, segment {k}: needs an id from 1 to {_COLOURS - 1} and a category_id, in whole numbers"
+                f"{where}, segment {k}: needs an id from 1 to {_COLOURS - 1} and a category_id, in whole"
+                " numbers"
             )
         if id_ in seen:
             raise LabellingError(f"{where}, segment {k}: has the id {id_} of an earlier one")
@@ -234,13 +290,16 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
     meant = dict[int, int]()
     for id_, category, _ in infos:
         if category not in file.names:
-            raise LabellingError(f"{where}: segment {id_} has the category_id {category}, which the file does not define")
+            raise LabellingError(
+                f"{where}: segment {id_} has the category_id {category}, which the file does not define"
+            )
         meant[id_] = id_of(file.names[category], classes, where)
     png = _png(file.path, row, where)
     segments = _segments(png)
     if segments.shape != size[::-1]:
         raise LabellingError(
-            f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, in {file.path.name} {size[0]} x {size[1]}"
+            f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, in {file.path.name} {size[0]} x"
+            f" {size[1]}"
         )
     meant[0] = _void(classes, segments == 0, where)
     numbers, most = list(meant), max(*meant, int(segments.max(initial=0))) + 1
@@ -249,12 +308,16 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
     table[numbers], known[numbers] = np.array(list(meant.values())).astype(ids.dtype), True
     if not (good := _look_up(known, segments, np.empty(segments.shape, bool))).all():
         y, x = divmod(int(np.argmin(good)), size[0])
-        raise LabellingError(f"{png}: holds the segment {segments[y, x]} in column {x}, row {y}, which segments_info lacks")
+        raise LabellingError(
+            f"{png}: holds the segment {segments[y, x]} in column {x}, row {y}, which segments_info lacks"
+        )
     return _look_up(table, segments, ids)
 
 
 def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Put what a table says of each segment into ``out``, and return it: a part at a time, since NumPy takes eight bytes for a place."""
+    """Put what a table says of each segment into ``out``, and return it: a part at a time, since NumPy takes
+    eight bytes for a place.
+    """
     flat, into = segments.reshape(-1), out.reshape(-1)
     for k in range(0, flat.size, _AT_ONCE):
         into[k : k + _AT_ONCE] = table[flat[k : k + _AT_ONCE]]
@@ -262,7 +325,9 @@ def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.nda
 
 
 def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
-    """Return the id of segment 0; LabellingError where a pixel has it and the classes have neither void nor background."""
+    """Return the id of segment 0; LabellingError where a pixel has it and the classes have neither void nor
+    background.
+    """
     if classes.void:
         return classes.void[0]
     if classes.background is not None:
@@ -270,7 +335,8 @@ def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
     if where_void.any():
         row, column = divmod(int(np.argmax(where_void)), where_void.shape[1])
         raise LabellingError(
-            f"{where}: the pixel in column {column}, row {row} is of no segment, and the class list has neither a void id nor a background for it"
+            f"{where}: the pixel in column {column}, row {row} is of no segment, and the class list has"
+            " neither a void id nor a background for it"
         )
     return UNKNOWN
 
@@ -296,7 +362,10 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
     numbers, place = np.unique(np.concatenate([part for part, _ in parts]), return_inverse=True)
     areas = np.bincount(place, np.concatenate([counts for _, counts in parts])).astype(np.int64).tolist()
     if len(numbers) > _MOST_SEGMENTS:
-        yield f"{where}: its PNG holds {len(numbers):,} segments; more than {_MOST_SEGMENTS:,} are not looked through"
+        yield (
+            f"{where}: its PNG holds {len(numbers):,} segments; more than {_MOST_SEGMENTS:,} are not looked"
+            " through"
+        )
         return
     for k in range(0, flat.size, _AT_ONCE):
         flat[k : k + _AT_ONCE] = np.searchsorted(numbers, flat[k : k + _AT_ONCE]) + 1

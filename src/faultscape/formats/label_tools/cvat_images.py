@@ -1,10 +1,15 @@
-"""CVAT for images 1.1, one XML file of a whole job: written with a mask a class, read with every shape that has an area.
+"""CVAT for images 1.1, one XML file of a whole job: written with a mask a class, read with every shape that
+has an area.
 
-Conventions: ids come from class names. Masks of one image do not overlap, and have z_order 0; polygons, which are painted one over the other, have as z_order how deep they lie. Shapes are painted by z_order, then in the order
-of the file (`cvat_shapes`). An image is called by its id and the ending of its photo, as CVAT calls the frames of a task made from the folder of photos; CVAT finds the frame by that name without its ending. Whoever a job, or
-else its task, is assigned to drew it; the owner did not. Labels are read from the shapes alone, as CVAT itself does.
-Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; nothing of its code is used. No live server was asked; datumaro 1.13, another reader
-of the format, gives the same maps of what is written here, from masks and from polygons.
+Conventions: ids come from class names. Masks of one image do not overlap, and have z_order 0; polygons, which
+are painted one over the other, have as z_order how deep they lie. Shapes are painted by z_order, then in the
+order of the file (`cvat_shapes`). An image is called by its id and the ending of its photo, as CVAT calls the
+frames of a task made from the folder of photos; CVAT finds the frame by that name without its ending. Whoever
+a job, or else its task, is assigned to drew it; the owner did not. Labels are read from the shapes alone, as
+CVAT itself does.
+Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; nothing of
+its code is used. No live server was asked; datumaro 1.13, another reader of the format, gives the same maps
+of what is written here, from masks and from polygons.
 """
 
 from __future__ import annotations
@@ -42,7 +47,8 @@ NAME = "annotations.xml"
 def write(
     folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield annotations.xml, to be uploaded to a task, and labels.json, what CVAT's raw editor of labels takes; with ``outlines`` polygons in place of masks.
+    """Yield annotations.xml, to be uploaded to a task, and labels.json, what CVAT's raw editor of labels
+    takes; with ``outlines`` polygons in place of masks.
 
     LabellingError names an image whose ids do not fit it, or a name that XML cannot hold.
     """
@@ -55,14 +61,19 @@ def write(
         if image.ids is not None:
             ids = known_ids(image.ids, classes, image.size, where)
             lines = _polygons(ids, classes, names) if outlines else _masks(ids, classes, names)
-        head = f'  <image id="{number}" name={_quoted(name, where)} width="{image.size[0]}" height="{image.size[1]}">\n'
+        head = (
+            f'  <image id="{number}" name={_quoted(name, where)} width="{image.size[0]}"'
+            f' height="{image.size[1]}">\n'
+        )
         told.append((head + "".join(lines) + "  </image>\n").encode())
     yield folder / NAME, b"".join([_head(len(told), classes), *told, b"</annotations>\n"])
     yield folder / "labels.json", labels_json(classes)
 
 
 def labels_json(classes: Classes) -> bytes:
-    """Return the labels of a task as CVAT's raw editor takes them: name, colour and type; colours are those of `distinct_colours`."""
+    """Return the labels of a task as CVAT's raw editor takes them: name, colour and type; colours are those
+    of `distinct_colours`.
+    """
     labels = [
         {"name": name, "color": _hexadecimal(colour), "type": "any", "attributes": []}
         for name, colour in distinct_colours(classes).items()
@@ -79,11 +90,17 @@ def recognise(path: Path) -> bool:
             start = file.read(4096).replace(b"\0", b"")  # of UTF-16 too
     except OSError:
         return False
-    return start.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"<") and b"<annotations>" in start and b"<version>" in start
+    return (
+        start.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"<")
+        and b"<annotations>" in start
+        and b"<version>" in start
+    )
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return the images of a file, in its order; LabellingError where the file is none of CVAT for images, or larger than is read."""
+    """Return the images of a file, in its order; LabellingError where the file is none of CVAT for images, or
+    larger than is read.
+    """
     file = parsed(path)
     return [
         ToolLabel(
@@ -109,17 +126,25 @@ def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
             place = f"{where}, shape {number}"
             if "label" not in shape.said:
                 raise LabellingError(f"{place}: has no label")
-            areas.append(shapes.checked(shape.kind, shape.said, id_of(shape.said["label"], classes, place), size, place))
+            areas.append(
+                shapes.checked(
+                    shape.kind, shape.said, id_of(shape.said["label"], classes, place), size, place
+                )
+            )
         return covered(shapes.painted(areas, size, ground_of(classes)), classes, where)
 
 
 def check(path: Path) -> list[str]:
-    """Return what CVAT would refuse of a file, or show otherwise than it is meant, a sentence each with its place; nothing where it takes all. Photos are looked for in images/ beside it."""
+    """Return what CVAT would refuse of a file, or show otherwise than it is meant, a sentence each with its
+    place; nothing where it takes all. Photos are looked for in images/ beside it.
+    """
     try:
         file = parsed(path)
     except LabellingError as error:
         return [str(error)]
-    found = [] if file.labels else [f"{path}: names no labels in meta; the task must have those of the shapes"]
+    found = (
+        [] if file.labels else [f"{path}: names no labels in meta; the task must have those of the shapes"]
+    )
     stems: dict[tuple[str, str], str] = {}
     numbers: dict[tuple[str, str], str] = {}
     labels, photos = set(file.labels), PhotosBeside(path)
@@ -135,7 +160,9 @@ def check(path: Path) -> list[str]:
             )
             found.append(f"{where} {how}")
         if (image.task, image.number) in numbers:
-            found.append(f"{where} has the id {image.number[:20]!r} of {_short(numbers[image.task, image.number])}")
+            found.append(
+                f"{where} has the id {image.number[:20]!r} of {_short(numbers[image.task, image.number])}"
+            )
         stems.setdefault(stem, image.name)
         numbers.setdefault((image.task, image.number), image.name)
         found += photos.faults(image.name, *([image.size] if image.size else []))
@@ -180,20 +207,35 @@ def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
 
 
 def _overlaps(areas: list[shapes.Area], size: tuple[int, int], where: str) -> list[str]:
-    """Return a sentence on the first two shapes of one layer and two labels that overlap: which lies above is then left to CVAT."""
+    """Return a sentence on the first two shapes of one layer and two labels that overlap: which lies above is
+    then left to CVAT.
+    """
     top = np.full(size[::-1], -1, np.int16)
     for place, area in enumerate(areas[: 1 << 15]):
         for box in shapes.bands(area):
             part = top[box[1] : box[3], box[0] : box[2]]
             inside = shapes.pixels_of(area, box)
             for other in sorted(
-                {value for row, mask in zip(part, inside, strict=True) for value in np.unique(row[mask]).tolist()}
+                {
+                    value
+                    for row, mask in zip(part, inside, strict=True)
+                    for value in np.unique(row[mask]).tolist()
+                }
             ):
                 below = areas[other]
-                if other >= 0 and below.layer == area.layer and below.said.get("label") != area.said.get("label"):
-                    pair = " and ".join(f"{one.id} ({_short(one.said.get('label', ''))})" for one in (below, area))
+                if (
+                    other >= 0
+                    and below.layer == area.layer
+                    and below.said.get("label") != area.said.get("label")
+                ):
+                    pair = " and ".join(
+                        f"{one.id} ({_short(one.said.get('label', ''))})" for one in (below, area)
+                    )
                     return [
-                        f"{where}: shapes {pair} overlap and have one z_order, {area.layer}, so that an export as masks may show either above; give each a z_order of its own"
+                        (
+                            f"{where}: shapes {pair} overlap and have one z_order, {area.layer}, so that an"
+                            " export as masks may show either above; give each a z_order of its own"
+                        )
                     ]
             np.copyto(part, place, where=inside)
     return []
@@ -209,11 +251,21 @@ def _size(image: SaidImage, where: str) -> tuple[int, int]:
 
 def _head(count: int, classes: Classes) -> bytes:
     """Return the file up to the first image."""
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<annotations>", "  <version>1.1</version>", "  <meta>", "    <task>"]
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        "<annotations>",
+        "  <version>1.1</version>",
+        "  <meta>",
+        "    <task>",
+    ]
     lines += [f"      <size>{count}</size>", "      <mode>annotation</mode>", "      <labels>"]
     for name, colour in distinct_colours(classes).items():
         text = escape(_allowed(name, f"the class {_short(name)}"))
-        lines += ["        <label>", f"          <name>{text}</name>", f"          <color>{_hexadecimal(colour)}</color>"]
+        lines += [
+            "        <label>",
+            f"          <name>{text}</name>",
+            f"          <color>{_hexadecimal(colour)}</color>",
+        ]
         lines += ["          <type>any</type>", "          <attributes></attributes>", "        </label>"]
     lines += ["      </labels>", "    </task>", "  </meta>", ""]
     return "\n".join(lines).encode()
@@ -230,7 +282,9 @@ def _masks(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str
         left, top, right, bottom = int(xs[0]), int(ys[0]), int(xs[-1]) + 1, int(ys[-1]) + 1
         runs = shapes.runs_of(inside[top:bottom, left:right])
         lines.append(
-            f'    <mask label={quoteattr(names[value])} source="manual" occluded="0" rle="{runs}" left="{left}" top="{top}" width="{right - left}" height="{bottom - top}" z_order="0">\n    </mask>\n'
+            f'    <mask label={quoteattr(names[value])} source="manual" occluded="0" rle="{runs}"'
+            f' left="{left}" top="{top}" width="{right - left}" height="{bottom - top}" z_order="0">\n   '
+            " </mask>\n"
         )
     return lines
 
@@ -238,7 +292,8 @@ def _masks(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str
 def _polygons(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str]:
     """Return the polygons that give the map when they are painted one over the other."""
     return [
-        f'    <polygon label={quoteattr(names[value])} source="manual" occluded="0" points="{";".join(f"{x:.2f},{y:.2f}" for x, y in corners)}" z_order="{depth}">\n    </polygon>\n'
+        f'    <polygon label={quoteattr(names[value])} source="manual" occluded="0"'
+        f' points="{";".join(f"{x:.2f},{y:.2f}" for x, y in corners)}" z_order="{depth}">\n    </polygon>\n'
         for depth, value, corners in nested_outlines(ids, nothing_of(classes))
     ]
 
@@ -249,7 +304,10 @@ def _quoted(text: str, where: str) -> str:
 
 def _allowed(text: str, where: str) -> str:
     """Return a text that XML can hold; LabellingError for control characters and bytes that are no text."""
-    if any((ord(c) < 32 and c not in "\t\n\r") or 0xD800 <= ord(c) < 0xE000 or ord(c) in (0xFFFE, 0xFFFF) for c in text):
+    if any(
+        (ord(c) < 32 and c not in "\t\n\r") or 0xD800 <= ord(c) < 0xE000 or ord(c) in (0xFFFE, 0xFFFF)
+        for c in text
+    ):
         raise LabellingError(f"{where}: its name holds characters that XML cannot; rename it: {_short(text)}")
     return text
 

@@ -1,11 +1,18 @@
-"""Issues of CVAT's review stage, as its REST API gives them and a person saved them: where on an image something is wrong, what was said of it and by whom, and whether it is settled.
+"""Issues of CVAT's review stage, as its REST API gives them and a person saved them: where on an image
+something is wrong, what was said of it and by whom, and whether it is settled.
 
-Conventions: a file holds {"issues": ..., "comments": ..., "meta": ...}, what GET /api/issues, /api/comments and /api/jobs/ID/data/meta (or /api/tasks/ID/data/meta) answered; issues and comments are a page with "results", a list of
-such pages, or the list of results itself, and comments and meta may be missing. A page of issues alone is read too; then frames stay numbers, and the image is "". Pages that name a next one which is not there, or fewer results
-than they count, are refused: nothing is left out unseen. x and y are the middle of the position, which is one point, two corners of a box, or the corners of a polygon. A frame's number is that of its task: the first frame of meta has the number
-start_frame divided by the step of frame_filter, or frames have the numbers of included_frames.
-Source: CVAT's documentation of IssueRead, CommentRead, DataMetaRead and FrameMeta, and answers of its server saved in its own tests. Comments stand within an issue in older versions (which is read), in newer ones an issue has their
-number and address. No live server was asked: whether start_frame of a job counts so where a task itself starts later than at its first frame could not be tried; a frame outside of meta is refused.
+Conventions: a file holds {"issues": ..., "comments": ..., "meta": ...}, what GET /api/issues, /api/comments
+and /api/jobs/ID/data/meta (or /api/tasks/ID/data/meta) answered; issues and comments are a page with
+"results", a list of such pages, or the list of results itself, and comments and meta may be missing. A page
+of issues alone is read too; then frames stay numbers, and the image is "". Pages that name a next one which
+is not there, or fewer results than they count, are refused: nothing is left out unseen. x and y are the
+middle of the position, which is one point, two corners of a box, or the corners of a polygon. A frame's
+number is that of its task: the first frame of meta has the number start_frame divided by the step of
+frame_filter, or frames have the numbers of included_frames.
+Source: CVAT's documentation of IssueRead, CommentRead, DataMetaRead and FrameMeta, and answers of its server
+saved in its own tests. Comments stand within an issue in older versions (which is read), in newer ones an
+issue has their number and address. No live server was asked: whether start_frame of a job counts so where a
+task itself starts later than at its first frame could not be tried; a frame outside of meta is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +37,9 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Message:
-    """What somebody said: the user's name, "" where the server no longer knows it, the text, and when, as the server writes it."""
+    """What somebody said: the user's name, "" where the server no longer knows it, the text, and when, as the
+    server writes it.
+    """
 
     author: str
     text: str
@@ -39,7 +48,9 @@ class Message:
 
 @dataclass(frozen=True)
 class Issue:
-    """One issue: its image ("" where no meta says), the number of the frame, the middle of its place, all corners of it, what was said in turn, whether it is resolved, and where it stands."""
+    """One issue: its image ("" where no meta says), the number of the frame, the middle of its place, all
+    corners of it, what was said in turn, whether it is resolved, and where it stands.
+    """
 
     image: str
     frame: int
@@ -65,7 +76,9 @@ def recognise(path: Path) -> bool:
 
 
 def read_issues(path: Path) -> tuple[Issue, ...]:
-    """Return the issues of a file in the order of their numbers; LabellingError names the file, the issue and what is wrong."""
+    """Return the issues of a file in the order of their numbers; LabellingError names the file, the issue and
+    what is wrong.
+    """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     try:
         document = json.loads(data)
@@ -74,7 +87,8 @@ def read_issues(path: Path) -> tuple[Issue, ...]:
         raise LabellingError(f"{path}: is no JSON that can be read: {text}") from None
     if not isinstance(document, dict) or not ("issues" in document or "results" in document):
         raise LabellingError(
-            f'{path}: holds no issues of CVAT; expected {{"issues": ..., "comments": ..., "meta": ...}} or a page with "results"'
+            f'{path}: holds no issues of CVAT; expected {{"issues": ..., "comments": ..., "meta": ...}} or a'
+            ' page with "results"'
         )
     alone = "issues" not in document
     issues = _results(document if alone else document["issues"], "issues", path)
@@ -82,21 +96,32 @@ def read_issues(path: Path) -> tuple[Issue, ...]:
     comments: dict[int, list[tuple[int, Message]]] = {}
     for number, row in enumerate(() if alone else _results(document.get("comments", []), "comments", path)):
         where = f"{path}: comment {number}"
-        comments.setdefault(_whole(row, "issue", where), []).append((_whole(row, "id", where), _message(row, where)))
+        comments.setdefault(_whole(row, "issue", where), []).append(
+            (_whole(row, "id", where), _message(row, where))
+        )
     found: dict[int, Issue] = {}
     for place, row in enumerate(issues):
         id_ = _whole(row, "id", f"{path}: issue {place}")
         where = f"{path}: issue {id_}"
         if id_ in found:
             raise LabellingError(f"{where}: is there twice")
-        found[id_] = _issue(row, comments.pop(id_, []), names, where, told="comments" in document and not alone)
+        found[id_] = _issue(
+            row, comments.pop(id_, []), names, where, told="comments" in document and not alone
+        )
     if comments:
-        raise LabellingError(f"{path}: comment of issue {min(comments)}, which is not among the issues; save all pages of both")
+        raise LabellingError(
+            f"{path}: comment of issue {min(comments)}, which is not among the issues; save all pages of both"
+        )
     return tuple(found[id_] for id_ in sorted(found))
 
 
 def _issue(
-    row: dict[str, Any], said: list[tuple[int, Message]], names: dict[int, str] | None, where: str, *, told: bool
+    row: dict[str, Any],
+    said: list[tuple[int, Message]],
+    names: dict[int, str] | None,
+    where: str,
+    *,
+    told: bool,
 ) -> Issue:
     within = row.get("comments")
     if isinstance(within, list):
@@ -104,18 +129,33 @@ def _issue(
             if not isinstance(comment, dict):
                 raise LabellingError(f"{where}: its comments are no list of objects")
             said = [*said, (_whole(comment, "id", where), _message(comment, where))]
-    elif told and isinstance(within, dict) and type(count := within.get("count")) is int and count != len(said):
-        raise LabellingError(f"{where}: has {count} comments, of which {len(said)} are there; save all pages of /api/comments")
+    elif (
+        told and isinstance(within, dict) and type(count := within.get("count")) is int and count != len(said)
+    ):
+        raise LabellingError(
+            f"{where}: has {count} comments, of which {len(said)} are there; save all pages of /api/comments"
+        )
     frame, resolved = _whole(row, "frame", where), row.get("resolved", False)
     if type(resolved) is not bool:
         raise LabellingError(f"{where}: its resolved is neither true nor false")
     if names is not None and frame not in names:
         span = f"has those from {min(names)} to {max(names)}" if names else "has none"
-        raise LabellingError(f"{where}: is of frame {frame}, and meta {span}; save the meta of its job, or of the whole task")
+        raise LabellingError(
+            f"{where}: is of frame {frame}, and meta {span}; save the meta of its job, or of the whole task"
+        )
     corners = _corners(row.get("position"), where)
     xs, ys = zip(*corners, strict=True)
     messages = tuple(message for _, message in sorted(dict(said).items()))
-    return Issue("" if names is None else names[frame], frame, (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2, corners, messages, resolved, where)  # fmt: skip
+    return Issue(
+        "" if names is None else names[frame],
+        frame,
+        (min(xs) + max(xs)) / 2,
+        (min(ys) + max(ys)) / 2,
+        corners,
+        messages,
+        resolved,
+        where,
+    )
 
 
 def _corners(position: object, where: str) -> tuple[Point, ...]:
@@ -130,7 +170,9 @@ def _message(row: dict[str, Any], where: str) -> Message:
     author = owner.get("username", "") if isinstance(owner, dict) else ""
     text, created = row.get("message", ""), row.get("created_date") or ""
     if not isinstance(author, str) or not isinstance(text, str) or not isinstance(created, str):
-        raise LabellingError(f"{where}: a comment has a message, a created_date and the username of its owner as texts")
+        raise LabellingError(
+            f"{where}: a comment has a message, a created_date and the username of its owner as texts"
+        )
     return Message(author, text, created)
 
 
@@ -143,11 +185,19 @@ def _names(meta: object, path: Path) -> dict[int, str]:
         or not isinstance(frames, list)
         or not all(isinstance(f, dict) and isinstance(f.get("name"), str) for f in frames)
     ):
-        raise LabellingError(f"{where}: has no list of frames with names; save what /api/jobs/ID/data/meta answers")
+        raise LabellingError(
+            f"{where}: has no list of frames with names; save what /api/jobs/ID/data/meta answers"
+        )
     included = meta.get("included_frames")
     if included is not None:
-        if not isinstance(included, list) or not all(type(v) is int and v >= 0 for v in included) or len(included) != len(frames):
-            raise LabellingError(f"{where}: its included_frames are not as many whole numbers as it has frames")
+        if (
+            not isinstance(included, list)
+            or not all(type(v) is int and v >= 0 for v in included)
+            or len(included) != len(frames)
+        ):
+            raise LabellingError(
+                f"{where}: its included_frames are not as many whole numbers as it has frames"
+            )
         numbers = included
     else:
         start = _whole(meta, "start_frame", where) if meta.get("start_frame") is not None else 0
@@ -155,7 +205,8 @@ def _names(meta: object, path: Path) -> dict[int, str]:
         each = max(int(step[1]), 1) if step else 1
         if start % each:
             raise LabellingError(
-                f"{where}: its start_frame {start} is no multiple of its step {each}, so that frames cannot be numbered"
+                f"{where}: its start_frame {start} is no multiple of its step {each}, so that frames cannot"
+                " be numbered"
             )
         numbers = range(start // each, start // each + len(frames))
     size = meta.get("size")
@@ -165,7 +216,9 @@ def _names(meta: object, path: Path) -> dict[int, str]:
 
 
 def _results(said: object, name: str, path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a page, of a list of pages, or of a list of rows; LabellingError where some are missing."""
+    """Return the rows of a page, of a list of pages, or of a list of rows; LabellingError where some are
+    missing.
+    """
     pages = [said] if isinstance(said, dict) else said
     if not isinstance(pages, list) or not all(isinstance(page, dict) for page in pages):
         raise LabellingError(f"{path}: its {name} are neither a page with results nor a list")
@@ -174,8 +227,12 @@ def _results(said: object, name: str, path: Path) -> list[dict[str, Any]]:
             raise LabellingError(f"{path}: its {name} have no results")
         return pages
     rows = list(_rows(pages, name, path))
-    if pages[-1].get("next") is not None or (type(count := pages[0].get("count")) is int and count != len(rows)):
-        raise LabellingError(f"{path}: has {len(rows)} {name} of {str(pages[0].get('count'))[:20]}; save all pages, as a list")
+    if pages[-1].get("next") is not None or (
+        type(count := pages[0].get("count")) is int and count != len(rows)
+    ):
+        raise LabellingError(
+            f"{path}: has {len(rows)} {name} of {str(pages[0].get('count'))[:20]}; save all pages, as a list"
+        )
     return rows
 
 

@@ -1,12 +1,19 @@
-"""CVAT's Segmentation mask 1.1: a zip of pictures in the colours of its labelmap.txt, one of classes and one of instances an image; a folder that it was unpacked to is read by its labelmap.txt.
+"""CVAT's Segmentation mask 1.1: a zip of pictures in the colours of its labelmap.txt, one of classes and one
+of instances an image; a folder that it was unpacked to is read by its labelmap.txt.
 
-Conventions: a line of the labelmap is NAME:RED,GREEN,BLUE:: (parts and actions of PASCAL VOC, which stay empty); what it says holds when reading, whatever colours the class list has. Written are the colours of `distinct_colours`,
-and black, under the name background, for what nobody drew on, as CVAT itself does; where a class that is not the background is called so, black has the name of what it stands for. Instances have the colours of
-PASCAL VOC in their order, one a class: black is none, and what is black there CVAT does not import. It knows 255 colours, so that an image of more classes goes without. Pictures are RGB, since a grey picture is read as places in
-the labelmap. CVAT splits a line at its colons, drops spaces around it, and skips what begins with #: a class or an image called so cannot be written. All that CVAT imports has one z_order, so that
-what people draw over it may come back below (issue 9713 of its repository): to correct what a model drew, CVAT for images is the better format.
-Source: the documentation of CVAT's format and what its server, with its reader of PASCAL VOC, writes and reads; nothing of its code is used. No live server was asked; datumaro 1.13, whose kin
-CVAT reads and writes the format with, gives the same maps of what is written here, and what it writes is read the same.
+Conventions: a line of the labelmap is NAME:RED,GREEN,BLUE:: (parts and actions of PASCAL VOC, which stay
+empty); what it says holds when reading, whatever colours the class list has. Written are the colours of
+`distinct_colours`, and black, under the name background, for what nobody drew on, as CVAT itself does; where
+a class that is not the background is called so, black has the name of what it stands for. Instances have the
+colours of PASCAL VOC in their order, one a class: black is none, and what is black there CVAT does not
+import. It knows 255 colours, so that an image of more classes goes without. Pictures are RGB, since a grey
+picture is read as places in the labelmap. CVAT splits a line at its colons, drops spaces around it, and skips
+what begins with #: a class or an image called so cannot be written. All that CVAT imports has one z_order, so
+that what people draw over it may come back below (issue 9713 of its repository): to correct what a model
+drew, CVAT for images is the better format.
+Source: the documentation of CVAT's format and what its server, with its reader of PASCAL VOC, writes and
+reads; nothing of its code is used. No live server was asked; datumaro 1.13, whose kin CVAT reads and writes
+the format with, gives the same maps of what is written here, and what it writes is read the same.
 """
 
 from __future__ import annotations
@@ -45,7 +52,12 @@ from faultscape.nouns import Classes
 NAME = "cvat-masks.zip"
 LABELMAP = "labelmap.txt"
 BACKGROUND = "background"
-_LISTS, _CLASSES, _OBJECTS, _PHOTOS = "ImageSets/Segmentation/", "SegmentationClass/", "SegmentationObject/", "JPEGImages/"
+_LISTS, _CLASSES, _OBJECTS, _PHOTOS = (
+    "ImageSets/Segmentation/",
+    "SegmentationClass/",
+    "SegmentationObject/",
+    "JPEGImages/",
+)
 _MOST_TEXT = 16 << 20  # bytes of a list
 _MOST_PNG = 512 << 20
 _MOST_LABELS = 65_536
@@ -56,7 +68,9 @@ _INSTANCES = tuple(itertools.islice(voc_colours(), 256))
 
 @dataclass(frozen=True, eq=False)
 class LabelMap:
-    """What a labelmap says: the names in their order, and the packed colours that it gives away, sorted, with the place of the name of each."""
+    """What a labelmap says: the names in their order, and the packed colours that it gives away, sorted, with
+    the place of the name of each.
+    """
 
     names: tuple[str, ...]
     packed: np.ndarray
@@ -66,7 +80,9 @@ class LabelMap:
 def write(
     folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the zip, to be uploaded to a task; LabellingError for ``outlines``, which the format has not, and for names of classes and images that it cannot hold."""
+    """Yield the zip, to be uploaded to a task; LabellingError for ``outlines``, which the format has not, and
+    for names of classes and images that it cannot hold.
+    """
     if outlines:
         raise LabellingError("masks of CVAT have no outlines; take CVAT for images")
     colours = _colours(classes)
@@ -84,7 +100,9 @@ def write(
             where = f"image {image.image[:200]!r}"
             if (name := _line(image.image, where, "\\")) in names or len(names) >= _MOST_IMAGES:
                 raise LabellingError(
-                    f"{where}: is there twice" if name in names else f"a zip holds at most {_MOST_IMAGES:,} images"
+                    f"{where}: is there twice"
+                    if name in names
+                    else f"a zip holds at most {_MOST_IMAGES:,} images"
                 )
             names[name] = None
             if image.ids is None:
@@ -102,7 +120,9 @@ def write(
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is a zip that holds a labelmap.txt, or such a labelmap.txt itself with its folder SegmentationClass."""
+    """Whether a file is a zip that holds a labelmap.txt, or such a labelmap.txt itself with its folder
+    SegmentationClass.
+    """
     try:
         if os.path.basename(path) == LABELMAP:
             return os.path.isfile(path) and os.path.isdir(os.path.join(os.path.dirname(path), _CLASSES))
@@ -112,7 +132,10 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return the images that the lists name, and then those of masks that they do not name; one without a mask is not drawn, and its size (0, 0). LabellingError where the archive or its labelmap cannot be read."""
+    """Return the images that the lists name, and then those of masks that they do not name; one without a
+    mask is not drawn, and its size (0, 0). LabellingError where the archive or its labelmap cannot be
+    read.
+    """
     archive = opened(path, LABELMAP, LabellingError)
     labelmap = _read_labelmap(archive, path)
     masks = _pictures(archive, _CLASSES)
@@ -121,12 +144,16 @@ def read(path: Path) -> list[ToolLabel]:
         where = f"{path}: {masks.get(name, _CLASSES + name + '.png')[:200]}"
         size = _size(archive, masks[name], where) if name in masks else (0, 0)
         reads = partial(_ids, archive, labelmap, masks.get(name), where)
-        found.append(ToolLabel(image=name, annotator="", size=size, where=where, drawn=name in masks, read=reads))
+        found.append(
+            ToolLabel(image=name, annotator="", size=size, where=where, drawn=name in masks, read=reads)
+        )
     return found
 
 
 def check(path: Path) -> list[str]:
-    """Return what CVAT would refuse of an archive, or show otherwise than it is meant, a sentence each with its place; nothing where it takes all."""
+    """Return what CVAT would refuse of an archive, or show otherwise than it is meant, a sentence each with
+    its place; nothing where it takes all.
+    """
     try:
         archive = opened(path, LABELMAP, LabellingError)
         labelmap = _read_labelmap(archive, path)
@@ -137,15 +164,27 @@ def check(path: Path) -> list[str]:
     for first, second in itertools.pairwise(range(len(labelmap.packed))):
         if labelmap.packed[first] == labelmap.packed[second]:
             pair = " and ".join(repr(labelmap.names[labelmap.places[k]][:80]) for k in (first, second))
-            found.append(f"{path}: {LABELMAP} gives {pair} one colour, {_unpacked(int(labelmap.packed[first]))}")
+            found.append(
+                f"{path}: {LABELMAP} gives {pair} one colour, {_unpacked(int(labelmap.packed[first]))}"
+            )
     masks, objects, photos = (_pictures(archive, where) for where in (_CLASSES, _OBJECTS, _PHOTOS))
     times, beside = Counter(listed), PhotosBeside(path)
     found += [f"{path}: {name[:200]!r} is listed twice" for name, count in times.items() if count > 1]
-    found += [f"{path}: {name[:200]!r} is listed and has no {_CLASSES}{name[:200]}.png" for name in times if name not in masks]
     found += [
-        f"{path}: {masks[name][:200]} is in no list of {_LISTS}, and CVAT passes over it" for name in masks if name not in times
+        f"{path}: {name[:200]!r} is listed and has no {_CLASSES}{name[:200]}.png"
+        for name in times
+        if name not in masks
     ]
-    found += [f"{path}: {file[:200]} has no {_CLASSES}{name[:200]}.png" for name, file in objects.items() if name not in masks]
+    found += [
+        f"{path}: {masks[name][:200]} is in no list of {_LISTS}, and CVAT passes over it"
+        for name in masks
+        if name not in times
+    ]
+    found += [
+        f"{path}: {file[:200]} has no {_CLASSES}{name[:200]}.png"
+        for name, file in objects.items()
+        if name not in masks
+    ]
     for name, file in masks.items():
         try:
             with decoding(f"{path}: {file[:200]}", LabellingError):
@@ -156,14 +195,22 @@ def check(path: Path) -> list[str]:
 
 
 def _of_image(
-    archive: Archive, labelmap: LabelMap, file: str, instances: str | None, photo: str | None, path: Path, beside: PhotosBeside
+    archive: Archive,
+    labelmap: LabelMap,
+    file: str,
+    instances: str | None,
+    photo: str | None,
+    path: Path,
+    beside: PhotosBeside,
 ) -> list[str]:
     """Return what is wrong with the masks of one image."""
     where = f"{path}: {file[:200]}"
     places = _decoded(archive, file, where, labelmap)
     found = beside.faults(file[len(_CLASSES) :], (places.shape[1], places.shape[0])) if photo is None else []
     if photo is not None and (size := _size(archive, photo, f"{path}: {photo[:200]}")) != places.shape[::-1]:
-        found.append(f"{where}: is {places.shape[1]} x {places.shape[0]} pixels, its photo {size[0]} x {size[1]}")
+        found.append(
+            f"{where}: is {places.shape[1]} x {places.shape[0]} pixels, its photo {size[0]} x {size[1]}"
+        )
     if instances is None:
         return [
             *found,
@@ -174,12 +221,17 @@ def _of_image(
     if numbers.shape != places.shape:
         return [
             *found,
-            f"{there}: is {numbers.shape[1]} x {numbers.shape[0]} pixels, {file[:200]} {places.shape[1]} x {places.shape[0]}",
+            (
+                f"{there}: is {numbers.shape[1]} x {numbers.shape[0]} pixels, {file[:200]} {places.shape[1]}"
+                f" x {places.shape[0]}"
+            ),
         ]
     black = set(labelmap.places[labelmap.packed == 0].tolist())
     under: dict[int, list[int]] = {}  # the places of the labels under each instance
     pairs = {
-        pair for rows in _bands(places.shape) for pair in np.unique(numbers[rows].astype(np.uint32) << 16 | places[rows]).tolist()
+        pair
+        for rows in _bands(places.shape)
+        for pair in np.unique(numbers[rows].astype(np.uint32) << 16 | places[rows]).tolist()
     }
     for pair in sorted(pairs):
         under.setdefault(pair >> 16, []).append(pair & 0xFFFF)
@@ -189,23 +241,35 @@ def _of_image(
         if number == 0 and lost:
             y, x = np.argwhere((numbers == 0) & (places == lost[0]))[0]
             lacks = repr(labelmap.names[lost[0]][:80])
-            found.append(f"{there}: is black at column {x}, row {y}, where {lacks} is drawn; CVAT imports nothing there")
+            found.append(
+                f"{there}: is black at column {x}, row {y}, where {lacks} is drawn; CVAT imports nothing"
+                " there"
+            )
         elif number and len(names) > 1:
             found.append(
-                f"{there}: the instance of the colour {_INSTANCES[number]} covers {names[0]} and {names[1]}; an instance has one class"
+                f"{there}: the instance of the colour {_INSTANCES[number]} covers {names[0]} and {names[1]};"
+                " an instance has one class"
             )
-    return found + _holes(numbers, {number: labelmap.names[labels[0]][:80] for number, labels in under.items() if number}, there)
+    return found + _holes(
+        numbers, {number: labelmap.names[labels[0]][:80] for number, labels in under.items() if number}, there
+    )
 
 
 def _holes(numbers: np.ndarray, names: dict[int, str], where: str) -> list[str]:
     """Return a sentence on the first instance with a hole."""
     for number, name in names.items():
-        contours, levels = cv2.findContours((numbers == number).astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+        contours, levels = cv2.findContours(
+            (numbers == number).astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE
+        )
         inner = [k for k in range(len(contours)) if levels[0][k][3] >= 0]
         if inner:
             x, y = contours[inner[0]][0][0]
             return [
-                f"{where}: {name!r} has a hole near column {x}, row {y}, which CVAT loses or makes a shape of where it turns masks into polygons; upload with that switched off, or as CVAT for images"
+                (
+                    f"{where}: {name!r} has a hole near column {x}, row {y}, which CVAT loses or makes a"
+                    " shape of where it turns masks into polygons; upload with that switched off, or as"
+                    " CVAT for images"
+                )
             ]
     return []
 
@@ -238,32 +302,44 @@ def _values_of(values: np.ndarray) -> list[int]:
 
 
 def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Classes, where: str) -> None:
-    """Raise LabellingError where another label has the colour of this one, and does not stand for the same id."""
+    """Raise LabellingError where another label has the colour of this one, and does not stand for the same
+    id.
+    """
     for colour in labelmap.packed[labelmap.places == place]:
         for other in labelmap.places[labelmap.packed == colour].tolist():
             with contextlib.suppress(LabellingError):
                 if other == place or _value(labelmap.names[other], classes, where) == value:
                     continue
             pair = f"{labelmap.names[place][:80]!r} and {labelmap.names[other][:80]!r}"
-            raise LabellingError(f"{where}: the colour {_unpacked(int(colour))} is that of {pair} in {LABELMAP}")
+            raise LabellingError(
+                f"{where}: the colour {_unpacked(int(colour))} is that of {pair} in {LABELMAP}"
+            )
 
 
 def _value(name: str, classes: Classes, where: str) -> int:
-    """Return the id of a label of the labelmap: CVAT calls ``background`` what nobody drew on, whatever the background class is called."""
+    """Return the id of a label of the labelmap: CVAT calls ``background`` what nobody drew on, whatever the
+    background class is called.
+    """
     if name == BACKGROUND and name not in classes.names:
         if (nothing := nothing_of(classes)) is None:
             raise LabellingError(
-                f"{where}: has pixels of {name!r}, which need a background class or a void id, and the class list has neither"
+                f"{where}: has pixels of {name!r}, which need a background class or a void id, and the class"
+                " list has neither"
             )
         return nothing
     return id_of(name, classes, f"{where}, label of {LABELMAP}")
 
 
 def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None) -> np.ndarray:
-    """Return the (H, W) places in the labelmap of a picture's colours, or of those of PASCAL VOC; LabellingError names a colour that is not there, and its first pixel."""
+    """Return the (H, W) places in the labelmap of a picture's colours, or of those of PASCAL VOC;
+    LabellingError names a colour that is not there, and its first pixel.
+    """
     with decoding(where, LabellingError):
         picture = open_picture(
-            archive.read(file, _MOST_PNG), where, LabellingError, lossless="changes colours; save masks as PNG"
+            archive.read(file, _MOST_PNG),
+            where,
+            LabellingError,
+            lossless="changes colours; save masks as PNG",
         )
         if picture.mode not in ("P", "RGB", "L"):
             raise LabellingError(f"{where}: has pixels of mode {picture.mode}; expected RGB or a palette")
@@ -284,9 +360,13 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
                 found, unknown = of_colour[nearest], packed[nearest] != values
             if unknown.any():
                 y, x = np.unravel_index(int(unknown.argmax()), unknown.shape)
-                value = f"the grey value {values[y, x]}" if grey else f"the colour {_unpacked(int(values[y, x]))}"
+                value = (
+                    f"the grey value {values[y, x]}" if grey else f"the colour {_unpacked(int(values[y, x]))}"
+                )
                 known = LABELMAP if labelmap else "the 256 of PASCAL VOC, in which CVAT knows instances"
-                raise LabellingError(f"{where}: {value} at column {x}, row {y + rows.start} is not in {known}")
+                raise LabellingError(
+                    f"{where}: {value} at column {x}, row {y + rows.start} is not in {known}"
+                )
             places[rows] = found
     return places
 
@@ -332,13 +412,21 @@ def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
             continue
         where, fields = f"{path}: {LABELMAP}, line {number}", line.split(":")
         if len(fields) != 4:
-            raise LabellingError(f"{where}: has {len(fields)} fields with colons between them; expected NAME:RED,GREEN,BLUE::")
+            raise LabellingError(
+                f"{where}: has {len(fields)} fields with colons between them; expected NAME:RED,GREEN,BLUE::"
+            )
         name, said = fields[:2]
         if name in colours:
             raise LabellingError(f"{where}: names {name[:80]!r} a second time")
         parts = [part.strip() for part in said.split(",")] if said else []
-        if said and (len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 4 and int(p) < 256 for p in parts)):
-            raise LabellingError(f"{where}: expected a colour of three numbers 0-255 with commas between them; got {said[:40]!r}")
+        if said and (
+            len(parts) != 3
+            or not all(p.isascii() and p.isdigit() and len(p) < 4 and int(p) < 256 for p in parts)
+        ):
+            raise LabellingError(
+                f"{where}: expected a colour of three numbers 0-255 with commas between them; got"
+                f" {said[:40]!r}"
+            )
         colours[name] = (int(parts[0]), int(parts[1]), int(parts[2])) if said else None
         if len(colours) > _MOST_LABELS:
             raise LabellingError(f"{where}: more than {_MOST_LABELS:,} labels")
@@ -350,7 +438,9 @@ def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
 
 
 def _packed(colours: tuple[Colour | None, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the colours that are there as whole numbers, sorted, and the place of each; of two alike the first comes first."""
+    """Return the colours that are there as whole numbers, sorted, and the place of each; of two alike the
+    first comes first.
+    """
     there = sorted((c[0] << 16 | c[1] << 8 | c[2], place) for place, c in enumerate(colours) if c is not None)
     return np.array([c for c, _ in there], np.uint32), np.array([place for _, place in there], np.uint16)
 
@@ -371,16 +461,20 @@ def _colours(classes: Classes) -> dict[str, Colour]:
 
 def _labelmap(colours: dict[str, Colour]) -> bytes:
     lines = [
-        f"{_line(name, f'the class {name[:80]!r}', ':')}:{','.join(map(str, colour))}::\n" for name, colour in colours.items()
+        f"{_line(name, f'the class {name[:80]!r}', ':')}:{','.join(map(str, colour))}::\n"
+        for name, colour in colours.items()
     ]
     return ("# label:color_rgb:parts:actions\n" + "".join(lines)).encode()
 
 
 def _line(name: str, where: str, without: str) -> str:
-    """Return a name that can stand at the beginning of a line; LabellingError for one that CVAT would read otherwise."""
+    """Return a name that can stand at the beginning of a line; LabellingError for one that CVAT would read
+    otherwise.
+    """
     if name != name.strip() or name.startswith("#") or without in name or len(name.splitlines()) != 1:
         raise LabellingError(
-            f"{where}: its name cannot stand in a list of CVAT: it is empty, begins with #, has spaces around it, or holds {without!r} or the end of a line; rename it, or take CVAT for images"
+            f"{where}: its name cannot stand in a list of CVAT: it is empty, begins with #, has spaces around"
+            f" it, or holds {without!r} or the end of a line; rename it, or take CVAT for images"
         )
     if not name.isprintable() and any(0xD800 <= ord(c) < 0xE000 for c in name):
         raise LabellingError(f"{where}: its name is no text in UTF-8; rename it")

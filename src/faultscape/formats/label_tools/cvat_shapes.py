@@ -1,7 +1,10 @@
-"""The shapes of CVAT that have an area, from the attributes of their XML: looked through and measured first, then painted one over the other.
+"""The shapes of CVAT that have an area, from the attributes of their XML: looked through and measured first,
+then painted one over the other.
 
-Conventions: x = 0 is the left side of the first pixel, and a pixel is inside where its centre is. Run lengths go along the rows of a mask's own box and begin with pixels outside, so that the first is 0 where the
-box begins inside. Degrees turn clockwise about the middle. What is drawn later, z_order first and then the order of the document, lies above.
+Conventions: x = 0 is the left side of the first pixel, and a pixel is inside where its centre is. Run lengths
+go along the rows of a mask's own box and begin with pixels outside, so that the first is 0 where the box
+begins inside. Degrees turn clockwise about the middle. What is drawn later, z_order first and then the order
+of the document, lies above.
 """
 
 from __future__ import annotations
@@ -19,14 +22,34 @@ from faultscape.formats.guard import MAX_PIXELS
 
 AREAS = ("mask", "polygon", "box", "ellipse")
 NO_AREAS = ("polyline", "points", "cuboid", "skeleton")
-KEYS = {"label", "z_order", "rle", "left", "top", "width", "height", "points", "xtl", "ytl", "xbr", "ybr", "cx", "cy", "rx", "ry", "rotation"}  # fmt: skip
+KEYS = {
+    "label",
+    "z_order",
+    "rle",
+    "left",
+    "top",
+    "width",
+    "height",
+    "points",
+    "xtl",
+    "ytl",
+    "xbr",
+    "ybr",
+    "cx",
+    "cy",
+    "rx",
+    "ry",
+    "rotation",
+}
 MOST = 100_000  # shapes of an image
 MOST_NANOSECONDS = 20e9  # of painting them
 _BAND = 1 << 24  # pixels of a shape that are found at once
 _FAR = 1e7  # coordinates: farther ones are no pixels
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?")
-_RUNS = re.compile(r"(?:\s*+[0-9]{1,9}+\s*+,)*+\s*+[0-9]{1,9}+\s*+")  # possessive: no steps back, no memory of them
+_RUNS = re.compile(
+    r"(?:\s*+[0-9]{1,9}+\s*+,)*+\s*+[0-9]{1,9}+\s*+"
+)  # possessive: no steps back, no memory of them
 _PAIR = r"\s*+[+-]?+[0-9]{1,12}+(?:\.[0-9]{0,20}+)?+\s*+,\s*+[+-]?+[0-9]{1,12}+(?:\.[0-9]{0,20}+)?+\s*+"
 _POINTS = re.compile(f"(?:{_PAIR};)*+{_PAIR}")
 Attributes = Mapping[str, str]
@@ -35,7 +58,9 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom; the latter two are 
 
 @dataclass(frozen=True)
 class Area:
-    """A shape that can be painted: its kind, its attributes, the part of the image that it may cover, its layer, the id that it paints, about how long that takes, and how errors call it."""
+    """A shape that can be painted: its kind, its attributes, the part of the image that it may cover, its
+    layer, the id that it paints, about how long that takes, and how errors call it.
+    """
 
     kind: str
     said: Attributes
@@ -59,25 +84,30 @@ def runs_of(inside: np.ndarray) -> str:
 
 
 def inside_of(runs: str, width: int, height: int, where: str) -> np.ndarray:
-    """Return the (height, width) mask that run lengths stand for; LabellingError, which begins with ``where``, says what is wrong with them.
+    """Return the (height, width) mask that run lengths stand for; LabellingError, which begins with
+    ``where``, says what is wrong with them.
 
     >>> inside_of("1, 3, 2", 3, 2, "a").astype(int).tolist()
     [[0, 1, 1], [1, 0, 0]]
     """
     if len(runs) > 12 * (width * height + 2) or not _RUNS.fullmatch(runs):
         raise LabellingError(
-            f"{where}: its rle is no list of run lengths, whole numbers with commas between them; got {runs[:40]!r}"
+            f"{where}: its rle is no list of run lengths, whole numbers with commas between them; got"
+            f" {runs[:40]!r}"
         )
     lengths = np.fromstring(runs, np.int64, sep=",")
     if (total := int(lengths.sum())) != width * height:
         raise LabellingError(
-            f"{where}: its run lengths add up to {total:,} pixels, its box of {width} x {height} has {width * height:,}"
+            f"{where}: its run lengths add up to {total:,} pixels, its box of {width} x {height} has"
+            f" {width * height:,}"
         )
     return np.repeat(np.arange(len(lengths)) % 2 == 1, lengths).reshape(height, width)
 
 
 def checked(kind: str, said: Attributes, id_: int, size: tuple[int, int], where: str) -> Area:
-    """Return a shape of an image of (width, height) if it can be painted; LabellingError says why it cannot."""
+    """Return a shape of an image of (width, height) if it can be painted; LabellingError says why it
+    cannot.
+    """
     if kind not in AREAS:
         raise LabellingError(f"{where}: a {kind} has no area; draw masks, polygons, boxes or ellipses")
     layer = layer_of(said, where)
@@ -94,14 +124,19 @@ def checked(kind: str, said: Attributes, id_: int, size: tuple[int, int], where:
         cost = _cost_of_polygon(xy, box)
     else:
         x, y, rx, ry, turn = _ellipse(said, where)
-        wide, tall = math.hypot(rx * math.cos(turn), ry * math.sin(turn)), math.hypot(rx * math.sin(turn), ry * math.cos(turn))
+        wide, tall = (
+            math.hypot(rx * math.cos(turn), ry * math.sin(turn)),
+            math.hypot(rx * math.sin(turn), ry * math.cos(turn)),
+        )
         box = _clipped(np.array([[x - wide, y - tall], [x + wide, y + tall]]), size)
         cost = 4.0 * _pixels(box) + 100.0 * max(box[3] - box[1], 0)
     return Area(kind, said, box, layer, id_, 20_000 + cost, where)
 
 
 def painted(areas: Iterable[Area], size: tuple[int, int], ground: int) -> np.ndarray:
-    """Return the (H, W) ids, uint16, of shapes painted one over the other on ``ground``, by layer and then in their order. LabellingError names a shape, or says that it would take too long."""
+    """Return the (H, W) ids, uint16, of shapes painted one over the other on ``ground``, by layer and then in
+    their order. LabellingError names a shape, or says that it would take too long.
+    """
     areas = sorted(areas, key=lambda area: area.layer)
     too_long(areas)
     ids = np.full(size[::-1], ground, np.uint16)
@@ -113,7 +148,9 @@ def painted(areas: Iterable[Area], size: tuple[int, int], ground: int) -> np.nda
 
 
 def bands(area: Area) -> Iterator[Box]:
-    """Yield the box of a shape in parts that fit into memory together with what finds their pixels; run lengths are decoded at once."""
+    """Yield the box of a shape in parts that fit into memory together with what finds their pixels; run
+    lengths are decoded at once.
+    """
     left, top, right, bottom = area.box
     if left < right:
         rows = bottom - top if area.kind == "mask" else max(_BAND // (right - left), 1)
@@ -124,8 +161,9 @@ def too_long(areas: list[Area]) -> None:
     """Raise LabellingError where painting the shapes of an image takes longer than people wait."""
     if (total := sum(area.nanoseconds for area in areas)) > MOST_NANOSECONDS:
         raise LabellingError(
-            f"{areas[0].where}: painting the {len(areas):,} shapes of its image would take some {total / 1e9:,.0f} s, and at most {MOST_NANOSECONDS / 1e9:.0f} s are taken; "
-            "save it with fewer points or shapes, or as masks"
+            f"{areas[0].where}: painting the {len(areas):,} shapes of its image would take some"
+            f" {total / 1e9:,.0f} s, and at most {MOST_NANOSECONDS / 1e9:.0f} s are taken; save it with fewer"
+            " points or shapes, or as masks"
         )
 
 
@@ -144,13 +182,16 @@ def pixels_of(area: Area, box: Box) -> np.ndarray:
 
 
 def mask_box(said: Attributes, size: tuple[int, int], where: str) -> Box:
-    """Return the box of a mask; LabellingError for one that is none, or leaves the image of (width, height)."""
+    """Return the box of a mask; LabellingError for one that is none, or leaves the image of (width,
+    height).
+    """
     left, top, width, height = (_whole(said, key, where) for key in ("left", "top", "width", "height"))
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise LabellingError(f"{where}: its box of {width} x {height} pixels is none")
     if left < 0 or top < 0 or left + width > size[0] or top + height > size[1]:
         raise LabellingError(
-            f"{where}: leaves the image: columns {left} to {left + width - 1} and rows {top} to {top + height - 1} of {size[0]} x {size[1]} pixels"
+            f"{where}: leaves the image: columns {left} to {left + width - 1} and rows {top} to"
+            f" {top + height - 1} of {size[0]} x {size[1]} pixels"
         )
     return left, top, left + width, top + height
 
@@ -178,7 +219,10 @@ def _corners(said: Attributes, where: str) -> np.ndarray:
     """Return the (N, 2) corners of a polygon."""
     text = said.get("points", "")
     if not _POINTS.fullmatch(text) or text.count(";") < 2:
-        raise LabellingError(f"{where}: a polygon needs three or more points x,y with semicolons between them; got {text[:40]!r}")
+        raise LabellingError(
+            f"{where}: a polygon needs three or more points x,y with semicolons between them; got"
+            f" {text[:40]!r}"
+        )
     xy = np.fromstring(text.replace(";", ","), np.float64, sep=",").reshape(-1, 2)
     if not (np.abs(xy) < _FAR).all():
         raise LabellingError(f"{where}: its points lie farther than any picture reaches; got {text[:40]!r}")
@@ -192,7 +236,9 @@ def _rectangle(said: Attributes, where: str) -> np.ndarray:
     turn = math.radians(_number(said, "rotation", where)) if "rotation" in said else 0.0
     xy = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
     if turn:
-        xy = (xy - middle) @ np.array([[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]]) + middle
+        xy = (xy - middle) @ np.array(
+            [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]]
+        ) + middle
     return xy
 
 
@@ -205,7 +251,9 @@ def _ellipse(said: Attributes, where: str) -> tuple[float, float, float, float, 
 
 
 def _inside_ellipse(x: float, y: float, rx: float, ry: float, turn: float, box: Box) -> np.ndarray:
-    """Return the pixels of a box whose centres lie within an ellipse: of each row those between the roots of a quadratic equation."""
+    """Return the pixels of a box whose centres lie within an ellipse: of each row those between the roots of
+    a quadratic equation.
+    """
     left, top, right, bottom = box
     cos, sin = math.cos(turn), math.sin(turn)
     dy = np.arange(top, bottom) + 0.5 - y
@@ -232,6 +280,8 @@ def _pixels(box: Box) -> float:
 
 
 def _cost_of_polygon(xy: np.ndarray, box: Box) -> float:
-    """Return about how many nanoseconds painting a polygon takes: a pixel of its box 6, a row that an edge crosses 100, a corner 300."""
+    """Return about how many nanoseconds painting a polygon takes: a pixel of its box 6, a row that an edge
+    crosses 100, a corner 300.
+    """
     ys = np.clip(xy[:, 1], box[1], box[3])
     return 6.0 * _pixels(box) + 100.0 * float(np.abs(np.diff(ys, append=ys[:1])).sum()) + 300.0 * len(xy)

@@ -1,6 +1,8 @@
-"""What a file of CVAT's XML says, element by element: nothing is looked at yet but how it hangs together, and nothing of it is larger than is read.
+"""What a file of CVAT's XML says, element by element: nothing is looked at yet but how it hangs together, and
+nothing of it is larger than is read.
 
-Conventions: the file is parsed as it is read. A document type, with which XML names entities that grow or lie elsewhere, is refused before it is parsed. Attributes that no reader asks for are let go.
+Conventions: the file is parsed as it is read. A document type, with which XML names entities that grow or lie
+elsewhere, is refused before it is parsed. Attributes that no reader asks for are let go.
 Source: the documentation of CVAT's XML format, version 1.1.
 """
 
@@ -34,7 +36,9 @@ class SaidShape:
 
 @dataclass(frozen=True)
 class SaidImage:
-    """An image as the file has it: number, name, task (of an export of a project, else empty), (width, height) or None where they are no whole numbers, and shapes in their order."""
+    """An image as the file has it: number, name, task (of an export of a project, else empty), (width,
+    height) or None where they are no whole numbers, and shapes in their order.
+    """
 
     number: str
     name: str
@@ -45,7 +49,9 @@ class SaidImage:
 
 @dataclass(frozen=True)
 class SaidFile:
-    """A file: the labels that its meta names, who each task is assigned to (key "" where the file is of one task or job), and its images."""
+    """A file: the labels that its meta names, who each task is assigned to (key "" where the file is of one
+    task or job), and its images.
+    """
 
     labels: tuple[str, ...]
     annotators: dict[str, str]
@@ -53,12 +59,16 @@ class SaidFile:
 
 
 def parsed(path: str | os.PathLike[str]) -> SaidFile:
-    """Return what a file says; LabellingError where it is no XML of CVAT for images, or larger than is read."""
+    """Return what a file says; LabellingError where it is no XML of CVAT for images, or larger than is
+    read.
+    """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise LabellingError(f"{path}: is no regular file")
         if (size := os.path.getsize(path)) > MOST_BYTES:
-            raise LabellingError(f"{path}: has {size:,} bytes; at most {MOST_BYTES:,} are read; export fewer images at once")
+            raise LabellingError(
+                f"{path}: has {size:,} bytes; at most {MOST_BYTES:,} are read; export fewer images at once"
+            )
         reader = _Reader(path)
         with open(path, "rb") as file:
             fed = 0
@@ -101,18 +111,24 @@ class _Reader:
 
     def doctype(self, *_: object) -> None:
         raise LabellingError(
-            f"{self.path}: has a document type, which CVAT does not write and which may name entities; it is not read"
+            f"{self.path}: has a document type, which CVAT does not write and which may name entities; it is"
+            " not read"
         )
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         above = self.above
         if not above and tag != "annotations":
-            raise LabellingError(f"{self.path}: is no file of CVAT: it begins with <{tag[:40]}>; expected <annotations>")
+            raise LabellingError(
+                f"{self.path}: is no file of CVAT: it begins with <{tag[:40]}>; expected <annotations>"
+            )
         if len(above) >= _DEPTH:
             raise LabellingError(f"{self.path}: its elements lie more than {_DEPTH} deep")
         if above == ["annotations"]:
             if tag == "track":
-                raise LabellingError(f"{self.path}: is CVAT for video, which has tracks; export the task as CVAT for images 1.1")
+                raise LabellingError(
+                    f"{self.path}: is CVAT for video, which has tracks; export the task as CVAT for"
+                    " images 1.1"
+                )
             if tag == "image":
                 self.image(attributes)
         elif above == ["annotations", "image"] and tag in _SHAPES:
@@ -130,12 +146,16 @@ class _Reader:
         whole = all(side.isascii() and side.isdigit() and len(side) < 10 and int(side) > 0 for side in sides)
         self.hold(said["name"])
         size = (int(sides[0]), int(sides[1])) if whole else None
-        self.images.append(SaidImage(said.get("id", "")[:40], said["name"], said.get("task_id", "")[:40], size))
+        self.images.append(
+            SaidImage(said.get("id", "")[:40], said["name"], said.get("task_id", "")[:40], size)
+        )
 
     def shape(self, tag: str, said: dict[str, str]) -> None:
         self.shapes += 1
         if self.shapes > MOST_SHAPES:
-            raise LabellingError(f"{self.path}: has more than {MOST_SHAPES:,} shapes; export fewer images at once")
+            raise LabellingError(
+                f"{self.path}: has more than {MOST_SHAPES:,} shapes; export fewer images at once"
+            )
         kept = {key: value for key, value in said.items() if key in KEYS}
         self.hold(*kept.values())
         self.images[-1].shapes.append(SaidShape(tag, kept))
@@ -143,7 +163,10 @@ class _Reader:
     def hold(self, *texts: str) -> None:
         self.held += sum(len(text) if text.isascii() else 4 * len(text) for text in texts)
         if self.held > MOST_HELD:
-            raise LabellingError(f"{self.path}: its shapes take more than {MOST_HELD:,} characters; export fewer images at once")
+            raise LabellingError(
+                f"{self.path}: its shapes take more than {MOST_HELD:,} characters; export fewer images at"
+                " once"
+            )
 
     def characters(self, text: str) -> None:
         if self.above[:2] == [*_META] and self.texts < 4096:  # longer are no names
@@ -161,7 +184,11 @@ class _Reader:
             self.labels.append(text.strip())
         elif path == ("project", "tasks", "task", "id"):
             self.task = text.strip()[:40]
-        elif path[-2:] == ("assignee", "username") and path[:-2] in {("job",), ("task",), ("project", "tasks", "task")}:
+        elif path[-2:] == ("assignee", "username") and path[:-2] in {
+            ("job",),
+            ("task",),
+            ("project", "tasks", "task"),
+        }:
             key = self.task if path[:1] == ("project",) else ""
             if (name := text.strip()) and name.isprintable() and len(name) <= 200:
                 self.annotators[key] = name

@@ -1,7 +1,10 @@
-"""Label Studio's masks: tasks that hold one mask a class, as runs of its brush as PNG (bitmask) or as polygons, and whatever people then drew that has an area.
+"""Label Studio's masks: tasks that hold one mask a class, as runs of its brush as PNG (bitmask) or as
+polygons, and whatever people then drew that has an area.
 
-Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json: masks of a model as predictions, which people correct. Photos are served by Label Studio's local storage, whose document root is the
-folder that is written; the storage must be added to the project before tasks are imported. Results are painted in the order of the list, later over earlier; `studio.shapes` says what each covers.
+Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json: masks of a model as
+predictions, which people correct. Photos are served by Label Studio's local storage, whose document root is
+the folder that is written; the storage must be added to the project before tasks are imported. Results are
+painted in the order of the list, later over earlier; `studio.shapes` says what each covers.
 Source: Label Studio's documentation of its tags and exports; a running server was not at hand.
 """
 
@@ -43,35 +46,63 @@ from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
 _OF_THE_WHOLE = frozenset(  # they say something of the image, or of a shape that stands beside them
-    {"labels", "choices", "textarea", "rating", "taxonomy", "number", "datetime", "pairwise", "ranker", "relation"}
+    {
+        "labels",
+        "choices",
+        "textarea",
+        "rating",
+        "taxonomy",
+        "number",
+        "datetime",
+        "pairwise",
+        "ranker",
+        "relation",
+    }
 )
 _HEAVY = 100  # masks of a brush in one task: each is held at four bytes a pixel, or more, by the browser
 _LOOKED_THROUGH = 8 << 20  # bytes of runs and of PNG that are walked through to be checked
 
 
 def write_brush(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False, annotated: bool = False
+    folder: Path,
+    images: Iterable[DrawnImage],
+    classes: Classes,
+    *,
+    outlines: bool = False,
+    annotated: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as runs of the brush, or as polygons with ``outlines``; what models filled in are predictions, or annotations where ``annotated``. LabellingError for values of no class."""
+    """Yield the files of tasks with masks as runs of the brush, or as polygons with ``outlines``; what models
+    filled in are predictions, or annotations where ``annotated``. LabellingError for values of no class.
+    """
     yield from _write(folder, images, classes, "polygon" if outlines else "brush", annotated=annotated)
 
 
 def write_bitmask(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False, annotated: bool = False
+    folder: Path,
+    images: Iterable[DrawnImage],
+    classes: Classes,
+    *,
+    outlines: bool = False,
+    annotated: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as PNG, which are smaller than runs; for versions of Label Studio that know BitmaskLabels. Otherwise as `write_brush`."""
+    """Yield the files of tasks with masks as PNG, which are smaller than runs; for versions of Label Studio
+    that know BitmaskLabels. Otherwise as `write_brush`.
+    """
     yield from _write(folder, images, classes, "polygon" if outlines else "bitmask", annotated=annotated)
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is JSON of Label Studio with masks or shapes; from its first million bytes, never raising."""
+    """Whether a file is JSON of Label Studio with masks or shapes; from its first million bytes, never
+    raising.
+    """
     head = head_of(path)
     drawn = any(f'"{name}"'.encode() in head for name in (*AREAS, "keypointlabels"))
     return bool(head) and (drawn or not any(f'"{name}"'.encode() in head for name in ("choices", "pairwise")))
 
 
 def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
-    """Return what each annotator last said of each image of a file, or with ``predictions`` what each model did; LabellingError where the file cannot be read.
+    """Return what each annotator last said of each image of a file, or with ``predictions`` what each model
+    did; LabellingError where the file cannot be read.
 
     A task that nobody annotated is one label of nobody, with nothing drawn.
     """
@@ -80,15 +111,19 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
         said = list(said_of(task, path, number, predictions=predictions))
         if not said:
             data, where = task.get("data"), f"{path}, {task_name(task, number)}"
-            said = [Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)]
+            said = [
+                Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)
+            ]
         labels += [_label(each) for each in said]
     return labels
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there, and so are the photos in images/.
+    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each;
+    label_config.xml beside it is looked at where it is there, and so are the photos in images/.
 
-    Runs are walked through up to 8 million bytes of a file; of further ones only the number of values is compared with the size.
+    Runs are walked through up to 8 million bytes of a file; of further ones only the number of values is
+    compared with the size.
     """
     try:
         tasks = load(path)
@@ -115,7 +150,9 @@ def check(path: Path) -> list[str]:
                     continue
                 said += _twice(seen, kind, row.get("id"), place)
                 sizes += _sizes(results, "original_width", "original_height")
-                brushes = max(brushes, sum(isinstance(r, dict) and AREAS.get(type_of(r)) == "brush" for r in results))
+                brushes = max(
+                    brushes, sum(isinstance(r, dict) and AREAS.get(type_of(r)) == "brush" for r in results)
+                )
                 for sentence, cost in _faults(results, place, config, budget):
                     said += [sentence] if sentence else []
                     budget -= cost
@@ -123,7 +160,8 @@ def check(path: Path) -> list[str]:
             said += photos.faults(photo, *sizes)
         if brushes > _HEAVY:
             said.append(
-                f"{name}: has {brushes} masks of the brush, for which browsers run out of memory; write one mask a class, or bitmasks"
+                f"{name}: has {brushes} masks of the brush, for which browsers run out of memory; write one"
+                " mask a class, or bitmasks"
             )
     return said
 
@@ -139,22 +177,33 @@ def _write(
 ) -> Iterator[tuple[Path, bytes]]:
     yield folder / CONFIG, _config(classes, shape)
     numbered = enumerate(images, 1)
-    yield from dumped((_task(image, k, classes, shape, annotated=annotated) for k, image in numbered), folder, "tasks")
+    yield from dumped(
+        (_task(image, k, classes, shape, annotated=annotated) for k, image in numbered), folder, "tasks"
+    )
 
 
 def _config(classes: Classes, shape: str) -> bytes:
-    """Return the labelling configuration of a class list: all its names, and void where pixels under no mask are not void."""
+    """Return the labelling configuration of a class list: all its names, and void where pixels under no mask
+    are not void.
+    """
     tag = f"{shape.capitalize()}Labels"
     colours = dict(zip(classes.names, classes.colours, strict=True))
     nothing = nothing_of(classes)
     names = list(
-        dict.fromkeys(name for id_, name in name_of_ids(classes).items() if name in colours or nothing not in classes.void)
+        dict.fromkeys(
+            name
+            for id_, name in name_of_ids(classes).items()
+            if name in colours or nothing not in classes.void
+        )
     )
     lines = [
         "<View>",
         '  <Image name="image" value="$image" zoom="true" zoomControl="true"/>',
         f'  <{tag} name="label" toName="image">',
-        *(f'    <Label value={quoteattr(n)} background="#{bytes(colours.get(n, (0, 0, 0))).hex()}"/>' for n in names),
+        *(
+            f'    <Label value={quoteattr(n)} background="#{bytes(colours.get(n, (0, 0, 0))).hex()}"/>'
+            for n in names
+        ),
         f"  </{tag}>",
         "</View>",
     ]
@@ -169,17 +218,25 @@ def _task(image: DrawnImage, number: int, classes: Classes, shape: str, *, annot
         return task
     results = [
         {
-            "id": f"t{number}m{k}", "type": f"{shape}labels", "from_name": "label", "to_name": "image", "original_width": width, "original_height": height, "image_rotation": 0,
+            "id": f"t{number}m{k}",
+            "type": f"{shape}labels",
+            "from_name": "label",
+            "to_name": "image",
+            "original_width": width,
+            "original_height": height,
+            "image_rotation": 0,
             "value": {**value, f"{shape}labels": [name]},
         }
         for k, (name, value) in enumerate(_values(image, classes, shape), 1)
-    ]  # fmt: skip
+    ]
     said = {"result": results} if annotated else {"model_version": "faultscape", "result": results}
     return {**task, "annotations" if annotated else "predictions": [said]}
 
 
 def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the masks of an image as Label Studio keeps them, or the polygons in the order in which they are painted, each with its label."""
+    """Yield the masks of an image as Label Studio keeps them, or the polygons in the order in which they are
+    painted, each with its label.
+    """
     nothing = nothing_of(classes)
     if shape == "polygon" and image.ids is not None:
         names, ids = name_of_ids(classes), known_ids(image.ids, classes, image.size, image.image)
@@ -188,7 +245,14 @@ def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[s
             yield names[value], {"points": points, "closed": True}
         return
     for name, mask in class_masks(image, classes, nothing):
-        yield name, {"format": "rle", "rle": list(brush.encode(mask))} if shape == "brush" else {"imageDataURL": _png(mask)}
+        yield (
+            name,
+            (
+                {"format": "rle", "rle": list(brush.encode(mask))}
+                if shape == "brush"
+                else {"imageDataURL": _png(mask)}
+            ),
+        )
 
 
 def _png(mask: np.ndarray) -> str:
@@ -202,7 +266,11 @@ def _png(mask: np.ndarray) -> str:
 
 def _label(said: Said) -> ToolLabel:
     """Return a label of what was said, drawn when its ids are asked for."""
-    results = [result for result in said.results if not isinstance(result, dict) or type_of(result) not in _OF_THE_WHOLE]
+    results = [
+        result
+        for result in said.results
+        if not isinstance(result, dict) or type_of(result) not in _OF_THE_WHOLE
+    ]
     meta = said.data.get("meta")
     source = next((r for r in results if isinstance(r, dict) and "original_width" in r), None)
     pair = (source.get("original_width"), source.get("original_height")) if source else ()
@@ -210,7 +278,9 @@ def _label(said: Said) -> ToolLabel:
         pair = (meta.get("width"), meta.get("height"))
     sides = [side if type(side) is int else 0 for side in (*pair, 0, 0)]
     image, size = image_of(said.data), (sides[0], sides[1])
-    return ToolLabel(image, said.annotator, size, said.where, bool(results), partial(_ids, said, results, size))
+    return ToolLabel(
+        image, said.annotator, size, said.where, bool(results), partial(_ids, said, results, size)
+    )
 
 
 def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes) -> np.ndarray:
@@ -225,12 +295,17 @@ def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes
         and isinstance(r.get("id"), str)
         and isinstance(value := r.get("value"), dict)
     }
-    pieces = [piece_of(result, size, beside, classes, f"{said.where}, result {k}") for k, result in enumerate(results)]
+    pieces = [
+        piece_of(result, size, beside, classes, f"{said.where}, result {k}")
+        for k, result in enumerate(results)
+    ]
     return painted(pieces, size, classes, said.where)
 
 
 def _faults(results: list[Any], place: str, config: Config | None, budget: int) -> Iterator[tuple[str, int]]:
-    """Yield what is wrong with the results of an annotation, and how many bytes of runs were looked through for it."""
+    """Yield what is wrong with the results of an annotation, and how many bytes of runs were looked through
+    for it.
+    """
     ids: dict[tuple[str, str], int] = {}
     for k, result in enumerate(results):
         where = f"{place}, result {k}"
@@ -243,7 +318,13 @@ def _faults(results: list[Any], place: str, config: Config | None, budget: int) 
             continue
         if isinstance(id_ := result.get("id"), str):
             if (id_, kind) in ids:
-                yield f"{where}: has the id {id_[:40]!r} of result {ids[id_, kind]}; one of the two is not shown", 0
+                yield (
+                    (
+                        f"{where}: has the id {id_[:40]!r} of result {ids[id_, kind]}; one of the two is not"
+                        " shown"
+                    ),
+                    0,
+                )
             ids.setdefault((id_, kind), k)
         labels = value.get(kind)
         labels = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []

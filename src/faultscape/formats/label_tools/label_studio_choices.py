@@ -1,8 +1,11 @@
 """Label Studio's choices: yes/no questions about images, and which of two label maps of one image is better.
 
-Conventions: a question is a task of one image and one class, answered yes, no or unsure. Of a pair of images a person chooses left, right, both good, both bad, not sure or skip: by a click on an image (Pairwise) or in
-a list (Choices), of which the list counts where both are there and agree. A task that was skipped in Label Studio is an answer skip of a pair, and no answer to a question. What a task asked stands in its
-data.meta; models are named there, so keep the data of pairs from people who label (the labelling view shows images alone). Of one person's answers to a task the latest counts.
+Conventions: a question is a task of one image and one class, answered yes, no or unsure. Of a pair of images
+a person chooses left, right, both good, both bad, not sure or skip: by a click on an image (Pairwise) or in a
+list (Choices), of which the list counts where both are there and agree. A task that was skipped in Label
+Studio is an answer skip of a pair, and no answer to a question. What a task asked stands in its data.meta;
+models are named there, so keep the data of pairs from people who label (the labelling view shows images
+alone). Of one person's answers to a task the latest counts.
 Source: Label Studio's documentation of Choices, Pairwise and its exports; a running server was not at hand.
 """
 
@@ -38,7 +41,9 @@ _HOTKEYS = ("y", "n", "u", "1", "2", "3", "4", "5", "6")
 
 @dataclass(frozen=True)
 class Question:
-    """A question that goes out: does this image contain such a thing? ``photo`` lies relative to the folder that is written (POSIX)."""
+    """A question that goes out: does this image contain such a thing? ``photo`` lies relative to the folder
+    that is written (POSIX).
+    """
 
     image: str
     photo: str
@@ -47,7 +52,9 @@ class Question:
 
 @dataclass(frozen=True)
 class PairTask:
-    """Two label maps of one image that go out: the task's own id, the image, the two models, their pictures relative to the folder that is written (POSIX), and whether the second model is shown on the left."""
+    """Two label maps of one image that go out: the task's own id, the image, the two models, their pictures
+    relative to the folder that is written (POSIX), and whether the second model is shown on the left.
+    """
 
     id: str
     image: str
@@ -69,7 +76,10 @@ class ClassAnswer:
 
 @dataclass(frozen=True)
 class PairAnswer:
-    """What somebody chose of two label maps: ``left`` and ``right`` are the models whose maps were shown there, ``choice`` is one of `CHOICES`, ``seconds`` that it took or nan; ``where`` is file and place, ``id`` the task's own, '' where it has none."""
+    """What somebody chose of two label maps: ``left`` and ``right`` are the models whose maps were shown
+    there, ``choice`` is one of `CHOICES`, ``seconds`` that it took or nan; ``where`` is file and place,
+    ``id`` the task's own, '' where it has none.
+    """
 
     image: str
     left: str
@@ -84,12 +94,21 @@ class PairAnswer:
 def write_questions(
     folder: Path, questions: Iterable[Question], glosses: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of yes/no questions: label_config.xml and questions.json; ``glosses`` say what a class is.
+    """Yield the files of yes/no questions: label_config.xml and questions.json; ``glosses`` say what a class
+    is.
 
     >>> [path.name for path, _ in write_questions(Path("out"), [Question("a", "photos/a.jpg", "owl")])]
     ['label_config.xml', 'questions.json']
     """
-    yield folder / CONFIG, _config('<Header value="$question"/>\n  <Image name="image" value="$image" zoom="true"/>', "image", ANSWERS, _HOTKEYS)  # fmt: skip
+    yield (
+        folder / CONFIG,
+        _config(
+            '<Header value="$question"/>\n  <Image name="image" value="$image" zoom="true"/>',
+            "image",
+            ANSWERS,
+            _HOTKEYS,
+        ),
+    )
     tasks = (_question(each, number, glosses or {}) for number, each in enumerate(questions, 1))
     yield from dumped(tasks, folder, "questions")
 
@@ -109,14 +128,18 @@ def write_pairs(folder: Path, pairs: Iterable[PairTask]) -> Iterator[tuple[Path,
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is JSON of Label Studio with questions or pairs, and no masks; from its first million bytes, never raising."""
+    """Whether a file is JSON of Label Studio with questions or pairs, and no masks; from its first million
+    bytes, never raising.
+    """
     head = head_of(path)
     asks = any(f'"{name}"'.encode() in head for name in ("choices", "pairwise"))
     return asks and not any(f'"{name}"'.encode() in head for name in AREAS)
 
 
 def read_questions(path: Path) -> tuple[list[ClassAnswer], list[str]]:
-    """Return the answers of a file to yes/no questions, and a sentence for each that cannot be read; LabellingError where the file cannot."""
+    """Return the answers of a file to yes/no questions, and a sentence for each that cannot be read;
+    LabellingError where the file cannot.
+    """
     rows, wrong = [], []
     for number, task in enumerate(load(path)):
         for said in said_of(task, path, number):
@@ -130,7 +153,9 @@ def read_questions(path: Path) -> tuple[list[ClassAnswer], list[str]]:
 
 
 def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
-    """Return the choices of a file between two label maps, and a sentence for each that cannot be read; LabellingError where the file cannot."""
+    """Return the choices of a file between two label maps, and a sentence for each that cannot be read;
+    LabellingError where the file cannot.
+    """
     rows, wrong = [], []
     for number, task in enumerate(load(path)):
         for said in said_of(task, path, number, skipped=True):
@@ -140,14 +165,19 @@ def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
                 if choice := "skip" if said.skipped else _choice(said, CHOICES):
                     own = said.data["meta"].get("id")
                     own = own if isinstance(own, str) else ""
-                    rows.append(PairAnswer(image, left, right, said.annotator, choice, said.seconds, said.where, own))
+                    rows.append(
+                        PairAnswer(image, left, right, said.annotator, choice, said.seconds, said.where, own)
+                    )
             except LabellingError as error:
                 wrong.append(str(error))
     return rows, wrong
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of questions or pairs, a sentence each; label_config.xml beside it is looked at where it is there, and so are the pictures in images/ or pairs/."""
+    """Return what Label Studio would refuse or show wrongly of a file of questions or pairs, a sentence each;
+    label_config.xml beside it is looked at where it is there, and so are the pictures in images/ or
+    pairs/.
+    """
     try:
         tasks = load(path)
         config = read_config(path.parent / CONFIG) if (path.parent / CONFIG).is_file() else None
@@ -169,8 +199,17 @@ def check(path: Path) -> list[str]:
             continue
         pairs = meta.get("ask") == "pairwise"
         addresses = ("left", "right") if pairs else ("image",)
-        said += [f"{where}: its data have no address `{a}` of an image" for a in addresses if not isinstance(data.get(a), str)]
-        said += [fault for a in addresses if (photo := local_photo(data, a)) for fault in photos[pairs].faults(photo)]
+        said += [
+            f"{where}: its data have no address `{a}` of an image"
+            for a in addresses
+            if not isinstance(data.get(a), str)
+        ]
+        said += [
+            fault
+            for a in addresses
+            if (photo := local_photo(data, a))
+            for fault in photos[pairs].faults(photo)
+        ]
         if (before := asked.setdefault(json.dumps(meta, sort_keys=True), where)) != where:
             said.append(f"{where}: asks what {before.rpartition(', ')[2]} asks")
         said += [text for text in _lacks(config, path.parent / CONFIG, pairs=pairs) if text not in said]
@@ -199,32 +238,53 @@ def _question(question: Question, number: int, glosses: Mapping[str, str]) -> di
 def _pair(pair: PairTask, number: int) -> dict[str, Any]:
     left, right = reversed(pair.photos) if pair.swapped else pair.photos
     first, second = pair.models
-    meta = {"ask": "pairwise", "id": pair.id, "image": pair.image, "first": first, "second": second, "swapped": pair.swapped}
-    return {"id": number, "data": {"left": address(left), "right": address(right), "id": pair.id, "meta": meta}}
+    meta = {
+        "ask": "pairwise",
+        "id": pair.id,
+        "image": pair.image,
+        "first": first,
+        "second": second,
+        "swapped": pair.swapped,
+    }
+    return {
+        "id": number,
+        "data": {"left": address(left), "right": address(right), "id": pair.id, "meta": meta},
+    }
 
 
 def _config(shown: str, to: str, names: Iterable[str], keys: Iterable[str]) -> bytes:
     """Return a configuration that shows something and has a list to choose from."""
-    choices = "".join(f'    <Choice value="{name}" hotkey="{key}"/>\n' for name, key in zip(names, keys, strict=False))
-    return f'<View>\n  {shown}\n  <Choices name="answer" toName="{to}" choice="single-radio" showInline="true">\n{choices}  </Choices>\n</View>\n'.encode()
+    choices = "".join(
+        f'    <Choice value="{name}" hotkey="{key}"/>\n' for name, key in zip(names, keys, strict=False)
+    )
+    return (
+        f'<View>\n  {shown}\n  <Choices name="answer" toName="{to}" choice="single-radio"'
+        f' showInline="true">\n{choices}  </Choices>\n</View>\n'.encode()
+    )
 
 
 def _meta(said: Said, key: str) -> str:
     """Return what a task says of itself; LabellingError where it does not."""
     meta = said.data.get("meta")
     if not isinstance(meta, dict) or not isinstance(value := meta.get(key), str) or not value:
-        raise LabellingError(f"{said.where}: its data.meta has no text `{key}`; import the tasks as they were written")
+        raise LabellingError(
+            f"{said.where}: its data.meta has no text `{key}`; import the tasks as they were written"
+        )
     return value
 
 
 def _swapped(said: Said) -> bool:
     if type(swapped := said.data["meta"].get("swapped")) is not bool:
-        raise LabellingError(f"{said.where}: its data.meta does not say in true or false whether the two are `swapped`")
+        raise LabellingError(
+            f"{said.where}: its data.meta does not say in true or false whether the two are `swapped`"
+        )
     return swapped
 
 
 def _choice(said: Said, known: tuple[str, ...]) -> str:
-    """Return which of the known words somebody chose, '' where nothing; LabellingError for another word, for two, or where list and click disagree."""
+    """Return which of the known words somebody chose, '' where nothing; LabellingError for another word, for
+    two, or where list and click disagree.
+    """
     listed, clicked = [], []
     for result in said.results:
         value = result.get("value") if isinstance(result, dict) else None
@@ -239,7 +299,10 @@ def _choice(said: Said, known: tuple[str, ...]) -> str:
         if word not in known:
             raise LabellingError(f"{said.where}: {word[:40]!r} is none of {', '.join(known)}")
     if len(set(listed)) > 1 or len(set(clicked)) > 1:
-        raise LabellingError(f"{said.where}: chooses {' and '.join(repr(w) for w in dict.fromkeys((*listed, *clicked)))} at once")
+        raise LabellingError(
+            f"{said.where}: chooses {' and '.join(repr(w) for w in dict.fromkeys((*listed, *clicked)))} at"
+            " once"
+        )
     if listed and clicked and listed[0] in ("left", "right") and listed[0] != clicked[0]:
         raise LabellingError(f"{said.where}: chooses {listed[0]!r} in the list and {clicked[0]!r} by a click")
     return (listed or clicked or [""])[0]

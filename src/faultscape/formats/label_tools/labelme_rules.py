@@ -1,6 +1,8 @@
 """What LabelMe refuses of its own files, or shows otherwise: asked before somebody opens them.
 
-Conventions: a path is one JSON file, or a folder of them. LabelMe loads the photo that ``imagePath`` names, relative to the file, and refuses one of another size; it counts the points of each shape, and draws a mask into its inclusive box.
+Conventions: a path is one JSON file, or a folder of them. LabelMe loads the photo that ``imagePath`` names,
+relative to the file, and refuses one of another size; it counts the points of each shape, and draws a mask
+into its inclusive box.
 """
 
 from __future__ import annotations
@@ -22,16 +24,29 @@ from faultscape.formats.guard import decoding, read_bytes
 
 MOST_BYTES = 256 << 20
 _POINTS = {
-    "polygon": (3, math.inf), "rectangle": (2, 2), "circle": (2, 2), "line": (2, 2), "linestrip": (2, math.inf), "point": (1, 1), "points": (1, math.inf),
-    "mask": (2, 2), "oriented_rectangle": (4, 4),
-}  # fmt: skip
+    "polygon": (3, math.inf),
+    "rectangle": (2, 2),
+    "circle": (2, 2),
+    "line": (2, 2),
+    "linestrip": (2, math.inf),
+    "point": (1, 1),
+    "points": (1, math.inf),
+    "mask": (2, 2),
+    "oriented_rectangle": (4, 4),
+}
 
 
 def check(path: Path) -> list[str]:
-    """Return what LabelMe would refuse or show otherwise of a file or of a folder of files, a sentence each."""
+    """Return what LabelMe would refuse or show otherwise of a file or of a folder of files, a sentence
+    each.
+    """
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
     labels = path / "labels.txt" if path.is_dir() else path.parent / "labels.txt"
-    known = set(labels.read_text(encoding="utf-8", errors="replace").split("\n")) - {""} if labels.is_file() else None
+    known = (
+        set(labels.read_text(encoding="utf-8", errors="replace").split("\n")) - {""}
+        if labels.is_file()
+        else None
+    )
     return [problem for file in files for problem in _problems(file, known)]
 
 
@@ -49,10 +64,15 @@ def _problems(path: Path, known: set[str] | None) -> Iterator[str]:
         return
     for name, kind in (("version", str), ("flags", dict), ("imagePath", str)):
         if not isinstance(document.get(name), kind):
-            yield f"{path}: {name} is {str(document.get(name))[:40]!r}; LabelMe wants {'an object' if kind is dict else 'a text'}"
+            yield (
+                f"{path}: {name} is {str(document.get(name))[:40]!r}; LabelMe wants"
+                f" {'an object' if kind is dict else 'a text'}"
+            )
     size = document.get("imageWidth"), document.get("imageHeight")
     if not all(type(side) is int and side > 0 for side in size):
-        yield f"{path}: imageWidth and imageHeight are {size[0]!r} and {size[1]!r}; LabelMe wants whole numbers"
+        yield (
+            f"{path}: imageWidth and imageHeight are {size[0]!r} and {size[1]!r}; LabelMe wants whole numbers"
+        )
     elif not document.get("imageData") and isinstance(document.get("imagePath"), str):
         yield from _photo(path, document["imagePath"], size)
     for number, shape in enumerate(document["shapes"]):
@@ -73,7 +93,10 @@ def _photo(path: Path, named: str, size: tuple[Any, ...]) -> Iterator[str]:
         yield str(error)
         return
     if found != size:
-        yield f"{path}: is of {size[0]} x {size[1]} pixels, its photo {found[0]} x {found[1]}; LabelMe refuses it"
+        yield (
+            f"{path}: is of {size[0]} x {size[1]} pixels, its photo {found[0]} x {found[1]}; LabelMe"
+            " refuses it"
+        )
 
 
 def _shape(shape: Any, known: set[str] | None) -> Iterator[str]:
@@ -88,7 +111,8 @@ def _shape(shape: Any, known: set[str] | None) -> Iterator[str]:
         yield f"the shape_type {str(kind)[:40]!r} is not known; LabelMe knows {', '.join(_POINTS)}"
         return
     good = isinstance(points, list) and all(
-        isinstance(p, list) and len(p) == 2 and all(type(v) in (int, float) and math.isfinite(v) for v in p) for p in points
+        isinstance(p, list) and len(p) == 2 and all(type(v) in (int, float) and math.isfinite(v) for v in p)
+        for p in points
     )
     least, most = _POINTS[kind]
     if not isinstance(points, list) or not good or not least <= len(points) <= most:

@@ -1,6 +1,8 @@
-"""Ids by the names that tools show: every class has its own, the first void id is called ``void``, and what nobody drew on is the background, or void where there is none.
+"""Ids by the names that tools show: every class has its own, the first void id is called ``void``, and what
+nobody drew on is the background, or void where there is none.
 
-Conventions: a name of a class comes before every other meaning of it. Colours are (red, green, blue); black is for what nobody drew on.
+Conventions: a name of a class comes before every other meaning of it. Colours are (red, green, blue); black
+is for what nobody drew on.
 """
 
 from __future__ import annotations
@@ -31,12 +33,15 @@ def nothing_of(classes: Classes) -> int | None:
 
 
 def name_of_ids(classes: Classes) -> dict[int, str]:
-    """Return how tools call each id, in the order of the class list; all void ids have one name, and stand last."""
+    """Return how tools call each id, in the order of the class list; all void ids have one name, and stand
+    last.
+    """
     return dict(zip(classes.ids, classes.names, strict=True)) | dict.fromkeys(classes.void, VOID)
 
 
 def id_of(name: str, classes: Classes, where: str) -> int:
-    """Return the id that a tool's label stands for; LabellingError, which begins with ``where``, for a label that is no class.
+    """Return the id that a tool's label stands for; LabellingError, which begins with ``where``, for a label
+    that is no class.
 
     >>> id_of("void", Classes(("a",), (0,), ((1, 1, 1),), void=(255,)), "a.json, shape 0")
     255
@@ -48,12 +53,15 @@ def id_of(name: str, classes: Classes, where: str) -> int:
     if name in _BACKGROUND_NAMES and classes.background is not None:
         return classes.background
     raise LabellingError(
-        f"{where}: {name[:80]!r} is no class; known are {', '.join(classes.names[:12])}.{closest(name[:80], classes.names)}"
+        f"{where}: {name[:80]!r} is no class; known are"
+        f" {', '.join(classes.names[:12])}.{closest(name[:80], classes.names)}"
     )
 
 
 def ground_of(classes: Classes) -> int:
-    """Return the value of a canvas before anything is drawn: what nobody drew on, or where the class list has nothing for that, a value that is no id."""
+    """Return the value of a canvas before anything is drawn: what nobody drew on, or where the class list has
+    nothing for that, a value that is no id.
+    """
     if (nothing := nothing_of(classes)) is not None:
         return nothing
     taken = set(classes.ids)
@@ -61,20 +69,27 @@ def ground_of(classes: Classes) -> int:
 
 
 def covered(ids: np.ndarray, classes: Classes, where: str) -> np.ndarray:
-    """Return (H, W) ids painted on `ground_of`, uint8 where all fit; LabellingError names the first pixel under no shape, where such pixels have no meaning."""
+    """Return (H, W) ids painted on `ground_of`, uint8 where all fit; LabellingError names the first pixel
+    under no shape, where such pixels have no meaning.
+    """
     if nothing_of(classes) is None and (bare := ids == ground_of(classes)).any():
         y, x = np.unravel_index(int(bare.argmax()), bare.shape)
         raise LabellingError(
-            f"{where}: pixels under no shape need a background class or a void id, and the class list has neither; the first is at column {x}, row {y}"
+            f"{where}: pixels under no shape need a background class or a void id, and the class list has"
+            f" neither; the first is at column {x}, row {y}"
         )
     return ids.astype(np.uint8 if ids.max(initial=0) < 256 else np.uint16, copy=False)
 
 
 def known_ids(ids: np.ndarray, classes: Classes, size: tuple[int, int], where: str) -> np.ndarray:
-    """Return the (H, W) ids of an image of (width, height) that goes out, all void ids as the first; LabellingError for another size, or an id of no class."""
+    """Return the (H, W) ids of an image of (width, height) that goes out, all void ids as the first;
+    LabellingError for another size, or an id of no class.
+    """
     ids = np.asarray(ids)
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.shape[::-1] != tuple(size):
-        raise LabellingError(f"{where}: expected whole numbers, {size[1]} x {size[0]}; got {ids.dtype} of shape {ids.shape}")
+        raise LabellingError(
+            f"{where}: expected whole numbers, {size[1]} x {size[0]}; got {ids.dtype} of shape {ids.shape}"
+        )
     if len(classes.void) > 1 and (others := np.isin(ids, classes.void[1:])).any():
         ids = np.where(others, classes.void[0], ids)
     names = name_of_ids(classes)
@@ -87,25 +102,32 @@ def known_ids(ids: np.ndarray, classes: Classes, size: tuple[int, int], where: s
 def distinct_colours(classes: Classes) -> dict[str, Colour]:
     """Return a colour for each name of `name_of_ids`, no two alike and none black.
 
-    A class keeps the colour of the class list unless it is black or an earlier class has it; the others take, in the order of the
-    class list, the next colour in the order of PASCAL VOC that none has. Void is cream, or the next such colour.
+    A class keeps the colour of the class list unless it is black or an earlier class has it; the others take,
+    in the order of the class list, the next colour in the order of PASCAL VOC that none has. Void is cream,
+    or the next such colour.
 
     >>> distinct_colours(Classes(("a", "b"), (0, 1), ((0, 0, 0), (128, 0, 0)), void=(9,)))
     {'a': (0, 128, 0), 'b': (128, 0, 0), 'void': (224, 224, 192)}
     """
     colours: dict[str, Colour] = {}
     taken = {(0, 0, 0)}
-    wanted = dict(zip(classes.names, classes.colours, strict=False)) | ({VOID: _VOID_COLOUR} if classes.void else {})
+    wanted = dict(zip(classes.names, classes.colours, strict=False)) | (
+        {VOID: _VOID_COLOUR} if classes.void else {}
+    )
     for name, colour in wanted.items():
         if (own := (int(colour[0]), int(colour[1]), int(colour[2]))) not in taken:
             colours[name] = own
             taken.add(own)
     free = (colour for colour in voc_colours() if colour not in taken)
-    return {name: colours[name] if name in colours else next(free) for name in dict.fromkeys(name_of_ids(classes).values())}
+    return {
+        name: colours[name] if name in colours else next(free)
+        for name in dict.fromkeys(name_of_ids(classes).values())
+    }
 
 
 def voc_colours() -> Iterator[Colour]:
-    """Yield the colours of PASCAL VOC in their order, black first: bits 0, 3, 6, ... of a number make red, 1, 4, ... green and 2, 5, ... blue, highest first.
+    """Yield the colours of PASCAL VOC in their order, black first: bits 0, 3, 6, ... of a number make red, 1,
+    4, ... green and 2, 5, ... blue, highest first.
 
     >>> colours = voc_colours()
     >>> [next(colours) for _ in range(4)]

@@ -1,6 +1,8 @@
-"""Between label maps and masks that have a name: one mask a class on the way out, masks painted one over the other on the way back.
+"""Between label maps and masks that have a name: one mask a class on the way out, masks painted one over the
+other on the way back.
 
-Conventions: masks are (H, W) bool; `named_ids` says how they are called. No mask is written for what pixels under none are. Whatever is painted is summed up first, in nanoseconds of an ordinary machine, so that no
+Conventions: masks are (H, W) bool; `named_ids` says how they are called. No mask is written for what pixels
+under none are. Whatever is painted is summed up first, in nanoseconds of an ordinary machine, so that no
 label takes longer than people wait. JSON is bounded before it is read.
 """
 
@@ -30,7 +32,9 @@ Box = tuple[int, int, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What one mask of a label paints: an id, about how long it takes, where it stands (for errors), and how it is made: row and column of its first pixel and an (h, w) bool mask, all within the image."""
+    """What one mask of a label paints: an id, about how long it takes, where it stands (for errors), and how
+    it is made: row and column of its first pixel and an (h, w) bool mask, all within the image.
+    """
 
     id: int
     nanoseconds: float
@@ -39,10 +43,15 @@ class Piece:
 
 
 def class_masks(image: DrawnImage, classes: Classes, nothing: int | None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the name and the (H, W) mask of each class of an image's ids, in the order of the class list and void last, but of ``nothing``, which pixels under no mask are. LabellingError for another size, or an id of no class.
+    """Yield the name and the (H, W) mask of each class of an image's ids, in the order of the class list and
+    void last, but of ``nothing``, which pixels under no mask are. LabellingError for another size, or an id
+    of no class.
 
     >>> two = Classes(("sky", "sea"), (0, 1), ((0, 0, 1), (0, 0, 2)), void=(9,))
-    >>> [(name, mask.astype(int).tolist()) for name, mask in class_masks(DrawnImage("a", "a.png", (3, 1), np.array([[1, 9, 1]])), two, 9)]
+    >>> [
+    ...     (name, mask.astype(int).tolist())
+    ...     for name, mask in class_masks(DrawnImage("a", "a.png", (3, 1), np.array([[1, 9, 1]])), two, 9)
+    ... ]
     [('sea', [[1, 0, 1]])]
     """
     if image.ids is None:
@@ -55,18 +64,22 @@ def class_masks(image: DrawnImage, classes: Classes, nothing: int | None) -> Ite
 
 
 def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, where: str) -> np.ndarray:
-    """Return the (H, W) ids of an image of (width, height), pieces painted one over the other; uint8 where all ids of the classes fit, else uint16.
+    """Return the (H, W) ids of an image of (width, height), pieces painted one over the other; uint8 where
+    all ids of the classes fit, else uint16.
 
-    LabellingError where it would take too long, a piece cannot be drawn, or a pixel is under none and the classes have neither background nor void.
+    LabellingError where it would take too long, a piece cannot be drawn, or a pixel is under none and the
+    classes have neither background nor void.
     """
     check_size(size, where)
     if (seconds := sum(piece.nanoseconds for piece in pieces) / 1e9) > MOST_NANOSECONDS / 1e9:
         raise LabellingError(
-            f"{where}: painting its {len(pieces):,} masks would take some {seconds:,.0f} s, and at most {MOST_NANOSECONDS / 1e9:.0f} s are taken; "
-            "save it with fewer masks, one for each class"
+            f"{where}: painting its {len(pieces):,} masks would take some {seconds:,.0f} s, and at most"
+            f" {MOST_NANOSECONDS / 1e9:.0f} s are taken; save it with fewer masks, one for each class"
         )
     ground = ground_of(classes)
-    ids = np.full((size[1], size[0]), ground, np.uint8 if max(ground, *classes.ids, *classes.void) < 256 else np.uint16)
+    ids = np.full(
+        (size[1], size[0]), ground, np.uint8 if max(ground, *classes.ids, *classes.void) < 256 else np.uint16
+    )
     for piece in pieces:
         try:
             top, left, mask = piece.draw()
@@ -77,12 +90,15 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
 
 
 def load_json(path: str | os.PathLike[str], kind: str) -> Any:
-    """Return what a file of labels in JSON holds, a ``kind`` such as "COCO file"; LabellingError where it is no JSON, or larger than is read."""
+    """Return what a file of labels in JSON holds, a ``kind`` such as "COCO file"; LabellingError where it is
+    no JSON, or larger than is read.
+    """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
     if values > MOST_VALUES or containers > MOST_CONTAINERS:
         raise LabellingError(
-            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most"
+            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
         )
     try:
         return json.loads(data)
@@ -96,5 +112,6 @@ def check_size(size: tuple[int, int], where: str) -> None:
     width, height = size
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise LabellingError(
-            f"{where}: width and height must be those of an image of at most {MAX_PIXELS:,} pixels; got {str(width)[:20]} x {str(height)[:20]}"
+            f"{where}: width and height must be those of an image of at most {MAX_PIXELS:,} pixels; got"
+            f" {str(width)[:20]} x {str(height)[:20]}"
         )

@@ -1,8 +1,11 @@
-"""Label maps as polygons: one for each patch of one id, in the order in which they are painted, so that what lies in a hole is painted after what surrounds it.
+"""Label maps as polygons: one for each patch of one id, in the order in which they are painted, so that what
+lies in a hole is painted after what surrounds it.
 
-Conventions: a patch hangs together over the sides of its pixels. x = 0 is the left side of the first pixel, and a corner lies a quarter of a pixel within its patch, at .25 or .75: a polygon is the same whether a
-pixel is inside where its centre is (CVAT, COCO), or corners are cut to whole pixels and the line is drawn with the area (Pillow, LabelMe). No centre is nearer than a quarter, so that a polygon that leaves its line by less has the same pixels
-(proved for centres, tried for Pillow): corners that are not needed are left out.
+Conventions: a patch hangs together over the sides of its pixels. x = 0 is the left side of the first pixel,
+and a corner lies a quarter of a pixel within its patch, at .25 or .75: a polygon is the same whether a pixel
+is inside where its centre is (CVAT, COCO), or corners are cut to whole pixels and the line is drawn with the
+area (Pillow, LabelMe). No centre is nearer than a quarter, so that a polygon that leaves its line by less has
+the same pixels (proved for centres, tried for Pillow): corners that are not needed are left out.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ Corners = list[tuple[float, float]]
 
 
 def outlines(ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT) -> list[tuple[int, Corners]]:
-    """Return (id, corners) of the polygons that, painted one over the other on a map of ``nothing``, give the (H, W) ids.
+    """Return (id, corners) of the polygons that, painted one over the other on a map of ``nothing``, give the
+    (H, W) ids.
 
-    ``tolerance`` is how far, in pixels, a polygon may leave its patch's side: with `EXACT` and less the map is given pixel by pixel, with more it has fewer corners and some pixels differ.
-    LabellingError for a map of more patches than anybody draws.
+    ``tolerance`` is how far, in pixels, a polygon may leave its patch's side: with `EXACT` and less the map
+    is given pixel by pixel, with more it has fewer corners and some pixels differ. LabellingError for a map
+    of more patches than anybody draws.
 
     >>> outlines(np.array([[0, 0, 0, 0], [0, 7, 7, 0]]), 0)
     [(7, [(1.25, 1.25), (1.25, 1.75), (2.75, 1.75), (2.75, 1.25)])]
@@ -29,8 +34,12 @@ def outlines(ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT) 
     return [(value, corners) for _, value, corners in nested_outlines(ids, nothing, tolerance=tolerance)]
 
 
-def nested_outlines(ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT) -> list[tuple[int, int, Corners]]:
-    """Return (depth, id, corners) of the polygons of `outlines`; polygons of one depth do not overlap, a deeper one lies within one less deep."""
+def nested_outlines(
+    ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT
+) -> list[tuple[int, int, Corners]]:
+    """Return (depth, id, corners) of the polygons of `outlines`; polygons of one depth do not overlap, a
+    deeper one lies within one less deep.
+    """
     patches = _patches(ids)
     depth = np.zeros(ids.shape, np.int32)
     found = []
@@ -48,7 +57,9 @@ def nested_outlines(ids: np.ndarray, nothing: int | None, *, tolerance: float = 
             contour = simpler
         points = (contour.reshape(-1, 2) + 0.5) / 2 + (left, top)
         found.append((level, value, [(float(x), float(y)) for x, y in points]))
-        below[cv2.drawContours(np.zeros(patch.shape, np.uint8), [_contour(patch)], 0, 1, cv2.FILLED) > 0] = level + 1
+        below[cv2.drawContours(np.zeros(patch.shape, np.uint8), [_contour(patch)], 0, 1, cv2.FILLED) > 0] = (
+            level + 1
+        )
     return found
 
 
@@ -64,7 +75,9 @@ def differing(ids: np.ndarray, again: np.ndarray) -> int:
 
 
 def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.ndarray]]:
-    """Return (left, top, width, height), id and pixels of each patch of a map, the pixels within its box as 0 and 1."""
+    """Return (left, top, width, height), id and pixels of each patch of a map, the pixels within its box as 0
+    and 1.
+    """
     patches = []
     for value in np.unique(ids).tolist():
         inside = ids == value
@@ -74,7 +87,8 @@ def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.n
         count, numbers, boxes, _ = cv2.connectedComponentsWithStats(crop, connectivity=4)
         if len(patches) + count - 1 > MOST:
             raise LabellingError(
-                f"a map of {ids.shape[1]} x {ids.shape[0]} pixels falls into more than {MOST:,} patches, too many to draw as polygons; write masks"
+                f"a map of {ids.shape[1]} x {ids.shape[0]} pixels falls into more than {MOST:,} patches, too"
+                " many to draw as polygons; write masks"
             )
         for number in range(1, count):
             x, y, width, height = boxes[number, :4].tolist()

@@ -1,6 +1,7 @@
 """What formats of labelling tools share: an image that goes out, and what a tool says of one that comes back.
 
-Conventions: sizes are (width, height), maps (H, W) ids of the class list. What is wrong with one image is raised when it is read, so that the others can be read.
+Conventions: sizes are (width, height), maps (H, W) ids of the class list. What is wrong with one image is
+raised when it is read, so that the others can be read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from faultscape.nouns import Classes
 
 @dataclass(frozen=True, eq=False)
 class DrawnImage:
-    """An image that goes out: its id, where its photo lies relative to the folder that is written (POSIX), (width, height), and (H, W) ids of the class list that a model filled in, or None."""
+    """An image that goes out: its id, where its photo lies relative to the folder that is written (POSIX),
+    (width, height), and (H, W) ids of the class list that a model filled in, or None.
+    """
 
     image: str
     photo: str
@@ -25,11 +28,16 @@ class DrawnImage:
 
 @dataclass(frozen=True, eq=False)
 class ToolLabel:
-    """What a tool says of one image: how the tool calls the image, who drew it where the tool says, (width, height) as the tool says, where it stands (file and place, for errors), whether anything is drawn, and how its ids are read."""
+    """What a tool says of one image: how the tool calls the image, who drew it where the tool says, (width,
+    height) as the tool says, where it stands (file and place, for errors), whether anything is drawn, and how
+    its ids are read.
+    """
 
     image: str
     annotator: str
     size: tuple[int, int]
     where: str
     drawn: bool
-    read: Callable[[Classes], np.ndarray]  # (H, W) uint8/uint16 ids of the class list; LabellingError names file and place
+    read: Callable[
+        [Classes], np.ndarray
+    ]  # (H, W) uint8/uint16 ids of the class list; LabellingError names file and place

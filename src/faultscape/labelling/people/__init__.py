@@ -1,4 +1,6 @@
-"""What several people said of the same things: their consensus, how far they agree, which of two models they prefer, and what to ask next."""
+"""What several people said of the same things: their consensus, how far they agree, which of two models they
+prefer, and what to ask next.
+"""
 
 import lazy_loader
 

@@ -1,9 +1,13 @@
-"""How far annotators agree: Krippendorff's alpha of all, Cohen's kappa of each two, and the mIoU of the masks of each two.
+"""How far annotators agree: Krippendorff's alpha of all, Cohen's kappa of each two, and the mIoU of the masks
+of each two.
 
-Conventions: votes are columns (see ``vote_columns``); of several votes of one annotator on one item the last counts. Alpha compares votes on the same item, whoever gave
-them; an item with one vote has nothing to compare. 1 is full agreement, 0 what chance would give. Undefined is NaN: alpha and kappa where all votes are alike, since
-then nothing says what chance would give. Tables of pairs are (A, A), symmetric; on the diagonal of ``common`` stands how many items each annotator has.
-Source: Krippendorff 2019, chapter 12 (alpha; the bootstrap is ours, over items, where his draws pairs of votes); Cohen 1960 (kappa); Jaccard 1901 (IoU).
+Conventions: votes are columns (see ``vote_columns``); of several votes of one annotator on one item the last
+counts. Alpha compares votes on the same item, whoever gave them; an item with one vote has nothing to
+compare. 1 is full agreement, 0 what chance would give. Undefined is NaN: alpha and kappa where all votes are
+alike, since then nothing says what chance would give. Tables of pairs are (A, A), symmetric; on the diagonal
+of ``common`` stands how many items each annotator has.
+Source: Krippendorff 2019, chapter 12 (alpha; the bootstrap is ours, over items, where his draws pairs of
+votes); Cohen 1960 (kappa); Jaccard 1901 (IoU).
 """
 
 from __future__ import annotations
@@ -30,12 +34,16 @@ RESAMPLES = 2000
 COMMON = LEAST  # fewer items in common carry no kappa
 _CHUNK = 1 << 22
 
-Masks = tuple[Sequence[int], np.ndarray | Sequence[np.ndarray]]  # who labelled an image, and their maps of places, in that order
+Masks = tuple[
+    Sequence[int], np.ndarray | Sequence[np.ndarray]
+]  # who labelled an image, and their maps of places, in that order
 
 
 @dataclass(frozen=True, eq=False)
 class Alpha:
-    """Krippendorff's alpha and its bootstrap interval (2,), of so many items with two votes or more and so many votes on them."""
+    """Krippendorff's alpha and its bootstrap interval (2,), of so many items with two votes or more and so
+    many votes on them.
+    """
 
     value: float
     interval: np.ndarray
@@ -45,7 +53,9 @@ class Alpha:
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """Of each two annotators (A, A): Cohen's kappa, the share of common items on which they said the same, and how many items they have in common."""
+    """Of each two annotators (A, A): Cohen's kappa, the share of common items on which they said the same,
+    and how many items they have in common.
+    """
 
     kappa: np.ndarray
     alike: np.ndarray
@@ -54,7 +64,9 @@ class PairAgreement:
 
 @dataclass(frozen=True, eq=False)
 class MaskAgreement:
-    """Of each two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without any, and how many these are."""
+    """Of each two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without any,
+    and how many these are.
+    """
 
     miou: np.ndarray
     images: np.ndarray
@@ -71,21 +83,26 @@ def alpha(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Alpha:
-    """Return Krippendorff's alpha of votes (N,), and the percentile interval over items drawn anew, NaN below six items or where more than 2 % of the draws have none.
+    """Return Krippendorff's alpha of votes (N,), and the percentile interval over items drawn anew, NaN below
+    six items or where more than 2 % of the draws have none.
 
-    Labels are nominal, ranks (``ordinal``), or stand for the numbers ``values`` (C,), by default 0, 1, ... (``interval``). LabellingError for columns that are none, OptionError for another scale.
+    Labels are nominal, ranks (``ordinal``), or stand for the numbers ``values`` (C,), by default 0, 1, ...
+    (``interval``). LabellingError for columns that are none, OptionError for another scale.
 
     >>> round(alpha([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]).value, 4)
     0.4444
     """
     if scale not in SCALES:
-        raise OptionError(f"scale {scale!r} is not known; use {', '.join(SCALES)}.{closest(str(scale), SCALES)}")
+        raise OptionError(
+            f"scale {scale!r} is not known; use {', '.join(SCALES)}.{closest(str(scale), SCALES)}"
+        )
     item, _, label = _last_votes(item, annotator, label)
     size = int(label.max()) + 1 if len(label) else 0
     numbers = np.arange(size, dtype=float) if values is None else np.asarray(values, float)
     if numbers.ndim != 1 or len(numbers) < size or not np.isfinite(numbers).all():
         raise OptionError(
-            f"values: expected a finite number for each of {size} labels; got {numbers.shape[0] if numbers.ndim else 1}"
+            f"values: expected a finite number for each of {size} labels; got"
+            f" {numbers.shape[0] if numbers.ndim else 1}"
         )
     _, item = np.unique(item, return_inverse=True)
     counts = np.zeros((int(item.max(initial=-1)) + 1, size), np.int64)
@@ -93,13 +110,17 @@ def alpha(
     counts = counts[counts.sum(1) > 1]  # items with two votes or more
     if not len(counts):
         return Alpha(np.nan, np.full(2, np.nan), 0, 0)
-    patterns, times = np.unique(counts, axis=0, return_counts=True)  # items with the same votes are one, drawn as often
+    patterns, times = np.unique(
+        counts, axis=0, return_counts=True
+    )  # items with the same votes are one, drawn as often
     value = float(_alphas(patterns, times[None].astype(float), scale, numbers)[0])
     interval = np.full(2, np.nan)
     if len(counts) >= LEAST and not np.isnan(value):
         rng, draws, step = np.random.default_rng(seed), [], max(1, _CHUNK // max(patterns.shape))
         for low in range(0, resamples, step):
-            weights = rng.multinomial(len(counts), times / len(counts), size=min(step, resamples - low)).astype(float)
+            weights = rng.multinomial(
+                len(counts), times / len(counts), size=min(step, resamples - low)
+            ).astype(float)
             draws.append(_alphas(patterns, weights, scale, numbers))
         replicates = np.concatenate(draws) if draws else np.full(1, np.nan)
         if np.isnan(replicates).mean() <= LOST:
@@ -108,14 +129,22 @@ def alpha(
 
 
 def pair_agreement(
-    item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, annotators: int | None = None, common: int = COMMON
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    *,
+    annotators: int | None = None,
+    common: int = COMMON,
 ) -> PairAgreement:
-    """Return Cohen's kappa, the share said alike and the number of common items of each two annotators (A, A).
+    """Return Cohen's kappa, the share said alike and the number of common items of each two annotators (A,
+    A).
 
-    Kappa is NaN where two have fewer than ``common`` items in common, and where both said one and the same label of all; the share is NaN without any.
-    LabellingError for columns that are none.
+    Kappa is NaN where two have fewer than ``common`` items in common, and where both said one and the same
+    label of all; the share is NaN without any. LabellingError for columns that are none.
 
-    >>> said = pair_agreement(np.repeat(range(8), 2), [0, 1] * 8, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0])
+    >>> said = pair_agreement(
+    ...     np.repeat(range(8), 2), [0, 1] * 8, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0]
+    ... )
     >>> said.kappa[0, 1].round(3), said.alike[0, 1], said.common.tolist()
     (np.float64(0.5), np.float64(0.75), [[8, 8], [8, 8]])
     """
@@ -124,7 +153,10 @@ def pair_agreement(
     shape = (int(item.max(initial=-1)) + 1, people)
     given = csr_array((np.ones(len(item)), (item, annotator)), shape=shape)
     both = (given.T @ given).toarray()
-    own = [csr_array((np.ones(int(m.sum())), (item[m], annotator[m])), shape=shape) for m in (label == y for y in range(size))]
+    own = [
+        csr_array((np.ones(int(m.sum())), (item[m], annotator[m])), shape=shape)
+        for m in (label == y for y in range(size))
+    ]
     alike, chance = np.zeros((people, people)), np.zeros((people, people))
     for one in own:
         alike += (one.T @ one).toarray()
@@ -132,7 +164,9 @@ def pair_agreement(
         chance += mine * mine.T
     share = np.divide(alike, both, out=np.full(both.shape, np.nan), where=both > 0)
     rest = both**2 - chance
-    kappa = np.divide(alike * both - chance, rest, out=np.full(both.shape, np.nan), where=(rest > 0) & (both >= common))
+    kappa = np.divide(
+        alike * both - chance, rest, out=np.full(both.shape, np.nan), where=(rest > 0) & (both >= common)
+    )
     return PairAgreement(kappa, share, both.astype(np.int64))
 
 
@@ -146,30 +180,40 @@ def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMM
     for a, b in combinations(range(len(names)), 2):
         number = int(said.common[a, b])
         if number < common:
-            out.append(f"{names[a]} and {names[b]}: {counted(number, 'item')} in common; kappa needs {common}")
+            out.append(
+                f"{names[a]} and {names[b]}: {counted(number, 'item')} in common; kappa needs {common}"
+            )
         elif np.isnan(said.kappa[a, b]):
             out.append(
-                f"{names[a]} and {names[b]}: both gave one and the same answer to all {counted(number, 'common item')}; kappa is not defined"
+                f"{names[a]} and {names[b]}: both gave one and the same answer to all"
+                f" {counted(number, 'common item')}; kappa is not defined"
             )
     return out
 
 
 def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return counts (A, A, C, C) of pixels that the row annotator calls y and the column annotator z, and the number of common images (A, A), from one image after another.
+    """Return counts (A, A, C, C) of pixels that the row annotator calls y and the column annotator z, and the
+    number of common images (A, A), from one image after another.
 
-    Each image is (who, maps): the numbers of those who labelled it, and their maps of places, void being C. What either calls void counts for nothing. Memory does not grow with the images.
-    LabellingError for an annotator that is not one or is named twice, LabelMapError for maps that differ in size or hold more than C.
+    Each image is (who, maps): the numbers of those who labelled it, and their maps of places, void being C.
+    What either calls void counts for nothing. Memory does not grow with the images. LabellingError for an
+    annotator that is not one or is named twice, LabelMapError for maps that differ in size or hold more than
+    C.
 
     >>> counts, images = mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)
     >>> counts[0, 1].tolist(), images.tolist()
     ([[1, 0], [1, 1]], [[1, 1], [1, 1]])
     """
-    counts, images = np.zeros((annotators, annotators, classes, classes), np.int64), np.zeros((annotators, annotators), np.int64)
+    counts, images = (
+        np.zeros((annotators, annotators, classes, classes), np.int64),
+        np.zeros((annotators, annotators), np.int64),
+    )
     for number, (who, maps) in enumerate(labelled):
         people = vote_column(who, f"annotators of image {number}", annotators)
         if len(people) != len(maps) or len(np.unique(people)) != len(people):
             raise LabellingError(
-                f"image {number}: expected one map of each of its annotators; got {len(maps)} maps of {people.tolist()}"
+                f"image {number}: expected one map of each of its annotators; got {len(maps)} maps of"
+                f" {people.tolist()}"
             )
         images[people[:, None], people] += 1
         if len(people) < 2:
@@ -182,9 +226,12 @@ def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tup
 
 
 def mask_agreement(counts: np.ndarray, images: np.ndarray) -> MaskAgreement:
-    """Return the mIoU of the masks of each two annotators over their common images, pixels pooled, classes that either has; NaN on the diagonal and without common images.
+    """Return the mIoU of the masks of each two annotators over their common images, pixels pooled, classes
+    that either has; NaN on the diagonal and without common images.
 
-    >>> mask_agreement(*mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)).miou.tolist()
+    >>> mask_agreement(
+    ...     *mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)
+    ... ).miou.tolist()
     [[nan, 0.5], [0.5, nan]]
     """
     return MaskAgreement(miou_of_counts(counts), np.array(images))
@@ -201,15 +248,23 @@ def miou_of_counts(counts: np.ndarray) -> np.ndarray:
     return miou(np.diagonal(counts, axis1=-2, axis2=-1), rows, columns)
 
 
-def _last_votes(item: ArrayLike, annotator: ArrayLike, label: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    item, annotator, label = vote_column(item, "item"), vote_column(annotator, "annotator"), vote_column(label, "label")
+def _last_votes(
+    item: ArrayLike, annotator: ArrayLike, label: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    item, annotator, label = (
+        vote_column(item, "item"),
+        vote_column(annotator, "annotator"),
+        vote_column(label, "label"),
+    )
     same_length(item=item, annotator=annotator, label=label)
     rows = latest_votes(item, annotator)
     return item[rows], annotator[rows], label[rows]
 
 
 def _alphas(counts: np.ndarray, weights: np.ndarray, scale: Scale, numbers: np.ndarray) -> np.ndarray:
-    """Return (B,) alpha = 1 - D_o / D_e of units with values (U, C), each counted as often as the weights (B, U) say (Krippendorff 2019, 12.3)."""
+    """Return (B,) alpha = 1 - D_o / D_e of units with values (U, C), each counted as often as the weights (B,
+    U) say (Krippendorff 2019, 12.3).
+    """
     votes = counts.sum(1).astype(float)
     totals = weights @ counts  # n_c, how often each value is there
     number = totals.sum(1)
@@ -224,5 +279,7 @@ def _alphas(counts: np.ndarray, weights: np.ndarray, scale: Scale, numbers: np.n
         spread = points**2 @ counts.T * votes - (points @ counts.T) ** 2
         observed = 2 * (weights * spread / (votes - 1)).sum(1)
         expected = 2 * (number * (totals * points**2).sum(1) - (totals * points).sum(1) ** 2)
-    some = ((totals > 0).sum(1) > 1) & (expected > 0)  # one value alone, and nothing says what chance would give
+    some = ((totals > 0).sum(1) > 1) & (
+        expected > 0
+    )  # one value alone, and nothing says what chance would give
     return 1 - np.divide(observed * (number - 1), expected, out=np.full(len(totals), np.nan), where=some)

@@ -1,12 +1,19 @@
-"""How many more answers until the order of two models is settled: a forecast, from what the answers so far leave open.
+"""How many more answers until the order of two models is settled: a forecast, from what the answers so far
+leave open.
 
-Conventions: ``wins`` are answers that chose f, and that chose g; ``undecided`` chose neither (both good, both bad, not sure) and move the order not at all. Answers must be independent of each other: what several people say of one
-image, or of images of one scene, is not, so that where more than one person answers, or any answers twice, an image (or scene) is to be counted once, its share for f to f and the rest to g (`votes_of`); ``unit`` is what is counted. A share between 0 and 1
-spreads less than a choice of one or the other, so that the doubt is rather too large. The rate at which f is chosen, of answers that
-choose, has a Beta posterior from a uniform prior; so has the share of answers that choose, where any did not (where none did, all to come do). The order is settled where the posterior leaves at most 1 - ``level`` that it is the
-other one. What is forecast assumes that answers to come are exchangeable with those so far: the same people, and images drawn as these were, with no effect of picking
-(a selector that has shown its most telling images first breaks that, and makes the forecast too short). The chance of an order is looked at after each block: who stops at the first block that settles
-it is misled more often than 1 - ``level``; an interval holds for a number of answers that was fixed beforehand.
+Conventions: ``wins`` are answers that chose f, and that chose g; ``undecided`` chose neither (both good, both
+bad, not sure) and move the order not at all. Answers must be independent of each other: what several people
+say of one image, or of images of one scene, is not, so that where more than one person answers, or any
+answers twice, an image (or scene) is to be counted once, its share for f to f and the rest to g (`votes_of`);
+``unit`` is what is counted. A share between 0 and 1 spreads less than a choice of one or the other, so that
+the doubt is rather too large. The rate at which f is chosen, of answers that choose, has a Beta posterior
+from a uniform prior; so has the share of answers that choose, where any did not (where none did, all to come
+do). The order is settled where the posterior leaves at most 1 - ``level`` that it is the other one. What is
+forecast assumes that answers to come are exchangeable with those so far: the same people, and images drawn as
+these were, with no effect of picking (a selector that has shown its most telling images first breaks that,
+and makes the forecast too short). The chance of an order is looked at after each block: who stops at the
+first block that settles it is misled more often than 1 - ``level``; an interval holds for a number of answers
+that was fixed beforehand.
 Source: Beta posteriors of a binomial rate are Bayes 1763; the forecast by drawing answers to come is ours.
 """
 
@@ -30,9 +37,11 @@ RANGE = (0.1, 0.9)  # of the worlds
 
 @dataclass(frozen=True)
 class ChoiceForecast:
-    """The forecast number of answers still needed: its median and the range of 80 % of the worlds, infinite where it is beyond ``limit``; and how sure the order is now.
+    """The forecast number of answers still needed: its median and the range of 80 % of the worlds, infinite
+    where it is beyond ``limit``; and how sure the order is now.
 
-    ``chance`` is that f is chosen more often than g, ``settled`` whether that is settled now, ``within`` the share of worlds that settle it within the limit.
+    ``chance`` is that f is chosen more often than g, ``settled`` whether that is settled now, ``within`` the
+    share of worlds that settle it within the limit.
     """
 
     median: float
@@ -48,13 +57,20 @@ class ChoiceForecast:
         if self.settled:
             return "settled now"
         if math.isinf(self.median):
-            return f"forecast: not within {counted(self.limit, self.unit)} (likely to be within: {self.within:.0%})"
+            return (
+                f"forecast: not within {counted(self.limit, self.unit)} (likely to be within:"
+                f" {self.within:.0%})"
+            )
         high = f"beyond {self.limit}" if math.isinf(self.range[1]) else f"{self.range[1]:.0f}"
-        return f"forecast: {counted(int(self.median), f'more {self.unit}')} (80 % range {self.range[0]:.0f} to {high})"
+        return (
+            f"forecast: {counted(int(self.median), f'more {self.unit}')} (80 % range {self.range[0]:.0f} to"
+            f" {high})"
+        )
 
 
 def votes_of(shares: Iterable[float]) -> tuple[float, float, float]:
-    """Return how many votes are for f, for g and for neither, of the shares for f of independent units (images), one vote each: who is divided evenly votes for neither.
+    """Return how many votes are for f, for g and for neither, of the shares for f of independent units
+    (images), one vote each: who is divided evenly votes for neither.
 
     >>> votes_of([1, 1, 0.75, 0.5])
     (2.75, 0.25, 1)
@@ -86,9 +102,11 @@ def forecast_answers(
     worlds: int = WORLDS,
     seed: int | np.random.Generator = 0,
 ) -> ChoiceForecast:
-    """Return how many more answers are likely to settle the order of two models, looked at after each block of answers, up to ``limit``.
+    """Return how many more answers are likely to settle the order of two models, looked at after each block
+    of answers, up to ``limit``.
 
-    With fewer than ``least`` answers, of whatever kind, nothing is settled. ``unit`` is what an answer is called. OptionError for numbers below 0, or a level that is not above .5 and below 1.
+    With fewer than ``least`` answers, of whatever kind, nothing is settled. ``unit`` is what an answer is
+    called. OptionError for numbers below 0, or a level that is not above .5 and below 1.
 
     >>> str(forecast_answers(7, 3)), str(forecast_answers(20, 3))
     ('forecast: 10 more answers (80 % range 10 to 160)', 'settled now')
@@ -99,7 +117,8 @@ def forecast_answers(
         raise OptionError(f"the level must lie between 0.5 and 1; got {level}")
     if block < 1 or limit < block or worlds < 1:
         raise OptionError(
-            f"expected blocks of one answer or more, a limit of a block or more, and worlds; got {block}, {limit} and {worlds}"
+            f"expected blocks of one answer or more, a limit of a block or more, and worlds; got {block},"
+            f" {limit} and {worlds}"
         )
     chance, number = float(order_chance(f_wins, g_wins)), f_wins + g_wins + undecided
     if max(chance, 1 - chance) >= level and round(number, DECIMALS) >= least:
@@ -115,4 +134,12 @@ def forecast_answers(
     settled = (np.maximum(after, 1 - after) >= level) & enough
     needed = np.where(settled.any(0), (settled.argmax(0) + 1.0) * block, np.inf)
     low, median, high = np.quantile(needed, [RANGE[0], 0.5, RANGE[1]], method="inverted_cdf")
-    return ChoiceForecast(float(median), (float(low), float(high)), chance, False, float(np.isfinite(needed).mean()), limit, unit)
+    return ChoiceForecast(
+        float(median),
+        (float(low), float(high)),
+        chance,
+        False,
+        float(np.isfinite(needed).mean()),
+        limit,
+        unit,
+    )

@@ -1,11 +1,15 @@
-"""What people chose between two models' predictions of an image, shown side by side: shares for a model, consistency of each person, and preference for a side.
+"""What people chose between two models' predictions of an image, shown side by side: shares for a model,
+consistency of each person, and preference for a side.
 
-Conventions: a choice is one of ``CHOICES``, in columns its place there, 0 to 5. Columns have a row an answer: image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 for g
-(not left and right; ``resolved`` turns one into the other). A choice counts 1 for the model chosen, 0 for the other, one half for each where both are good, both are
-bad or the person was not sure; what was skipped is left out. One person has one voice on an image and pair: of several answers (repeated items) the mean
-counts, so that who chose f once and g once counts as one half. Repeated answers are alike where they count the same: both are f, both are g, or
-both are neither, whatever the reason. Intervals hold for a number of answers that was fixed beforehand.
-Source: S0 4.4 has people choose without a way out; the answers besides left and right, and what they count, are ours. The exact test is the binomial one, of one half, both tails.
+Conventions: a choice is one of ``CHOICES``, in columns its place there, 0 to 5. Columns have a row an answer:
+image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 for g (not left and right; ``resolved``
+turns one into the other). A choice counts 1 for the model chosen, 0 for the other, one half for each where
+both are good, both are bad or the person was not sure; what was skipped is left out. One person has one voice
+on an image and pair: of several answers (repeated items) the mean counts, so that who chose f once and g once
+counts as one half. Repeated answers are alike where they count the same: both are f, both are g, or both are
+neither, whatever the reason. Intervals hold for a number of answers that was fixed beforehand.
+Source: S0 4.4 has people choose without a way out; the answers besides left and right, and what they count,
+are ours. The exact test is the binomial one, of one half, both tails.
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ _SHARES = np.array([1.0, 0.0, 0.5, 0.5, 0.5, np.nan])
 
 @dataclass(frozen=True, eq=False)
 class PairShares:
-    """Of each image and two models, ``first`` < ``second`` (K,), the share for the first, how many answers it rests on, and of how many people."""
+    """Of each image and two models, ``first`` < ``second`` (K,), the share for the first, how many answers it
+    rests on, and of how many people.
+    """
 
     image: np.ndarray
     first: np.ndarray
@@ -42,7 +48,9 @@ class PairShares:
 
 @dataclass(frozen=True, eq=False)
 class SideBias:
-    """How often each person (A,), or all together (), chose the left of those answers that chose a side, and the chance of as uneven a number if sides did not matter."""
+    """How often each person (A,), or all together (), chose the left of those answers that chose a side, and
+    the chance of as uneven a number if sides did not matter.
+    """
 
     left: Share
     p_value: np.ndarray
@@ -63,7 +71,8 @@ def choice_codes(words: Sequence[str]) -> np.ndarray:
 
 
 def resolved(choice: ArrayLike, f_left: ArrayLike) -> np.ndarray:
-    """Return choices (N,) of a side as choices of a model: 0 for f, 1 for g, where ``f_left`` (N,) says whether f was shown on the left; and back again.
+    """Return choices (N,) of a side as choices of a model: 0 for f, 1 for g, where ``f_left`` (N,) says
+    whether f was shown on the left; and back again.
 
     >>> resolved(choice_codes(["left", "left", "skip"]), [True, False, False]).tolist()
     [0, 1, 5]
@@ -74,7 +83,8 @@ def resolved(choice: ArrayLike, f_left: ArrayLike) -> np.ndarray:
 
 
 def share_for(choice: ArrayLike) -> np.ndarray:
-    """Return (N,) what each choice counts for the model that is chosen by 0 (left, or f): 1, 0 or one half, NaN where it was skipped.
+    """Return (N,) what each choice counts for the model that is chosen by 0 (left, or f): 1, 0 or one half,
+    NaN where it was skipped.
 
     >>> share_for([LEFT, RIGHT, BOTH_GOOD, BOTH_BAD, NOT_SURE, SKIP]).tolist()
     [1.0, 0.0, 0.5, 0.5, 0.5, nan]
@@ -82,12 +92,17 @@ def share_for(choice: ArrayLike) -> np.ndarray:
     return _SHARES[vote_column(choice, "choice", len(CHOICES))]
 
 
-def pair_shares(image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, choice: ArrayLike) -> PairShares:
-    """Return for each image and two models that have an answer the share for the first, each person counting once, ordered by image, then models.
+def pair_shares(
+    image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, choice: ArrayLike
+) -> PairShares:
+    """Return for each image and two models that have an answer the share for the first, each person counting
+    once, ordered by image, then models.
 
     LabellingError for columns that are none, or an answer that compares a model with itself.
 
-    >>> said = pair_shares([0, 0, 0], [1, 2, 1], [2, 1, 2], [0, 0, 1], [FIRST, FIRST, BOTH_GOOD])  # person 0: model 1, then model 2
+    >>> said = pair_shares(
+    ...     [0, 0, 0], [1, 2, 1], [2, 1, 2], [0, 0, 1], [FIRST, FIRST, BOTH_GOOD]
+    ... )  # person 0: model 1, then model 2
     >>> said.share.tolist(), said.answers.tolist(), said.people.tolist()
     ([0.5], [3], [2])
     """
@@ -101,12 +116,18 @@ def pair_shares(image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, ch
     people = np.bincount(of, minlength=number)
     means = np.bincount(of, voice, minlength=number) / np.maximum(people, 1)
     return PairShares(
-        pairs[:, 0], pairs[:, 1], pairs[:, 2], means, np.bincount(of, answers, minlength=number).astype(np.int64), people
+        pairs[:, 0],
+        pairs[:, 1],
+        pairs[:, 2],
+        means,
+        np.bincount(of, answers, minlength=number).astype(np.int64),
+        people,
     )
 
 
 def wins_of(said: PairShares, models: int) -> np.ndarray:
-    """Return (J, J) how many people the row model won over the column model, halves included, as ``ranking`` takes them.
+    """Return (J, J) how many people the row model won over the column model, halves included, as ``ranking``
+    takes them.
 
     >>> wins_of(pair_shares([0, 1], [0, 0], [1, 1], [0, 0], [FIRST, NOT_SURE]), 2).tolist()
     [[0.0, 1.5], [0.5, 0.0]]
@@ -129,12 +150,22 @@ def consistency(
     annotators: int | None = None,
     level: float = LEVEL,
 ) -> tuple[Share, Share]:
-    """Return the share of repeated items that were answered alike, of all and of each person (A,), with Wilson's intervals.
+    """Return the share of repeated items that were answered alike, of all and of each person (A,), with
+    Wilson's intervals.
 
-    An item is repeated where one person saw the same image and models again in the other order (``f_left`` (N,): whether f was on the left): each answer is compared with the same person's one
-    before it, if the order is another. Rows are in the order in which they were given. LabellingError for columns that are none.
+    An item is repeated where one person saw the same image and models again in the other order (``f_left``
+    (N,): whether f was on the left): each answer is compared with the same person's one before it, if the
+    order is another. Rows are in the order in which they were given. LabellingError for columns that are
+    none.
 
-    >>> every, each = consistency([0, 0, 1, 1], [0] * 4, [1] * 4, [0] * 4, [FIRST, FIRST, FIRST, NOT_SURE], [True, False, True, False])
+    >>> every, each = consistency(
+    ...     [0, 0, 1, 1],
+    ...     [0] * 4,
+    ...     [1] * 4,
+    ...     [0] * 4,
+    ...     [FIRST, FIRST, FIRST, NOT_SURE],
+    ...     [True, False, True, False],
+    ... )
     >>> every.count, every.of, every.value
     (array(1.), array(2.), np.float64(0.5))
     """
@@ -146,7 +177,11 @@ def consistency(
     people = size_of(vote_column(who, "who"), annotators, "who")
     order = np.lexsort((np.arange(len(rows)), person, items[:, 2], items[:, 1], items[:, 0]))
     before, after = order[:-1], order[1:]
-    again = (items[before] == items[after]).all(1) & (person[before] == person[after]) & (low_left[before] != low_left[after])
+    again = (
+        (items[before] == items[after]).all(1)
+        & (person[before] == person[after])
+        & (low_left[before] != low_left[after])
+    )
     alike = again & (share[before] == share[after])
     number = np.bincount(person[after][again], minlength=people)
     same = np.bincount(person[after][alike], minlength=people)
@@ -156,9 +191,11 @@ def consistency(
 def side_bias(
     who: ArrayLike, choice: ArrayLike, *, annotators: int | None = None, level: float = LEVEL
 ) -> tuple[SideBias, SideBias]:
-    """Return how often the left was chosen, of all and of each person (A,), from choices of a side (not resolved), with Wilson's intervals and the exact binomial test.
+    """Return how often the left was chosen, of all and of each person (A,), from choices of a side (not
+    resolved), with Wilson's intervals and the exact binomial test.
 
-    Answers that chose neither count for nothing. Between many people the least p-value is to be read as the least of so many. LabellingError for columns that are none.
+    Answers that chose neither count for nothing. Between many people the least p-value is to be read as the
+    least of so many. LabellingError for columns that are none.
 
     >>> every, each = side_bias([0] * 10, [LEFT] * 9 + [RIGHT])
     >>> every.left.value, every.p_value.round(4)
@@ -176,20 +213,26 @@ def _bias(left: ArrayLike, number: ArrayLike, level: float) -> SideBias:
     left, number = np.asarray(left, float), np.asarray(number, float)
     fewer = np.minimum(left, number - left)
     return SideBias(
-        share_of(left, number, level), np.where(number > 0, np.minimum(1.0, 2 * bdtr(fewer, number.astype(int), 0.5)), np.nan)
+        share_of(left, number, level),
+        np.where(number > 0, np.minimum(1.0, 2 * bdtr(fewer, number.astype(int), 0.5)), np.nan),
     )
 
 
 def _answers(
     image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, choice: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return items (M, 3) as image and models in order, who (M,), the share for the model of the lower number (M,), and the rows that were not skipped (M,)."""
-    image, f, g, who = (vote_column(column, name) for column, name in ((image, "image"), (f, "f"), (g, "g"), (who, "who")))
+    """Return items (M, 3) as image and models in order, who (M,), the share for the model of the lower number
+    (M,), and the rows that were not skipped (M,).
+    """
+    image, f, g, who = (
+        vote_column(column, name) for column, name in ((image, "image"), (f, "f"), (g, "g"), (who, "who"))
+    )
     share = share_for(choice)
     same_length(image=image, f=f, g=g, who=who, choice=share)
     if (f == g).any():
         raise LabellingError(
-            f"row {int((f == g).argmax())} compares model {int(f[(f == g).argmax()])} with itself; give the two models that were shown"
+            f"row {int((f == g).argmax())} compares model {int(f[(f == g).argmax()])} with itself; give the"
+            " two models that were shown"
         )
     rows = np.flatnonzero(~np.isnan(share))
     first, second = np.minimum(f, g), np.maximum(f, g)

@@ -1,10 +1,14 @@
-"""What the truth is likely to be where several people voted and some err more than others: majority vote, and Dawid and Skene's model by expectation-maximisation.
+"""What the truth is likely to be where several people voted and some err more than others: majority vote, and
+Dawid and Skene's model by expectation-maximisation.
 
-Conventions: votes are columns (see ``vote_columns``); classes are 0..C-1. Answers from C on name no class ("unsure"): they have a column of their own in a
-confusion, and count for no class in a majority. Several votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): of annotator a, how
-likely the answer r is where c is true. ``log_likelihood`` holds a number an iteration, of the votes together with the pseudo-counts as if these were votes; it never
-decreases. An item without votes has the prior as its posterior and moves nothing. Nothing is drawn by chance.
-Source: Dawid and Skene 1979; one coin: Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under Dirichlet's distribution.
+Conventions: votes are columns (see ``vote_columns``); classes are 0..C-1. Answers from C on name no class
+("unsure"): they have a column of their own in a confusion, and count for no class in a majority. Several
+votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): of annotator a, how likely
+the answer r is where c is true. ``log_likelihood`` holds a number an iteration, of the votes together with
+the pseudo-counts as if these were votes; it never decreases. An item without votes has the prior as its
+posterior and moves nothing. Nothing is drawn by chance.
+Source: Dawid and Skene 1979; one coin: Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under
+Dirichlet's distribution.
 """
 
 from __future__ import annotations
@@ -19,13 +23,16 @@ from scipy.sparse import csr_array
 from faultscape.errors import OptionError
 from faultscape.labelling.people.vote_columns import same_length, size_of, vote_column
 
-PSEUDO_COUNT = 5.0  # votes in each class; 1 to 10 were tried on drawn votes, 3 to 5 an item: fewer left posteriors too sure
+# votes in each class; 1 to 10 were tried on drawn votes, 3 to 5 an item: fewer left posteriors too sure
+PSEUDO_COUNT = 5.0
 ITERATIONS, TOLERANCE = 1000, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """Posterior (I, C), prior (C,), and of each annotator the confusion (A, C, R) or, of one coin, the skill (A,); the log likelihood of each iteration."""
+    """Posterior (I, C), prior (C,), and of each annotator the confusion (A, C, R) or, of one coin, the skill
+    (A,); the log likelihood of each iteration.
+    """
 
     posterior: np.ndarray
     prior: np.ndarray
@@ -36,7 +43,9 @@ class DawidSkene:
     converged: bool
 
     def accuracy(self) -> np.ndarray:
-        """Return (A,) how likely each annotator is right on an item of the prior's classes, NaN where it gave no vote and nothing is assumed."""
+        """Return (A,) how likely each annotator is right on an item of the prior's classes, NaN where it gave
+        no vote and nothing is assumed.
+        """
         if self.confusion is None:
             return np.asarray(self.skill)
         own = np.diagonal(self.confusion, axis1=1, axis2=2)
@@ -44,7 +53,8 @@ class DawidSkene:
 
 
 def vote_counts(item: ArrayLike, label: ArrayLike, classes: int, items: int | None = None) -> np.ndarray:
-    """Return (I, C) how many votes each item has for each class; labels from C on count for none. LabellingError for columns that are none.
+    """Return (I, C) how many votes each item has for each class; labels from C on count for none.
+    LabellingError for columns that are none.
 
     >>> vote_counts([0, 0, 1, 1], [1, 1, 0, 2], 2).tolist()
     [[0, 2], [1, 0]]
@@ -52,7 +62,9 @@ def vote_counts(item: ArrayLike, label: ArrayLike, classes: int, items: int | No
     item, label = vote_column(item, "item"), vote_column(label, "label")
     same_length(item=item, label=label)
     number, named = size_of(item, items, "item"), label < classes
-    return np.bincount(item[named] * classes + label[named], minlength=number * classes).reshape(number, classes)
+    return np.bincount(item[named] * classes + label[named], minlength=number * classes).reshape(
+        number, classes
+    )
 
 
 def majority_vote(item: ArrayLike, label: ArrayLike, classes: int, items: int | None = None) -> np.ndarray:
@@ -80,19 +92,24 @@ def dawid_skene(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DawidSkene:
-    """Return the likely classes of items and the confusion of each annotator, by expectation-maximisation from the shares of the votes.
+    """Return the likely classes of items and the confusion of each annotator, by expectation-maximisation
+    from the shares of the votes.
 
-    ``answers`` R >= C are the answers that can be given, those from C on naming no class. ``pseudo_count`` votes are added to each annotator in each
-    class, spread as all annotators together answered where the majority saw that class: who gave few votes is taken for an average person, and no answer is
-    impossible because it was not given yet. 0 is the likelihood of 1979, where three votes make an oracle or a fool. Ends where an
-    iteration adds less than ``tolerance`` of the log likelihood. LabellingError for columns that are none, OptionError for the numbers.
+    ``answers`` R >= C are the answers that can be given, those from C on naming no class. ``pseudo_count``
+    votes are added to each annotator in each class, spread as all annotators together answered where the
+    majority saw that class: who gave few votes is taken for an average person, and no answer is impossible
+    because it was not given yet. 0 is the likelihood of 1979, where three votes make an oracle or a fool.
+    Ends where an iteration adds less than ``tolerance`` of the log likelihood. LabellingError for columns
+    that are none, OptionError for the numbers.
 
     >>> who, what = [0, 1, 2] * 4, [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
     >>> said = dawid_skene(np.repeat(range(4), 3), who, what, 2, pseudo_count=0)
     >>> said.posterior.argmax(1).tolist(), said.accuracy().round(1).tolist()
     ([0, 1, 0, 1], [1.0, 1.0, 0.5])
     """
-    votes = _votes(item, annotator, label, classes, answers, items, annotators, pseudo_count, iterations, tolerance)
+    votes = _votes(
+        item, annotator, label, classes, answers, items, annotators, pseudo_count, iterations, tolerance
+    )
     a, r = votes.annotators, votes.answers
     start = votes.start()
     extra = np.zeros((1, classes, r))
@@ -104,10 +121,18 @@ def dawid_skene(
         counts = (votes.matrix.T @ posterior).reshape(a, r, classes).transpose(0, 2, 1) + extra
         total = counts.sum(2, keepdims=True)
         confusion = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-        log = _log(np.nan_to_num(confusion))  # a class that an annotator surely never saw: its items cannot be of it
-        return confusion, log.transpose(0, 2, 1).reshape(a * r, classes), float((extra * log).sum()) if pseudo_count else 0.0
+        log = _log(
+            np.nan_to_num(confusion)
+        )  # a class that an annotator surely never saw: its items cannot be of it
+        return (
+            confusion,
+            log.transpose(0, 2, 1).reshape(a * r, classes),
+            float((extra * log).sum()) if pseudo_count else 0.0,
+        )
 
-    posterior, prior, confusion, likelihood, converged = _maximise(votes, start, fit, pseudo_count, iterations, tolerance)
+    posterior, prior, confusion, likelihood, converged = _maximise(
+        votes, start, fit, pseudo_count, iterations, tolerance
+    )
     return DawidSkene(posterior, prior, confusion, None, likelihood, len(likelihood), converged)
 
 
@@ -123,26 +148,45 @@ def one_coin(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DawidSkene:
-    """Return the likely classes of items and the skill of each annotator: how likely it names the true class, any other being as likely as the next.
+    """Return the likely classes of items and the skill of each annotator: how likely it names the true class,
+    any other being as likely as the next.
 
-    Answers from C on are left out. ``pseudo_count`` as for ``dawid_skene``, at the skill of all annotators together. LabellingError for columns that are none, OptionError for the numbers.
+    Answers from C on are left out. ``pseudo_count`` as for ``dawid_skene``, at the skill of all annotators
+    together. LabellingError for columns that are none, OptionError for the numbers.
 
     >>> what = [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
     >>> one_coin(np.repeat(range(4), 3), [0, 1, 2] * 4, what, 2, pseudo_count=0).skill.round(1).tolist()
     [1.0, 1.0, 0.5]
     """
-    label, item, annotator = vote_column(label, "label"), vote_column(item, "item"), vote_column(annotator, "annotator")
+    label, item, annotator = (
+        vote_column(label, "label"),
+        vote_column(item, "item"),
+        vote_column(annotator, "annotator"),
+    )
     same_length(item=item, annotator=annotator, label=label)
     people, number = size_of(annotator, annotators, "annotator"), size_of(item, items, "item")
     named = label < classes
     votes = _votes(
-        item[named], annotator[named], label[named], classes, None, number, people, pseudo_count, iterations, tolerance
+        item[named],
+        annotator[named],
+        label[named],
+        classes,
+        None,
+        number,
+        people,
+        pseudo_count,
+        iterations,
+        tolerance,
     )
     given = np.bincount(annotator[named], minlength=people).astype(float)
     start, others = votes.start(), max(classes - 1, 1)
 
     def right(posterior: np.ndarray) -> np.ndarray:
-        return (votes.matrix.T @ posterior).reshape(people, classes, classes)[:, range(classes), range(classes)].sum(1)
+        return (
+            (votes.matrix.T @ posterior)
+            .reshape(people, classes, classes)[:, range(classes), range(classes)]
+            .sum(1)
+        )
 
     pooled = (right(start).sum() + 0.5) / (given.sum() + 1)
 
@@ -155,13 +199,17 @@ def one_coin(
         extra = float((pooled * yes + (1 - pooled) * no).sum()) * pseudo_count if pseudo_count else 0.0
         return skill, log.reshape(people * classes, classes), extra
 
-    posterior, prior, skill, likelihood, converged = _maximise(votes, start, fit, pseudo_count, iterations, tolerance)
+    posterior, prior, skill, likelihood, converged = _maximise(
+        votes, start, fit, pseudo_count, iterations, tolerance
+    )
     return DawidSkene(posterior, prior, None, skill, likelihood, len(likelihood), converged)
 
 
 @dataclass(frozen=True, eq=False)
 class _Votes:
-    """How many times each item (rows) got each answer of each annotator (columns, A R), sparse; ``voted`` (I,) says which items have votes."""
+    """How many times each item (rows) got each answer of each annotator (columns, A R), sparse; ``voted``
+    (I,) says which items have votes.
+    """
 
     matrix: csr_array
     voted: np.ndarray
@@ -170,7 +218,9 @@ class _Votes:
     annotators: int
 
     def start(self) -> np.ndarray:
-        """Return (I, C) the shares of the votes, all classes alike where no vote names one; no mass where there is no vote."""
+        """Return (I, C) the shares of the votes, all classes alike where no vote names one; no mass where
+        there is no vote.
+        """
         counts = np.asarray(self.matrix @ np.tile(np.eye(self.answers, self.classes), (self.annotators, 1)))
         total = counts.sum(1, keepdims=True)
         shares = np.divide(counts, total, out=np.full(counts.shape, 1 / self.classes), where=total > 0)
@@ -191,11 +241,16 @@ def _votes(
 ) -> _Votes:
     answers = classes if answers is None else answers
     if classes < 2 or answers < classes:
-        raise OptionError(f"votes need two classes or more, and an answer for each; got {classes} classes, {answers} answers")
+        raise OptionError(
+            f"votes need two classes or more, and an answer for each; got {classes} classes, {answers}"
+            " answers"
+        )
     if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
         raise OptionError(f"the pseudo-count must be a number not below 0; got {pseudo_count}")
     if iterations < 1 or not tolerance >= 0:
-        raise OptionError(f"expected one iteration or more, and a tolerance not below 0; got {iterations} and {tolerance}")
+        raise OptionError(
+            f"expected one iteration or more, and a tolerance not below 0; got {iterations} and {tolerance}"
+        )
     item, annotator = vote_column(item, "item"), vote_column(annotator, "annotator")
     label = vote_column(label, "label", answers)
     same_length(item=item, annotator=annotator, label=label)
@@ -213,7 +268,9 @@ Fit = Callable[
 def _maximise(
     votes: _Votes, posterior: np.ndarray, fit: Fit, pseudo_count: float, iterations: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Return posterior, prior, parameters, the log likelihood of each iteration, and whether the last one added next to nothing."""
+    """Return posterior, prior, parameters, the log likelihood of each iteration, and whether the last one
+    added next to nothing.
+    """
     share, found, converged = pseudo_count / votes.classes, [], False
     while True:
         prior = posterior.sum(0) + share

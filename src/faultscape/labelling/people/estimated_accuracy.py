@@ -1,10 +1,15 @@
-"""How likely each person is right, where nobody knows what is right: Dawid and Skene's model with one coin a person, where the answers are enough for it.
+"""How likely each person is right, where nobody knows what is right: Dawid and Skene's model with one coin a
+person, where the answers are enough for it.
 
-Conventions: answers are columns (see ``vote_columns``), each person's on an item once, of two classes 0 and 1; those from 2 on decide nothing and are left out. The model takes people's errors to be independent of each other given the truth: where all err
-alike, as on items that are hard for everybody, it takes their error for the truth, and accuracies are too high. Two people alone say only how often they agree, not who is right: an accuracy is given where a person has ``common`` items or
-more with each of two others, who have as many with each other.
-Source: the model is ``crowd_votes.one_coin``; what two of three people agree on tells each one's accuracy: Parisi, Strino, Nadler and Kluger 2014. The floor is ours: there accuracies of .6 to .97 were .05 to .08 off in the mean, in simulations
-of three and five people who err independently.
+Conventions: answers are columns (see ``vote_columns``), each person's on an item once, of two classes 0 and
+1; those from 2 on decide nothing and are left out. The model takes people's errors to be independent of each
+other given the truth: where all err alike, as on items that are hard for everybody, it takes their error for
+the truth, and accuracies are too high. Two people alone say only how often they agree, not who is right: an
+accuracy is given where a person has ``common`` items or more with each of two others, who have as many with
+each other.
+Source: the model is ``crowd_votes.one_coin``; what two of three people agree on tells each one's accuracy:
+Parisi, Strino, Nadler and Kluger 2014. The floor is ours: there accuracies of .6 to .97 were .05 to .08 off
+in the mean, in simulations of three and five people who err independently.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ COMMON = 20
 
 @dataclass(frozen=True, eq=False)
 class EstimatedAccuracy:
-    """Of each person (A,): how likely they are right, NaN with fewer than ``common`` items; and how many items they have in common with each of the two others with whom they have most."""
+    """Of each person (A,): how likely they are right, NaN with fewer than ``common`` items; and how many
+    items they have in common with each of the two others with whom they have most.
+    """
 
     value: np.ndarray
     common: np.ndarray
@@ -33,13 +40,18 @@ def estimated_accuracy(
 ) -> EstimatedAccuracy:
     """Return how likely each person is right by their answers (N,); LabellingError for columns that are none.
 
-    Classes of a ``symmetric`` question are exchangeable, as of the first and the second of two models, whose order means nothing: none is likelier than the other.
+    Classes of a ``symmetric`` question are exchangeable, as of the first and the second of two models, whose
+    order means nothing: none is likelier than the other.
 
     >>> said = estimated_accuracy(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10)
     >>> said.value.round(1).tolist(), said.common.tolist()
     ([1.0, 1.0, 0.6], [20, 20, 20])
     """
-    item, annotator, label = vote_column(item, "item"), vote_column(annotator, "annotator"), vote_column(label, "label")
+    item, annotator, label = (
+        vote_column(item, "item"),
+        vote_column(annotator, "annotator"),
+        vote_column(label, "label"),
+    )
     same_length(item=item, annotator=annotator, label=label)
     people, decided = size_of(annotator, None, "annotator"), label < 2
     item, annotator, label = item[decided], annotator[decided], label[decided]
@@ -48,20 +60,31 @@ def estimated_accuracy(
         return EstimatedAccuracy(np.full(people, np.nan), enough)
     weight = 1
     if symmetric:  # every answer once more with the classes exchanged
-        item, annotator, label = np.append(item, item + item.max() + 1), np.tile(annotator, 2), np.append(label, 1 - label)
+        item, annotator, label = (
+            np.append(item, item + item.max() + 1),
+            np.tile(annotator, 2),
+            np.append(label, 1 - label),
+        )
         weight = 2
     skill = one_coin(item, annotator, label, 2, annotators=people, pseudo_count=weight * PSEUDO_COUNT).skill
     assert skill is not None
     return EstimatedAccuracy(np.where(enough >= common, skill, np.nan), enough)
 
 
-def likely_yes(item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, common: int = COMMON) -> np.ndarray:
-    """Return (I,) how likely each item is of class 1, by Dawid and Skene's model with a confusion a person, in which all answers from 2 on are one of their own; NaN for all where nobody's accuracy is told.
+def likely_yes(
+    item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, common: int = COMMON
+) -> np.ndarray:
+    """Return (I,) how likely each item is of class 1, by Dawid and Skene's model with a confusion a person,
+    in which all answers from 2 on are one of their own; NaN for all where nobody's accuracy is told.
 
     >>> likely_yes(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10).round(2)[:2]
     array([0.01, 0.99])
     """
-    item, annotator, label = vote_column(item, "item"), vote_column(annotator, "annotator"), vote_column(label, "label")
+    item, annotator, label = (
+        vote_column(item, "item"),
+        vote_column(annotator, "annotator"),
+        vote_column(label, "label"),
+    )
     same_length(item=item, annotator=annotator, label=label)
     people, decided = size_of(annotator, None, "annotator"), label < 2
     if not (_in_common(item[decided], annotator[decided], people) >= common).any():
@@ -76,4 +99,6 @@ def _in_common(item: np.ndarray, annotator: np.ndarray, people: int) -> np.ndarr
     given[place, annotator] = 1
     both = given.T @ given
     np.fill_diagonal(both, 0)
-    return np.array([np.minimum(both, np.minimum.outer(mine, mine)).max(initial=0) for mine in both], np.int64)
+    return np.array(
+        [np.minimum(both, np.minimum.outer(mine, mine)).max(initial=0) for mine in both], np.int64
+    )

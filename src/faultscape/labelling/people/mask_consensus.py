@@ -1,9 +1,13 @@
-"""The consensus of several annotators' label maps of one image by vote, and which images they disagree on most.
+"""The consensus of several annotators' label maps of one image by vote, and which images they disagree on
+most.
 
-Conventions: maps (A, H, W) hold places 0..C, uint8 or uint16, C being void, which is voted for as any other. A pixel's consensus is the place with more than half of the weight of the
-annotators. Where none has it, the pixel is void, or what the most skilled says of those whose place has most weight (``tie``). Weights are equal where they differ by less than 1e-12 of
-their sum. An image at a time: nothing is kept between images. Disputed is a pixel that not all annotators call the same.
-Source: the vote is that of S2's annotators, here a pixel at a time; S0 4.1.4 has annotators discuss what they disagree on.
+Conventions: maps (A, H, W) hold places 0..C, uint8 or uint16, C being void, which is voted for as any other.
+A pixel's consensus is the place with more than half of the weight of the annotators. Where none has it, the
+pixel is void, or what the most skilled says of those whose place has most weight (``tie``). Weights are equal
+where they differ by less than 1e-12 of their sum. An image at a time: nothing is kept between images.
+Disputed is a pixel that not all annotators call the same.
+Source: the vote is that of S2's annotators, here a pixel at a time; S0 4.1.4 has annotators discuss what they
+disagree on.
 """
 
 from __future__ import annotations
@@ -28,19 +32,28 @@ MIOU = 0.7  # of each two annotators in the mean, below which it is
 
 @dataclass(frozen=True)
 class Dispute:
-    """The share of an image's pixels that not all annotators call the same, and the mean over each two of them of the mIoU, NaN where none is defined."""
+    """The share of an image's pixels that not all annotators call the same, and the mean over each two of
+    them of the mIoU, NaN where none is defined.
+    """
 
     disputed: float
     miou: float
 
 
 def consensus(
-    maps: Maps, classes: int, *, tie: Tie = "void", weights: ArrayLike | None = None, skill: ArrayLike | None = None
+    maps: Maps,
+    classes: int,
+    *,
+    tie: Tie = "void",
+    weights: ArrayLike | None = None,
+    skill: ArrayLike | None = None,
 ) -> np.ndarray:
     """Return the (H, W) map on which the annotators agree by vote, of the maps' type.
 
-    ``weights`` (A,) are what each annotator's vote weighs, 1 by default; ``skill`` (A,) is large for the most skilled, who are asked in that order with ``tie="skill"``, equals as they came.
-    LabelMapError for maps that differ in size or hold more than C, OptionError for another ``tie``, for weights that are not positive, or numbers that are not one an annotator.
+    ``weights`` (A,) are what each annotator's vote weighs, 1 by default; ``skill`` (A,) is large for the most
+    skilled, who are asked in that order with ``tie="skill"``, equals as they came. LabelMapError for maps
+    that differ in size or hold more than C, OptionError for another ``tie``, for weights that are not
+    positive, or numbers that are not one an annotator.
 
     >>> maps = np.array([[[0, 0, 1]], [[0, 1, 2]], [[1, 2, 0]]], np.uint8)
     >>> consensus(maps, 2).tolist(), consensus(maps, 2, tie="skill", skill=[0.7, 0.9, 0.8]).tolist()
@@ -55,7 +68,9 @@ def consensus(
     out = stack[0].copy()
     places = np.flatnonzero(_disputed(stack))
     columns = np.stack([one.ravel()[places] for one in stack])
-    support = np.stack([(weight[:, None] * (columns == own)).sum(0) for own in columns])  # of what each annotator says
+    support = np.stack(
+        [(weight[:, None] * (columns == own)).sum(0) for own in columns]
+    )  # of what each annotator says
     slack = EQUAL * weight.sum()
     best = support >= support.max(0) - slack
     by_skill = np.argsort(-order, kind="stable")
@@ -68,7 +83,8 @@ def consensus(
 
 
 def dispute(maps: Maps, classes: int) -> Dispute:
-    """Return how far the annotators of one image disagree; one annotator alone disputes nothing. LabelMapError for maps that differ in size or hold more than C.
+    """Return how far the annotators of one image disagree; one annotator alone disputes nothing.
+    LabelMapError for maps that differ in size or hold more than C.
 
     The mIoU leaves out what either of two calls void, and is over the classes that either has.
 
@@ -84,25 +100,36 @@ def dispute(maps: Maps, classes: int) -> Dispute:
     return Dispute(disputed, float(known.mean()) if len(known) else float("nan"))
 
 
-def images_to_discuss(disputes: Sequence[Dispute], *, share: float = SHARE, least_miou: float = MIOU) -> list[int]:
-    """Return the places of the images on which annotators disagree beyond either limit: the lowest mIoU first, then the largest share of disputed pixels, else as they came.
+def images_to_discuss(
+    disputes: Sequence[Dispute], *, share: float = SHARE, least_miou: float = MIOU
+) -> list[int]:
+    """Return the places of the images on which annotators disagree beyond either limit: the lowest mIoU
+    first, then the largest share of disputed pixels, else as they came.
 
-    >>> images_to_discuss([Dispute(0.02, 0.9), Dispute(0.3, 0.8), Dispute(0.05, 0.4), Dispute(0.5, float("nan"))])
+    >>> images_to_discuss(
+    ...     [Dispute(0.02, 0.9), Dispute(0.3, 0.8), Dispute(0.05, 0.4), Dispute(0.5, float("nan"))]
+    ... )
     [2, 1, 3]
     """
     chosen = [k for k, one in enumerate(disputes) if one.disputed > share or one.miou < least_miou]
-    return sorted(chosen, key=lambda k: (np.inf if np.isnan(disputes[k].miou) else disputes[k].miou, -disputes[k].disputed))
+    return sorted(
+        chosen,
+        key=lambda k: (np.inf if np.isnan(disputes[k].miou) else disputes[k].miou, -disputes[k].disputed),
+    )
 
 
 def _stack(maps: Maps, classes: int) -> list[np.ndarray]:
     stack = [np.asarray(one) for one in maps]
     if not stack or len({one.shape for one in stack}) != 1 or stack[0].ndim != 2 or not stack[0].size:
         raise LabelMapError(
-            f"expected maps of one size, H x W, of one annotator or more; got {sorted({one.shape for one in stack})}"
+            "expected maps of one size, H x W, of one annotator or more; got"
+            f" {sorted({one.shape for one in stack})}"
         )
     kinds = {one.dtype for one in stack}
     if len(kinds) > 1 or not kinds <= {np.dtype(np.uint8), np.dtype(np.uint16)}:
-        raise LabelMapError(f"expected uint8 or uint16 maps, all alike; got {sorted(str(kind) for kind in kinds)}")
+        raise LabelMapError(
+            f"expected uint8 or uint16 maps, all alike; got {sorted(str(kind) for kind in kinds)}"
+        )
     check(stack, classes + 1)
     return stack
 
@@ -118,6 +145,7 @@ def _numbers(given: ArrayLike | None, annotators: int, name: str) -> np.ndarray:
     numbers = np.ones(annotators) if given is None else np.asarray(given, float)
     if numbers.shape != (annotators,) or not np.isfinite(numbers).all():
         raise OptionError(
-            f"{name}: expected a finite number for each of {annotators} annotators; got {np.array2string(numbers, threshold=6)}"
+            f"{name}: expected a finite number for each of {annotators} annotators; got"
+            f" {np.array2string(numbers, threshold=6)}"
         )
     return numbers

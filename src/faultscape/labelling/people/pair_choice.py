@@ -1,13 +1,19 @@
 """Which two models to show next: the pairs whose order is in doubt and on which an answer tells most.
 
-Conventions: ``wins`` (J, J) are wins of the row model over the column model, halves for answers that chose neither. Scores are Bradley and Terry's, natural logarithms of mean zero; their posterior is taken to be normal
-about its mode. Its prior is ``pseudo_count`` wins of each model over all others together and as many losses, spread evenly over the other models, also over those it never met: unlike in a
-ranking that is wanted here, where what nobody was asked must not count as known. A pair's priority is the standard deviation of its order, sqrt(q (1 - q)), q the chance that it is the other one than it seems, times the share of the variance of its
-difference that one more answer would take away: q itself would spend nearly all on two models that are as good as equal. Answers that were asked for adaptively rank models as any
-others do; a share of wins over the pairs asked is no fair mean any more.
-Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and Jensen 2005; the weight by the order's doubt is ours. Against pairs in turn, for the same mean rank correlation in
-simulations (true scores normal, of a spread of 1): 8 models 128 answers in place of 160 for .9, 304 in place of 544 for .95; 12 models 192 for 240 and 408 for 600; 20 models 320 for 360 and 640 for 760. Up to
-.8, where 5 to 8 answers a model are enough, it saves nothing.
+Conventions: ``wins`` (J, J) are wins of the row model over the column model, halves for answers that chose
+neither. Scores are Bradley and Terry's, natural logarithms of mean zero; their posterior is taken to be
+normal about its mode. Its prior is ``pseudo_count`` wins of each model over all others together and as many
+losses, spread evenly over the other models, also over those it never met: unlike in a ranking that is wanted
+here, where what nobody was asked must not count as known. A pair's priority is the standard deviation of its
+order, sqrt(q (1 - q)), q the chance that it is the other one than it seems, times the share of the variance
+of its difference that one more answer would take away: q itself would spend nearly all on two models that are
+as good as equal. Answers that were asked for adaptively rank models as any others do; a share of wins over
+the pairs asked is no fair mean any more.
+Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and
+Jensen 2005; the weight by the order's doubt is ours. Against pairs in turn, for the same mean rank
+correlation in simulations (true scores normal, of a spread of 1): 8 models 128 answers in place of 160 for
+.9, 304 in place of 544 for .95; 12 models 192 for 240 and 408 for 600; 20 models 320 for 360 and 640 for 760.
+Up to .8, where 5 to 8 answers a model are enough, it saves nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +39,8 @@ class ScorePosterior:
 
 
 def score_posterior(wins: ArrayLike, pseudo_count: float = PSEUDO_COUNT) -> ScorePosterior:
-    """Return Bradley and Terry's scores and their covariance; RankingError for wins that are not a square of two models or more, or below 0, OptionError for a pseudo-count not above 0.
+    """Return Bradley and Terry's scores and their covariance; RankingError for wins that are not a square of
+    two models or more, or below 0, OptionError for a pseudo-count not above 0.
 
     >>> found = score_posterior(np.array([[0.0, 7.5], [0.5, 0.0]]))
     >>> found.scores.round(6), (found.covariance[0, 0] * 4).round(6)  # log(8 / 1) / 2; 1 / (9 x 8/9 x 1/9)
@@ -66,9 +73,11 @@ def pair_priorities(posterior: ScorePosterior) -> np.ndarray:
 
 
 def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT) -> np.ndarray:
-    """Return (N, 2) the pairs to ask about next, the most telling first, each chosen as if the ones before it had been answered as expected.
+    """Return (N, 2) the pairs to ask about next, the most telling first, each chosen as if the ones before it
+    had been answered as expected.
 
-    Of equal pairs the first is taken. RankingError and OptionError as ``score_posterior``; OptionError for fewer than one.
+    Of equal pairs the first is taken. RankingError and OptionError as ``score_posterior``; OptionError for
+    fewer than one.
 
     >>> next_pairs(np.zeros((3, 3)), 3).tolist()
     [[0, 1], [0, 2], [1, 2]]
@@ -82,7 +91,9 @@ def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT)
         gain = np.where(upper, _priorities(posterior.scores, covariance).round(12), -1.0)
         a, b = row[:] = np.unravel_index(int(gain.argmax()), gain.shape)
         along = covariance[:, a] - covariance[:, b]
-        covariance = covariance - np.outer(along, along) * (spread[a, b] / (1 + spread[a, b] * (along[a] - along[b])))
+        covariance = covariance - np.outer(along, along) * (
+            spread[a, b] / (1 + spread[a, b] * (along[a] - along[b]))
+        )
     return out
 
 

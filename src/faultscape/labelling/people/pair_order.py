@@ -1,7 +1,10 @@
-"""About which two models a campaign asks first, where it is asked to choose: those whose order the answers so far leave in doubt (see `pair_choice`).
+"""About which two models a campaign asks first, where it is asked to choose: those whose order the answers so
+far leave in doubt (see `pair_choice`).
 
-Conventions: an answer is worth 1 where it is for an item's first model, 0 for the second, a half for neither, and NaN where it says nothing. An item that somebody has in hand counts as a half until it is answered, as if it were answered as
-expected of two models that are alike, so that several people are not sent to the same two. Priorities are of pairs alone: among the items of a pair their own order decides.
+Conventions: an answer is worth 1 where it is for an item's first model, 0 for the second, a half for neither,
+and NaN where it says nothing. An item that somebody has in hand counts as a half until it is answered, as if
+it were answered as expected of two models that are alike, so that several people are not sent to the same
+two. Priorities are of pairs alone: among the items of a pair their own order decides.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ _IN_HAND = 0.5
 
 
 class PairOrder:
-    """What was said of each two models, and so what to ask next. Not to be called by several threads at once."""
+    """What was said of each two models, and so what to ask next. Not to be called by several threads at
+    once.
+    """
 
     def __init__(self) -> None:
         self._worth: dict[tuple[str, str, int], float] = {}
@@ -36,7 +41,9 @@ class PairOrder:
             self._count(id_, worth, 1.0)
 
     def note(self, who: str, item: str, repeat: int, worth: float | None) -> None:
-        """Note what an answer is worth, or that it was taken back (None), so that the item is in hand again."""
+        """Note what an answer is worth, or that it was taken back (None), so that the item is in hand
+        again.
+        """
         key = (who, item, repeat)
         self._count(item, self._worth.pop(key, np.nan), -1.0)
         self._worth[key] = _IN_HAND if worth is None else worth

@@ -1,7 +1,8 @@
 """Shares of counts with their intervals.
 
-Conventions: counts and numbers are arrays of one shape, or numbers; a share of nothing is NaN. An interval holds for a number of answers that was fixed beforehand: who looks after every answer, and stops when
-the interval pleases, is misled more often than it says.
+Conventions: counts and numbers are arrays of one shape, or numbers; a share of nothing is NaN. An interval
+holds for a number of answers that was fixed beforehand: who looks after every answer, and stops when the
+interval pleases, is misled more often than it says.
 Source: Wilson 1927.
 """
 
@@ -27,7 +28,8 @@ class Share:
 
 
 def share_of(count: ArrayLike, of: ArrayLike, level: float = LEVEL) -> Share:
-    """Return counts as shares of their numbers, with Wilson's intervals; NaN where there is nothing to have a share of.
+    """Return counts as shares of their numbers, with Wilson's intervals; NaN where there is nothing to have a
+    share of.
 
     >>> share = share_of([0, 8], [0, 10])
     >>> share.value.tolist(), share.interval.round(3).tolist()
@@ -39,5 +41,8 @@ def share_of(count: ArrayLike, of: ArrayLike, level: float = LEVEL) -> Share:
     middle = (count + square / 2) / (known + square)
     half = np.sqrt(square * (value * (1 - value) * known + square / 4)) / (known + square)
     # at none and at all the end is exact, which rounding would miss
-    low, high = np.where(count == 0, middle * 0, middle - half), np.where(count == of, middle * 0 + 1, middle + half)
+    low, high = (
+        np.where(count == 0, middle * 0, middle - half),
+        np.where(count == of, middle * 0 + 1, middle + half),
+    )
     return Share(count, of, value, np.stack([low, high], -1))

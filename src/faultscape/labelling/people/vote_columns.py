@@ -1,6 +1,7 @@
 """Votes as columns of whole numbers: a row a vote, its item, who gave it and what it was.
 
-Conventions: ``item`` (N,), ``annotator`` (N,), ``label`` (N,) are numbers from 0; any item may lack any annotator. Columns are in the order in which the votes were given.
+Conventions: ``item`` (N,), ``annotator`` (N,), ``label`` (N,) are numbers from 0; any item may lack any
+annotator. Columns are in the order in which the votes were given.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from faultscape.errors import LabellingError
 
 
 def vote_column(values: ArrayLike, name: str, below: int | None = None) -> np.ndarray:
-    """Return a column (N,) as int64; LabellingError, which names the column, where it is not whole numbers from 0 to below - 1.
+    """Return a column (N,) as int64; LabellingError, which names the column, where it is not whole numbers
+    from 0 to below - 1.
 
     >>> vote_column([0, 2], "label", 2)
     Traceback (most recent call last):
@@ -20,7 +22,9 @@ def vote_column(values: ArrayLike, name: str, below: int | None = None) -> np.nd
     """
     column = np.asarray(values)
     if column.ndim != 1:
-        raise LabellingError(f"{name}: expected a column, one number a vote; got an array of shape {column.shape}")
+        raise LabellingError(
+            f"{name}: expected a column, one number a vote; got an array of shape {column.shape}"
+        )
     if not column.size:
         return np.zeros(0, np.int64)
     if column.dtype.kind not in "iub":
@@ -50,7 +54,8 @@ def same_length(**columns: np.ndarray) -> int:
 
 
 def size_of(column: np.ndarray, given: int | None, name: str) -> int:
-    """Return how many items or annotators there are: the number ``given``, else the largest of the column and one; LabellingError where the column names another.
+    """Return how many items or annotators there are: the number ``given``, else the largest of the column and
+    one; LabellingError where the column names another.
 
     >>> size_of(np.array([0, 3]), None, "item"), size_of(np.array([0, 3]), 9, "item")
     (4, 9)

@@ -1,7 +1,10 @@
 """Which kinds of failure people can give as tags, each with the key that gives it.
 
-Conventions: a study's own list (``tags`` in study.toml, name = key) takes the place of the default one as a whole. A key is one printable character without a space; upper and lower case are two keys.
-Source: S0 4.2 and Fig. 11 (novel appearance, viewpoint, scale, parts); S2 4.2 and Figs. 6 to 9 (background, relations between objects, low-level features, rare instances); light, blur and borders are what can be measured besides.
+Conventions: a study's own list (``tags`` in study.toml, name = key) takes the place of the default one as a
+whole. A key is one printable character without a space; upper and lower case are two keys.
+Source: S0 4.2 and Fig. 11 (novel appearance, viewpoint, scale, parts); S2 4.2 and Figs. 6 to 9 (background,
+relations between objects, low-level features, rare instances); light, blur and borders are what can be
+measured besides.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ MOST = 200  # kinds of one study
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of failure: its name, which is the tag, the key that gives it, and what it says in a sentence."""
+    """One kind of failure: its name, which is the tag, the key that gives it, and what it says in a
+    sentence.
+    """
 
     name: str
     key: str
@@ -27,15 +32,26 @@ KINDS = (
     Kind(
         "novel appearance",
         "n",
-        "An object looks unlike those of its class that models learn from: another design, material, colour or state.",
+        "An object looks unlike those of its class that models learn from: another design, material, colour"
+        " or state.",
     ),
     Kind("untypical viewpoint", "v", "An object is seen from an angle from which it is rarely photographed."),
-    Kind("extreme scale", "s", "An object takes far more or far less of the image than its class usually does."),
+    Kind(
+        "extreme scale", "s", "An object takes far more or far less of the image than its class usually does."
+    ),
     Kind("part only", "p", "Only a part of an object is in view, or is left uncovered by others."),
     Kind("cut by the border", "c", "The border of the image runs through an object."),
     Kind("background bias", "b", "A model follows the surroundings, and not the object."),
-    Kind("foreground bias", "f", "A model follows one object in front, and passes over the rest of what the image shows."),
-    Kind("relation inference", "r", "A model names what usually goes with the things in view, and is not there itself."),
+    Kind(
+        "foreground bias",
+        "f",
+        "A model follows one object in front, and passes over the rest of what the image shows.",
+    ),
+    Kind(
+        "relation inference",
+        "r",
+        "A model names what usually goes with the things in view, and is not there itself.",
+    ),
     Kind("low-level bias", "l", "Colour, shape or texture alone decide, against what else the image says."),
     Kind("rare instance", "i", "An object of a kind that is seldom met within its class."),
     Kind("dark", "d", "There is little light."),
@@ -45,7 +61,8 @@ KINDS = (
 
 
 def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, ...]:
-    """Return the kinds of a study: its ``own`` {name: key}, or the default ones where it has none; LabellingError, which names the ``place``, for a name or key that cannot be used, or is used twice.
+    """Return the kinds of a study: its ``own`` {name: key}, or the default ones where it has none;
+    LabellingError, which names the ``place``, for a name or key that cannot be used, or is used twice.
 
     >>> kinds_of({"dark": "d", "glare": "g"})[1].key, len(kinds_of({})) == len(KINDS)
     ('g', True)
@@ -58,15 +75,18 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
     for name, key in own.items():
         if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
             raise LabellingError(
-                f"{place}: tags: {name[:100]!r} is no name of a kind; expected up to 100 printable characters, without spaces around them"
+                f"{place}: tags: {name[:100]!r} is no name of a kind; expected up to 100 printable"
+                " characters, without spaces around them"
             )
         if len(key) != 1 or not key.isprintable() or key.isspace():
             raise LabellingError(
-                f"{place}: tags: the key of {name!r} is {key[:20]!r}; expected one character, such as {_free(own)!r}"
+                f"{place}: tags: the key of {name!r} is {key[:20]!r}; expected one character, such as"
+                f" {_free(own)!r}"
             )
         if key in taken:
             raise LabellingError(
-                f"{place}: tags: {taken[key]!r} and {name!r} have the key {key!r}; give each its own, such as {_free(own)!r}"
+                f"{place}: tags: {taken[key]!r} and {name!r} have the key {key!r}; give each its own, such as"
+                f" {_free(own)!r}"
             )
         taken[key] = name
     return tuple(Kind(name, key, says.get(name, "")) for name, key in own.items())
@@ -80,5 +100,7 @@ def _free(own: Mapping[str, str]) -> str:
     """
     taken = set(own.values())
     return next(
-        key for key in map(chr, range(ord("a"), 0x10FFFF)) if key not in taken and key.isprintable() and not key.isspace()
+        key
+        for key in map(chr, range(ord("a"), 0x10FFFF))
+        if key not in taken and key.isprintable() and not key.isspace()
     )

@@ -1,9 +1,14 @@
-"""Tags that can be measured, proposed for a person to confirm: of an image's light and sharpness, of an object's size and place, of an image's group.
+"""Tags that can be measured, proposed for a person to confirm: of an image's light and sharpness, of an
+object's size and place, of an image's group.
 
-Conventions: photos are (H, W, 3) uint8 RGB, label maps (H, W) hold places 0..C-1, and C or more for void. A proposal is never a tag by itself. What is dark, bright or blurred follows from the pool, as quantiles
-of it: `thresholds` says where they lie. Light is the mean luminance, 0 to 1, with the weights of ITU-R BT.601. Sharpness is the variance of the Laplacian of the luminance relative to the variance of the luminance itself, so that it
-does not fall with contrast or light, at a longer side of at most 256, so that it does not hang on the number of pixels; NaN where the photo is of one tone.
-Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of focus); S0 3.1.2 (scale of a class); the rest is ours.
+Conventions: photos are (H, W, 3) uint8 RGB, label maps (H, W) hold places 0..C-1, and C or more for void. A
+proposal is never a tag by itself. What is dark, bright or blurred follows from the pool, as quantiles of it:
+`thresholds` says where they lie. Light is the mean luminance, 0 to 1, with the weights of ITU-R BT.601.
+Sharpness is the variance of the Laplacian of the luminance relative to the variance of the luminance itself,
+so that it does not fall with contrast or light, at a longer side of at most 256, so that it does not hang on
+the number of pixels; NaN where the photo is of one tone.
+Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of focus); S0 3.1.2 (scale of a
+class); the rest is ours.
 """
 
 from __future__ import annotations
@@ -45,7 +50,9 @@ class Light:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Light below which an image is dark, above which it is bright, sharpness below which it is blurred; NaN where the pool says none."""
+    """Light below which an image is dark, above which it is bright, sharpness below which it is blurred; NaN
+    where the pool says none.
+    """
 
     dark: float
     bright: float
@@ -63,25 +70,36 @@ def light_of(photo: np.ndarray) -> Light:
     height, width = photo.shape[:2]
     shrink = min(1.0, SIDE / max(height, width))
     size = max(1, round(width * shrink)), max(1, round(height * shrink))
-    small = photo if size == (width, height) else cv2.resize(np.ascontiguousarray(photo), size, interpolation=cv2.INTER_AREA)
+    small = (
+        photo
+        if size == (width, height)
+        else cv2.resize(np.ascontiguousarray(photo), size, interpolation=cv2.INTER_AREA)
+    )
     luminance = (small @ _LUMA) / 255
     spread = float(luminance.var())
     if spread < 1e-6 or min(luminance.shape) < 3:
         return Light(round(float(luminance.mean()), 12), math.nan)
     inner = luminance[1:-1, 1:-1]
-    laplacian = luminance[:-2, 1:-1] + luminance[2:, 1:-1] + luminance[1:-1, :-2] + luminance[1:-1, 2:] - 4 * inner
+    laplacian = (
+        luminance[:-2, 1:-1] + luminance[2:, 1:-1] + luminance[1:-1, :-2] + luminance[1:-1, 2:] - 4 * inner
+    )
     return Light(round(float(luminance.mean()), 12), float(laplacian.var()) / spread)
 
 
-def thresholds(pool: Iterable[Light], *, dark: float = SHARE, bright: float = SHARE, blurred: float = SHARE) -> Thresholds:
-    """Return where the darkest, brightest and least sharp shares of a pool end; NaN where it has no number. OptionError for a share outside 0 to 1/2.
+def thresholds(
+    pool: Iterable[Light], *, dark: float = SHARE, bright: float = SHARE, blurred: float = SHARE
+) -> Thresholds:
+    """Return where the darkest, brightest and least sharp shares of a pool end; NaN where it has no number.
+    OptionError for a share outside 0 to 1/2.
 
     >>> thresholds([Light(k / 10, 1.0 + k) for k in range(11)], dark=0.1, bright=0.2, blurred=0.5)
     Thresholds(dark=0.1, bright=0.8, blurred=6.0)
     """
     for name, share in (("dark", dark), ("bright", bright), ("blurred", blurred)):
         if not 0 <= share <= 0.5:
-            raise OptionError(f"{name} is the share of the pool that is called so, from 0 to 0.5; got {share}")
+            raise OptionError(
+                f"{name} is the share of the pool that is called so, from 0 to 0.5; got {share}"
+            )
     found = list(pool)
     light, sharpness = np.array([one.light for one in found]), np.array([one.sharpness for one in found])
     return Thresholds(_quantile(light, dark), _quantile(light, 1 - bright), _quantile(sharpness, blurred))
@@ -91,7 +109,8 @@ def propose_light(found: Light, ends: Thresholds) -> list[Proposal]:
     """Return dark, bright and blurred, as far as a photo lies beyond the thresholds of its pool.
 
     >>> propose_light(Light(0.04, 0.3), Thresholds(0.1, 0.9, 0.2))
-    [Proposal(tag='dark', measure=0.04, reason='mean luminance 0.04, below 0.1 of the darkest images of the pool')]
+    [Proposal(tag='dark', measure=0.04, reason='mean luminance 0.04, below 0.1 of the darkest images of the
+    pool')]
     """
     out = []
     if found.light < ends.dark:
@@ -106,7 +125,8 @@ def propose_light(found: Light, ends: Thresholds) -> list[Proposal]:
 def propose_scale(
     label_map: np.ndarray, classes: Classes, scale: Scale, of: Collection[str] | None = None
 ) -> dict[str, Proposal]:
-    """Return {class: extreme scale} of the classes in a map (H, W) that take a share of its pixels outside of their quartiles; ``of`` are the classes that are looked at, by default all but the background.
+    """Return {class: extreme scale} of the classes in a map (H, W) that take a share of its pixels outside of
+    their quartiles; ``of`` are the classes that are looked at, by default all but the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)
     >>> usual = Scale(("sky", "car"), (9, 9), (0.2, 0.1), (0.9, 0.3))
@@ -121,17 +141,22 @@ def propose_scale(
             low, high = (ends[scale.names.index(name)] for ends in (scale.t_min, scale.t_max))
             if share < low or share > high:  # neither, where no mask said what is usual
                 usual = f"usually {100 * low:.3g} to {100 * high:.3g} %"
-                out[name] = Proposal("extreme scale", share, f"{name} takes {100 * share:.3g} % of the image, {usual}")
+                out[name] = Proposal(
+                    "extreme scale", share, f"{name} takes {100 * share:.3g} % of the image, {usual}"
+                )
     return out
 
 
 def propose_cut(
     label_map: np.ndarray, classes: Classes, of: Collection[str] | None = None, least: float = CUT
 ) -> dict[str, Proposal]:
-    """Return {class: cut by the border} of the classes whose largest region in a map (H, W) the border runs along.
+    """Return {class: cut by the border} of the classes whose largest region in a map (H, W) the border runs
+    along.
 
-    The measure is how many of its pixels lie on the border, in sides of a square of as many pixels as the region: about 1 where half of a compact object is in view, near 0 where it merely touches. Classes that are no objects (sky, road) meet
-    the border nearly always: leave those of `often_cut` out. ``of`` are the classes that are looked at, by default all but the background.
+    The measure is how many of its pixels lie on the border, in sides of a square of as many pixels as the
+    region: about 1 where half of a compact object is in view, near 0 where it merely touches. Classes that
+    are no objects (sky, road) meet the border nearly always: leave those of `often_cut` out. ``of`` are the
+    classes that are looked at, by default all but the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)
     >>> propose_cut(np.array([[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]]), few)["car"].measure
@@ -155,15 +180,20 @@ def propose_cut(
                 out[name] = Proposal(
                     "cut by the border",
                     measure,
-                    f"{along[largest]} of {areas[largest]} pixels of the largest region of {name} lie on the border",
+                    f"{along[largest]} of {areas[largest]} pixels of the largest region of {name} lie on the"
+                    " border",
                 )
     return out
 
 
 def often_cut(label_maps: Iterable[np.ndarray], classes: Classes) -> frozenset[str]:
-    """Return the classes that the border cuts on half or more of the maps (H, W) that hold them, where five or more do: of these a cut says nothing of one image (sky, road).
+    """Return the classes that the border cuts on half or more of the maps (H, W) that hold them, where five
+    or more do: of these a cut says nothing of one image (sky, road).
 
-    >>> often_cut([np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])] * 5, Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1))))
+    >>> often_cut(
+    ...     [np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])] * 5,
+    ...     Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1))),
+    ... )
     frozenset({'sky'})
     """
     held, cut = Counter[str](), Counter[str]()
@@ -174,7 +204,8 @@ def often_cut(label_maps: Iterable[np.ndarray], classes: Classes) -> frozenset[s
 
 
 def propose_group(group: str, images: int) -> list[Proposal]:
-    """Return the name of an image's group as a tag; nothing for an image that is in none. ``images`` is how many are in it.
+    """Return the name of an image's group as a tag; nothing for an image that is in none. ``images`` is how
+    many are in it.
 
     >>> propose_group("night drive", 40)
     [Proposal(tag='night drive', measure=40.0, reason='one of 40 images of group night drive')]

@@ -1,9 +1,14 @@
-"""What tags say of models: how many images have each, which share of a model's failures, and how much more a model loses where a tag is.
+"""What tags say of models: how many images have each, which share of a model's failures, and how much more a
+model loses where a tag is.
 
-Conventions: ``losses`` (J, I) are of J models on I labelled images, 0 = none, NaN where unknown; ``tagged`` (T, J, I) says which image has which tag as far as each model is concerned: a tag of an image, or of a region of it,
-concerns all models, a tag of what one model made of it that model alone. All of it describes the images that are there: of images that were chosen for what models say of them, and tagged by whoever saw a failure, it is no estimate for others, and a tag
-that was given *because* a model failed explains that failure by definition. Images are the unit, or whole groups of them.
-Source: Wilson 1927; Welch 1947; Fisher 1935; Newcombe 1998, method 10 (difference of two shares); Holm 1979; groups: Liang and Zeger 1986, with one degree of freedom fewer than groups.
+Conventions: ``losses`` (J, I) are of J models on I labelled images, 0 = none, NaN where unknown; ``tagged``
+(T, J, I) says which image has which tag as far as each model is concerned: a tag of an image, or of a region
+of it, concerns all models, a tag of what one model made of it that model alone. All of it describes the
+images that are there: of images that were chosen for what models say of them, and tagged by whoever saw a
+failure, it is no estimate for others, and a tag that was given *because* a model failed explains that failure
+by definition. Images are the unit, or whole groups of them.
+Source: Wilson 1927; Welch 1947; Fisher 1935; Newcombe 1998, method 10 (difference of two shares); Holm 1979;
+groups: Liang and Zeger 1986, with one degree of freedom fewer than groups.
 """
 
 from __future__ import annotations
@@ -36,7 +41,9 @@ class Given(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tagged:
-    """T tags in alphabetical order, which images have each as far as each model is concerned (T, J, I), and which have it for anybody (T, I)."""
+    """T tags in alphabetical order, which images have each as far as each model is concerned (T, J, I), and
+    which have it for anybody (T, I).
+    """
 
     names: tuple[str, ...]
     of_models: np.ndarray
@@ -45,7 +52,9 @@ class Tagged:
 
 @dataclass(frozen=True, eq=False)
 class TagCounts:
-    """How many of the labelled images have each tag (T,), and which share of each model's failures (T, J) do."""
+    """How many of the labelled images have each tag (T,), and which share of each model's failures (T, J)
+    do.
+    """
 
     images: Share
     failures: Share
@@ -53,7 +62,10 @@ class TagCounts:
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """How much more each model loses on images with a tag than on the others (T, J), its interval (T, J, 2), Holm's p-value over the tags (T, J), and how many images with the tag that is from; NaN where there are too few of either."""
+    """How much more each model loses on images with a tag than on the others (T, J), its interval (T, J, 2),
+    Holm's p-value over the tags (T, J), and how many images with the tag that is from; NaN where there are
+    too few of either.
+    """
 
     difference: np.ndarray
     interval: np.ndarray
@@ -62,10 +74,15 @@ class Explained:
 
 
 def tagged(given: Iterable[Given], images: Sequence[str], models: Sequence[str]) -> Tagged:
-    """Return which of these images have which tag; tags of other images, and of models that are not among these, are left out.
+    """Return which of these images have which tag; tags of other images, and of models that are not among
+    these, are left out.
 
     >>> from types import SimpleNamespace as Tag
-    >>> held = tagged([Tag(image="x", tag="dark", model=""), Tag(image="y", tag="blurred", model="fcn")], ["x", "y"], ["unet", "fcn"])
+    >>> held = tagged(
+    ...     [Tag(image="x", tag="dark", model=""), Tag(image="y", tag="blurred", model="fcn")],
+    ...     ["x", "y"],
+    ...     ["unet", "fcn"],
+    ... )
     >>> held.names, held.of_models.astype(int).tolist(), held.of_images.astype(int).tolist()
     (('blurred', 'dark'), [[[0, 0], [0, 1]], [[1, 0], [1, 0]]], [[0, 1], [1, 0]])
     """
@@ -82,7 +99,8 @@ def tagged(given: Iterable[Given], images: Sequence[str], models: Sequence[str])
 
 
 def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
-    """Return the counts of tags on images on which each model ``failed`` (J, I): 1, 0, or NaN where that is not known.
+    """Return the counts of tags on images on which each model ``failed`` (J, I): 1, 0, or NaN where that is
+    not known.
 
     >>> held = Tagged(("dark",), np.array([[[True, False, True]]]), np.array([[True, False, True]]))
     >>> counts = tag_counts(held, np.array([[1.0, 1.0, 0.0]]))
@@ -98,11 +116,16 @@ def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
     )
 
 
-def explain(held: Tagged, losses: np.ndarray, groups: Sequence[str] | None = None, level: float = LEVEL) -> Explained:
+def explain(
+    held: Tagged, losses: np.ndarray, groups: Sequence[str] | None = None, level: float = LEVEL
+) -> Explained:
     """Return what each tag makes of each model's losses (J, I): the mean with the tag less the mean without.
 
-    Of graded losses Welch's interval and test, of losses of 0 and 1 Newcombe's interval and Fisher's test; where some images belong to one of the ``groups`` (I,), '' being none, Student's over groups. NaN where fewer than five images have
-    the tag, or have it not; interval and p-value also where labels lie in fewer than six groups, or graded losses do not vary. LabellingError for shapes that do not fit, or losses that are infinite.
+    Of graded losses Welch's interval and test, of losses of 0 and 1 Newcombe's interval and Fisher's test;
+    where some images belong to one of the ``groups`` (I,), '' being none, Student's over groups. NaN where
+    fewer than five images have the tag, or have it not; interval and p-value also where labels lie in fewer
+    than six groups, or graded losses do not vary. LabellingError for shapes that do not fit, or losses that
+    are infinite.
 
     >>> held = Tagged(("dark",), np.array([[[True] * 5 + [False] * 5]]), np.array([[True] * 5 + [False] * 5]))
     >>> found = explain(held, np.array([[0.9, 0.8, 0.7, 0.8, 0.9, 0.1, 0.2, 0.3, 0.2, 0.1]]))
@@ -152,7 +175,9 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def _of_shares(with_: np.ndarray, without: np.ndarray, level: float) -> tuple[tuple[float, float], float]:
-    """Return the interval of the difference of two shares of losses of 0 and 1, and the p-value that there is none."""
+    """Return the interval of the difference of two shares of losses of 0 and 1, and the p-value that there is
+    none.
+    """
     from scipy.stats import fisher_exact
 
     counts, numbers = np.array([with_.sum(), without.sum()]), np.array([len(with_), len(without)])
@@ -164,13 +189,17 @@ def _of_shares(with_: np.ndarray, without: np.ndarray, level: float) -> tuple[tu
 
 
 def _error(losses: np.ndarray, mine: np.ndarray, known: np.ndarray, units: Units) -> tuple[float, float]:
-    """Return the standard error of the difference of two means, and its degrees of freedom, 0 where there are too few groups."""
+    """Return the standard error of the difference of two means, and its degrees of freedom, 0 where there are
+    too few groups.
+    """
     parts = [(which & known, sign) for which, sign in ((mine, 1.0), (~mine, -1.0))]
     if not units.grouped:
         squares = [(losses[at].var(ddof=1) / at.sum(), int(at.sum()) - 1) for at, _ in parts]
         whole = sum(square for square, _ in squares)
         below = sum(square**2 / degrees for square, degrees in squares)
-        return math.sqrt(whole), float(whole**2 / below) if below > 0 else float(sum(degrees for _, degrees in squares))
+        return math.sqrt(whole), (
+            float(whole**2 / below) if below > 0 else float(sum(degrees for _, degrees in squares))
+        )
     slopes = np.full(len(losses), math.nan)
     for at, sign in parts:
         slopes[at] = sign * (losses[at] - losses[at].mean()) / at.sum()
@@ -184,6 +213,8 @@ def _check(held: Tagged, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values, float)
     if values.shape != held.of_models.shape[1:] or np.isinf(values).any():
         raise LabellingError(
-            f"expected a finite number, or NaN, for each of {held.of_models.shape[1]} models on each of {held.of_models.shape[2]} images; got shape {values.shape}{' with infinity' if np.isinf(values).any() else ''}"
+            f"expected a finite number, or NaN, for each of {held.of_models.shape[1]} models on each of"
+            f" {held.of_models.shape[2]} images; got shape"
+            f" {values.shape}{' with infinity' if np.isinf(values).any() else ''}"
         )
     return values

@@ -1,9 +1,13 @@
-"""Intersections of every pair from bit planes: the same cost whatever the maps show, for stacks too noisy for joint runs.
+"""Intersections of every pair from bit planes: the same cost whatever the maps show, for stacks too noisy for
+joint runs.
 
-Conventions: maps are uint8, seen as one line of pixels and given by the addresses of their first pixels. The pixels of a tile become one bit plane a map and
-class (64 pixels a word), and N_yy is the number of bits set in both planes. A tile's planes stay in the processor's cache while all pairs are counted, and
-tiles are small, so that most classes are absent from most of them.
+Conventions: maps are uint8, seen as one line of pixels and given by the addresses of their first pixels. The
+pixels of a tile become one bit plane a map and class (64 pixels a word), and N_yy is the number of bits set
+in both planes. A tile's planes stay in the processor's cache while all pairs are counted, and tiles are
+small, so that most classes are absent from most of them.
 """
+
+
 # ruff: noqa: ANN001, ANN201, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
 # an intrinsic's first argument is numba's own:
 # pyright: reportCallIssue=false
@@ -22,7 +26,9 @@ from numba.extending import intrinsic  # isort: skip
 
 @intrinsic
 def _equal(typingctx, address, label):
-    """Return, as bits, which of the 64 pixels at an address have a label: two vector comparisons instead of 64."""
+    """Return, as bits, which of the 64 pixels at an address have a label: two vector comparisons instead of
+    64.
+    """
     del typingctx
     byte, word = ir.IntType(8), ir.IntType(64)
     vector = ir.VectorType(byte, 64)
@@ -30,7 +36,9 @@ def _equal(typingctx, address, label):
     def code(context, builder, signature, arguments):
         del context, signature
         pixels = builder.load(builder.inttoptr(arguments[0], vector.as_pointer()), align=1)
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), builder.trunc(arguments[1], byte), ir.Constant(word, 0))
+        one = builder.insert_element(
+            ir.Constant(vector, ir.Undefined), builder.trunc(arguments[1], byte), ir.Constant(word, 0)
+        )
         spread = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
         same = builder.icmp_unsigned("==", pixels, builder.shuffle_vector(one, one, spread))
         return builder.bitcast(same, word)
@@ -40,9 +48,11 @@ def _equal(typingctx, address, label):
 
 @jit
 def count_planes(addresses, n_words, across, rows, n, pairs, both, totals):
-    """Add to both (P, n) and totals (J, n) the first ``n_words * 64`` pixels; tiles are one word wide and ``rows`` high.
+    """Add to both (P, n) and totals (J, n) the first ``n_words * 64`` pixels; tiles are one word wide and
+    ``rows`` high.
 
-    ``across`` is the number of words that make about one row: words that far apart lie about below each other.
+    ``across`` is the number of words that make about one row: words that far apart lie about below each
+    other.
     """
     n_maps = len(addresses)
     planes = np.empty((n_maps, n, rows), np.uint64)

@@ -1,9 +1,12 @@
 """The kernels behind maps.counts, compiled: joint runs of many maps, and blocks of maps for noise.
 
-Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, are given by the addresses of their first pixels, and seen as one line of
-``pixels`` labels: a run may pass from one row into the next. ``like`` is an empty array of the maps' type. Nothing here checks its input: maps.counts does.
-The plain twin with equal results is maps.plain.
+Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, are given by the addresses of
+their first pixels, and seen as one line of ``pixels`` labels: a run may pass from one row into the next.
+``like`` is an empty array of the maps' type. Nothing here checks its input: maps.counts does. The plain twin
+with equal results is maps.plain.
 """
+
+
 # ruff: noqa: ANN001, ANN201, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
 # an intrinsic's first argument is numba's own:
 # pyright: reportCallIssue=false
@@ -68,10 +71,11 @@ def _first_bit(typingctx, word):
 
 @intrinsic
 def _changed(typingctx, addresses, left, start, above, like):
-    """Return (left, above, highest) of 64 pixels from ``start``: bits where any map differs, and its largest label.
+    """Return (left, above, highest) of 64 pixels from ``start``: bits where any map differs, and its largest
+    label.
 
-    ``left`` and ``above`` are how many pixels back the neighbours lie. Written in the compiler's own vectors, since the sums over maps then stay in
-    registers: the pass runs near the speed of memory.
+    ``left`` and ``above`` are how many pixels back the neighbours lie. Written in the compiler's own vectors,
+    since the sums over maps then stay in registers: the pass runs near the speed of memory.
     """
     del typingctx
     label = ir.IntType(like.dtype.bitwidth)
@@ -96,13 +100,21 @@ def _changed(typingctx, addresses, left, start, above, like):
                 builder.store(builder.or_(builder.load(total), builder.xor(here, other)), total)
             highest = builder.load(sums[2])
             builder.store(builder.select(builder.icmp_unsigned(">", here, highest), here, highest), sums[2])
-        bits = [builder.bitcast(builder.icmp_unsigned("!=", builder.load(total), zero), word) for total in sums[:2]]
+        bits = [
+            builder.bitcast(builder.icmp_unsigned("!=", builder.load(total), zero), word)
+            for total in sums[:2]
+        ]
         highest = builder.load(sums[2])
         lanes = 64
         while lanes > 1:  # the largest of 64 lanes, by halves
             lanes //= 2
-            halves = [ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(k, k + lanes))) for k in (0, lanes)]
-            low, high = (builder.shuffle_vector(highest, ir.Constant(highest.type, None), half) for half in halves)
+            halves = [
+                ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(k, k + lanes)))
+                for k in (0, lanes)
+            ]
+            low, high = (
+                builder.shuffle_vector(highest, ir.Constant(highest.type, None), half) for half in halves
+            )
             highest = builder.select(builder.icmp_unsigned(">", low, high), low, high)
         one = builder.zext(builder.extract_element(highest, ir.Constant(ir.IntType(32), 0)), word)
         return context.make_tuple(builder, signature.return_type, [*bits, one])
@@ -150,19 +162,24 @@ def _longer(keys, counts, room):
 
 @jit
 def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, starts, before):
-    """Return (U, largest label, table, keys, counts): ``keys`` (>= U, words) packed labels of distinct tuples, ``counts`` (>= U,) their pixels.
+    """Return (U, largest label, table, keys, counts): ``keys`` (>= U, words) packed labels of distinct
+    tuples, ``counts`` (>= U,) their pixels.
 
-    Stretches of pixels, less than a row each, go through short loops that the processor can run ahead in: bits say where a run starts and where any map
-    differs from the pixel above; a run over which nothing changed downwards is the tuple of the run above its first pixel, found by counting the bits of
-    ``starts`` (words,) and ``before`` (words,), the runs before each word; the others are looked up in a hash table of (upper half of the hash,
-    place + 1), and compared whole. Table, keys and counts grow where they must; the table is returned empty.
+    Stretches of pixels, less than a row each, go through short loops that the processor can run ahead in:
+    bits say where a run starts and where any map differs from the pixel above; a run over which nothing
+    changed downwards is the tuple of the run above its first pixel, found by counting the bits of ``starts``
+    (words,) and ``before`` (words,), the runs before each word; the others are looked up in a hash table of
+    (upper half of the hash, place + 1), and compared whole. Table, keys and counts grow where they must; the
+    table is returned empty.
     """
     n_maps, n_words = len(addresses), keys.shape[1]
     per_word = 64 // bits
     mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
     stretch = min(32, max(1, width // 64))  # words; what lies above is then in an earlier stretch
     room = 64
-    while room < width + 64 * stretch + 130:  # runs of the last row and of this stretch: no older one is asked for
+    while (
+        room < width + 64 * stretch + 130
+    ):  # runs of the last row and of this stretch: no older one is asked for
         room *= 2
     ids, turn = np.zeros(room, np.int32), np.uint64(room - 1)
     at = np.empty(64 * stretch + 9, np.int64)
@@ -194,7 +211,9 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
                     above = _ALL
             starts[w], before[w], moved[w - first] = left, run + n, above
             size = np.int64(set_bits(left))
-            for base in range(n, n + size, 8):  # eight at a time, also where fewer are left: no branch to guess
+            for base in range(
+                n, n + size, 8
+            ):  # eight at a time, also where fewer are left: no branch to guess
                 for k in range(8):
                     at[base + k] = start + np.int64(_first_bit(left))
                     left &= left - _ONE
@@ -310,7 +329,9 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
         column, row = columns[j], totals[j]
         for c in range(distinct):
             row[column[c]] += pixels[c]
-    rows = np.empty((4, both.shape[1] + 1), np.int64)  # neighbours add to different rows: no addition waits for the one before
+    rows = np.empty(
+        (4, both.shape[1] + 1), np.int64
+    )  # neighbours add to different rows: no addition waits for the one before
     nowhere = both.shape[1]
     for p in range(len(pairs)):
         first, second = columns[pairs[p, 0]], columns[pairs[p, 1]]
@@ -327,10 +348,11 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
 # ---------------------------------------------------------------- noisy maps
 @jit
 def cells_of_block(addresses, like, pixels, n, block, small, hist):
-    """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum counts; ``small``: see below.
+    """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum counts;
+    ``small``: see below.
 
-    Cells are first worked out for a stretch of pixels, in vectors of the narrow type of the empty array ``small``; neighbours go
-    to different sub-histograms, so that no addition waits for the one before.
+    Cells are first worked out for a stretch of pixels, in vectors of the narrow type of the empty array
+    ``small``; neighbours go to different sub-histograms, so that no addition waits for the one before.
     """
     stretch = 2048
     at = np.empty(stretch, small.dtype)

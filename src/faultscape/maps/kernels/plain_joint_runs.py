@@ -1,4 +1,6 @@
-"""The kernels of the maps room in NumPy alone: the path where numba cannot be imported, and the twin that tests hold the compiled one to."""
+"""The kernels of the maps room in NumPy alone: the path where numba cannot be imported, and the twin that
+tests hold the compiled one to.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import numpy as np
 
 
 def joint_tuples(maps: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct tuples of labels (J, U) and the pixels (U,) of each, from joint runs along the rows."""
+    """Return the distinct tuples of labels (J, U) and the pixels (U,) of each, from joint runs along the
+    rows.
+    """
     n_maps, (height, width), bits = len(maps), maps[0].shape, max(1, int(n - 1).bit_length())
     first = np.zeros((height, width), bool)
     first[:, 0] = True
@@ -31,14 +35,18 @@ def joint_tuples(maps: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.nda
     return columns[:, one], np.bincount(inverse, weights=pixels).astype(np.int64)
 
 
-def cells_of_tuples(columns: np.ndarray, pixels: np.ndarray, n: int, pairs: np.ndarray, out: np.ndarray) -> None:
+def cells_of_tuples(
+    columns: np.ndarray, pixels: np.ndarray, n: int, pairs: np.ndarray, out: np.ndarray
+) -> None:
     """Add each tuple's pixels to the cells of every pair: out (P, n * n)."""
     wide = columns.astype(np.int64)
     for p, (i, j) in enumerate(pairs.tolist()):
         out[p] += np.bincount(wide[i] * n + wide[j], weights=pixels, minlength=n * n).astype(np.int64)
 
 
-def both_of_tuples(columns: np.ndarray, pixels: np.ndarray, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray) -> None:
+def both_of_tuples(
+    columns: np.ndarray, pixels: np.ndarray, pairs: np.ndarray, both: np.ndarray, totals: np.ndarray
+) -> None:
     """Add each tuple's pixels to the intersections of every pair and the histogram of every map."""
     n = both.shape[1]
     for j, column in enumerate(columns):

@@ -1,4 +1,6 @@
-"""Connected regions and their overlaps in NumPy and SciPy alone: the path where numba cannot be imported, and the twin that tests hold the compiled one to."""
+"""Connected regions and their overlaps in NumPy and SciPy alone: the path where numba cannot be imported, and
+the twin that tests hold the compiled one to.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import numpy as np
 
 
 def number_regions(labels: np.ndarray, none: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (H, W) region numbers, -1 for ``none``, in the order of first pixels, and the label of each region."""
+    """Return (H, W) region numbers, -1 for ``none``, in the order of first pixels, and the label of each
+    region.
+    """
     from scipy import ndimage
 
     structure: Any = np.ones((3, 3), int) if reach else None
@@ -28,9 +32,20 @@ def number_regions(labels: np.ndarray, none: int, reach: int) -> tuple[np.ndarra
     return rank[numbers].astype(np.int32), np.array(names, np.int32)[order]
 
 
-def overlap(truth: np.ndarray, prediction: np.ndarray, n_p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (truth, prediction, pixels) of every pair that shares pixels, sorted, and the pixels of each predicted region outside all true ones."""
+def overlap(
+    truth: np.ndarray, prediction: np.ndarray, n_p: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return (truth, prediction, pixels) of every pair that shares pixels, sorted, and the pixels of each
+    predicted region outside all true ones.
+    """
     both = (truth >= 0) & (prediction >= 0)
-    pairs, pixels = np.unique(truth[both].astype(np.int64) * max(n_p, 1) + prediction[both], return_counts=True)
+    pairs, pixels = np.unique(
+        truth[both].astype(np.int64) * max(n_p, 1) + prediction[both], return_counts=True
+    )
     outside = np.bincount(prediction[(truth < 0) & (prediction >= 0)], minlength=n_p).astype(np.int64)
-    return (pairs // max(n_p, 1)).astype(np.int32), (pairs % max(n_p, 1)).astype(np.int32), pixels.astype(np.int64), outside
+    return (
+        (pairs // max(n_p, 1)).astype(np.int32),
+        (pairs % max(n_p, 1)).astype(np.int32),
+        pixels.astype(np.int64),
+        outside,
+    )

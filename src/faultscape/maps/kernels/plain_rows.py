@@ -1,16 +1,19 @@
 """Rows of runs against the row above: the loops of the label-map code, written once, compiled or not.
 
-Conventions: these functions are plain Python over arrays. maps.kernels.rows compiles them; without numba they run as they are. A map is H rows of runs
-(end, label); each row is told in one of four ways:
+Conventions: these functions are plain Python over arrays. maps.kernels.rows compiles them; without numba they
+run as they are. A map is H rows of runs (end, label); each row is told in one of four ways:
 
     SAME     as the row above
     MOVED    the row above with each end but the last moved by one signed byte of ``ops``
-    EDITED   ops: 0..MATCH-1 the next run of the row above, its end moved (0, -1, 1, -2, ...); CUT a piece of the label of that run; DROP that run is gone;
-             NEW a run of a new label. CUT and NEW take a length, NEW a label. The row is complete when its width is reached.
+    EDITED   ops: 0..MATCH-1 the next run of the row above, its end moved (0, -1, 1, -2, ...); CUT a piece of
+             the label of that run; DROP that run is gone; NEW a run of a new label. CUT and NEW take a
+             length, NEW a label. The row is complete when its width is reached.
     PIXELS   one label a pixel; no run can be predicted from such a row
 
-``bytes_`` are all streams together: ways (H), ops, the labels' and the lengths' bytes of each significance apart.
+``bytes_`` are all streams together: ways (H), ops, the labels' and the lengths' bytes of each significance
+apart.
 """
+
 # ruff: noqa: ANN001, ANN201 - compiled: numba infers types from the arguments
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def find_runs(label_map):
 
 
 def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
-    """Fill ways, ops, labels, lengths (as long as can be needed); return how many ops, labels, lengths were used and the runs of the widest EDITED row."""
+    """Fill ways, ops, labels, lengths (as long as can be needed); return how many ops, labels, lengths were
+    used and the runs of the widest EDITED row.
+    """
     height, width = label_map.shape
     n_ops, n_labels, n_lengths, widest = 0, 0, 0, 1
     above, n_above, here = 0, 0, 0
@@ -115,7 +120,9 @@ def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
 
 
 def fill(out, start, end, value):
-    """Write one value from start to end; compiled, up to SLACK more places of ``out`` are spoilt, which later runs then write."""
+    """Write one value from start to end; compiled, up to SLACK more places of ``out`` are spoilt, which later
+    runs then write.
+    """
     out[start:end] = value
 
 
@@ -125,13 +132,17 @@ def repeat(out, start, width):
 
 
 def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_lengths, wide, table, unknown, out):
-    """Draw the map that the streams tell into ``out`` (H * W,), labels replaced by their entries of ``table``; return (GOOD, 0) or what is wrong.
+    """Draw the map that the streams tell into ``out`` (H * W,), labels replaced by their entries of
+    ``table``; return (GOOD, 0) or what is wrong.
 
-    Every place is checked before it is read or written: forged streams end in DAMAGED, a label that the table does not know in (STRANGE, label).
+    Every place is checked before it is read or written: forged streams end in DAMAGED, a label that the table
+    does not know in (STRANGE, label).
     """
     op, label_at, length_at = height, height + n_ops, height + n_ops + itemsize * n_labels
     op_end, used_labels, used_lengths = height + n_ops, 0, 0
-    ends = np.zeros(2 * widest + 2, np.int64)  # of the row above from place ``old`` on, of an EDITED row from place ``new`` on
+    ends = np.zeros(
+        2 * widest + 2, np.int64
+    )  # of the row above from place ``old`` on, of an EDITED row from place ``new`` on
     values = np.zeros(2 * widest + 2, table.dtype)
     old, new, n_above = 0, widest + 1, 0
     for y in range(height):
@@ -165,7 +176,11 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                 what = np.int64(bytes_[op])
                 op += 1
                 kept = np.int64(what != DROP)
-                if what <= DROP:  # both in one, without a branch that could not be guessed: a run that is gone has no length
+                if (
+                    what <= DROP
+                    # both in one, without a branch that could not be guessed: a run that is gone has no
+                    # length
+                ):
                     if p >= n_above:
                         return DAMAGED, 0
                     end = x + kept * (ends[old + p] + ((what >> 1) ^ -(what & 1)) - x)

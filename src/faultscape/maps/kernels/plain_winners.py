@@ -9,16 +9,25 @@ import numpy as np
 
 
 def largest(scores: np.ndarray, best: np.ndarray, top: np.ndarray) -> bool:
-    """Fill ``best`` with the first class of the largest score and ``top`` with it; returns whether all scores are numbers."""
+    """Fill ``best`` with the first class of the largest score and ``top`` with it; returns whether all scores
+    are numbers.
+    """
     best[...] = scores.argmax(0)
     top[...] = scores.max(0)
     return not bool(np.isnan(scores).any())
 
 
 def draw(
-    scores: np.ndarray, best: np.ndarray, first_y: np.ndarray, second_y: np.ndarray, share_y: np.ndarray, first_x: np.ndarray,
-    second_x: np.ndarray, share_x: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
+    scores: np.ndarray,
+    best: np.ndarray,
+    first_y: np.ndarray,
+    second_y: np.ndarray,
+    share_y: np.ndarray,
+    first_x: np.ndarray,
+    second_x: np.ndarray,
+    share_x: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Fill ``out`` with the class of the largest interpolated score, ties to the first class."""
     del best
     whole = np.empty((len(scores), *out.shape), np.float32)
@@ -27,9 +36,15 @@ def draw(
 
 
 def stretch(
-    scores: np.ndarray, first_y: np.ndarray, second_y: np.ndarray, share_y: np.ndarray, first_x: np.ndarray, second_x: np.ndarray,
-    share_x: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
+    scores: np.ndarray,
+    first_y: np.ndarray,
+    second_y: np.ndarray,
+    share_y: np.ndarray,
+    first_x: np.ndarray,
+    second_x: np.ndarray,
+    share_x: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Fill ``out`` with the interpolated scores."""
     one, down = np.float32(1), share_y[:, None]
     lines = (one - down) * scores[:, first_y] + down * scores[:, second_y]
@@ -37,6 +52,8 @@ def stretch(
 
 
 def rank(scores: np.ndarray, values: np.ndarray, classes: np.ndarray) -> None:
-    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are, the largest first, ties to the first class."""
+    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are,
+    the largest first, ties to the first class.
+    """
     order = np.argsort(-scores, axis=0, kind="stable")[: len(values)]
     values[...], classes[...] = np.take_along_axis(scores, order, 0), order

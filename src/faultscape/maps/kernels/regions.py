@@ -1,9 +1,13 @@
 """Connected regions and their overlaps, compiled: union-find on runs, then one merge of two run lists.
 
-Conventions: a map (H, W) of uint8, uint16 or int32 labels is C-contiguous and given by the address of its first pixel. A run lies within one row;
-``starts`` (R + 1,) are places in the map seen as one line, the last being H * W; ``first`` (H + 1,) is the first run of each row. Regions are numbered in
-the order of their first pixels. Nothing here checks its input: maps.regions does. The plain twin with equal results is maps.plain_regions.
+Conventions: a map (H, W) of uint8, uint16 or int32 labels is C-contiguous and given by the address of its
+first pixel. A run lies within one row; ``starts`` (R + 1,) are places in the map seen as one line, the last
+being H * W; ``first`` (H + 1,) is the first run of each row. Regions are numbered in the order of their first
+pixels. Nothing here checks its input: maps.regions does. The plain twin with equal results is
+maps.plain_regions.
 """
+
+
 # ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
 # pyright: reportCallIssue=false, reportArgumentType=false
 
@@ -77,7 +81,8 @@ def _root(parent, k):
 
 @jit
 def join_runs(labels, starts, first, none, reach):
-    """Return (region of each run, label of each region): runs of one label that touch a run of the row above, diagonally too where ``reach`` is 1.
+    """Return (region of each run, label of each region): runs of one label that touch a run of the row above,
+    diagonally too where ``reach`` is 1.
 
     Runs of the label ``none`` are no region: their number is -1.
     """
@@ -143,7 +148,9 @@ def measure_runs(starts, regions, count):
 
 @jit
 def sum_runs(starts, regions, outside, values, count):
-    """Return the sum of ``values`` (H * W,) over each region, without the runs of ``outside`` = (starts, regions) whose region is -1."""
+    """Return the sum of ``values`` (H * W,) over each region, without the runs of ``outside`` = (starts,
+    regions) whose region is -1.
+    """
     sums = np.zeros(count, np.float64)
     others, void = outside
     o = 0
@@ -168,7 +175,9 @@ def sum_runs(starts, regions, outside, values, count):
 
 @jit
 def overlap(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
-    """Return (truth, prediction, pixels) of every pair of regions that share pixels, sorted, and the pixels of each predicted region outside all true ones."""
+    """Return (truth, prediction, pixels) of every pair of regions that share pixels, sorted, and the pixels
+    of each predicted region outside all true ones.
+    """
     if n_t * n_p <= _DENSE:
         return _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p)
     return _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p)
@@ -176,9 +185,13 @@ def overlap(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
 
 @jit
 def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
-    """As `overlap`, by a table with a cell for every pair that there could be: it stays in the processor's nearest cache."""
+    """As `overlap`, by a table with a cell for every pair that there could be: it stays in the processor's
+    nearest cache.
+    """
     wide = np.uint64(n_p + 1)
-    cells = np.zeros((n_t + 1) * (n_p + 1), np.int64)  # the first row and column are what belongs to no region
+    cells = np.zeros(
+        (n_t + 1) * (n_p + 1), np.int64
+    )  # the first row and column are what belongs to no region
     i, j, x, pixels = np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
     while x < pixels:
         end_t, end_p = starts_t[i + _ONE], starts_p[j + _ONE]
@@ -224,7 +237,9 @@ def _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     for t in range(n_t):
         size[t + 2] += size[t + 1]
     order_p, order_n = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    for k in range(m):  # sorted by true region: size[t + 1] is where t's next piece goes, and in the end where t + 1 begins
+    for k in range(
+        m
+    ):  # sorted by true region: size[t + 1] is where t's next piece goes, and in the end where t + 1 begins
         at = size[a[k] + np.uint32(1)]
         order_p[at], order_n[at] = b[k], n[k]
         size[a[k] + np.uint32(1)] += np.uint32(1)

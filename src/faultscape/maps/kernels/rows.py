@@ -1,8 +1,12 @@
-"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with the two that write pixels put in the compiler's own vectors.
+"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with the two that write pixels put in
+the compiler's own vectors.
 
-Conventions: ``fill`` and ``repeat`` write whole vectors and so spoil up to plain_rows.SLACK places behind a run, which later runs write again; near the end of
-the map they write exactly. numba's cache looks at plain_rows.py alone: who changes the vectors here deletes __pycache__.
+Conventions: ``fill`` and ``repeat`` write whole vectors and so spoil up to plain_rows.SLACK places behind a
+run, which later runs write again; near the end of the map they write exactly. numba's cache looks at
+plain_rows.py alone: who changes the vectors here deletes __pycache__.
 """
+
+
 # ruff: noqa: ANN001, ANN202, ARG001 - numba infers types from the arguments, and intrinsics only name theirs
 # an intrinsic's first argument is numba's own:
 # pyright: reportCallIssue=false
@@ -28,12 +32,20 @@ def _fill_by_vectors(typingctx, out, start, end, value):
         label = context.get_data_type(signature.args[3])
         vector = ir.VectorType(label, lanes)
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[3], ir.Constant(ir.IntType(32), 0))
-        spread = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
+        one = builder.insert_element(
+            ir.Constant(vector, ir.Undefined), arguments[3], ir.Constant(ir.IntType(32), 0)
+        )
+        spread = builder.shuffle_vector(
+            one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        )
         step = ir.Constant(ir.IntType(64), lanes)
 
         def store(at):
-            builder.store(spread, builder.bitcast(cgutils.gep_inbounds(builder, array.data, at), vector.as_pointer()), align=1)
+            builder.store(
+                spread,
+                builder.bitcast(cgutils.gep_inbounds(builder, array.data, at), vector.as_pointer()),
+                align=1,
+            )
 
         store(arguments[1])  # most runs end here
         with cgutils.for_range_slice(builder, builder.add(arguments[1], step), arguments[2], step) as (at, _):

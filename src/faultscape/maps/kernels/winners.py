@@ -1,8 +1,10 @@
 """The kernels behind maps.winners, compiled.
 
-Conventions: ``scores`` are (C, h, w) float32, C-contiguous; ``rows`` and ``columns`` say for each pixel of the result which two of the scores' rows (columns) it lies
-between, ``first`` and ``second``, and ``share``, the weight of the second. The plain twin with equal results is maps.plain_winners.
+Conventions: ``scores`` are (C, h, w) float32, C-contiguous; ``rows`` and ``columns`` say for each pixel of
+the result which two of the scores' rows (columns) it lies between, ``first`` and ``second``, and ``share``,
+the weight of the second. The plain twin with equal results is maps.plain_winners.
 """
+
 # ruff: noqa: ANN001, ANN201, PLR0124, FURB136, PLW3301 - numba infers types; what is not equal to itself is no number; flat minima are slower
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from faultscape.maps.jit import jit
 
 @jit
 def largest(scores, best, top):
-    """Fill ``best`` (h, w) with the first class of the largest score and ``top`` with that score; returns whether all scores are numbers."""
+    """Fill ``best`` (h, w) with the first class of the largest score and ``top`` with that score; returns
+    whether all scores are numbers.
+    """
     classes, height, width = scores.shape
     good = True
     for y in range(height):
@@ -35,8 +39,9 @@ def largest(scores, best, top):
 def draw(scores, best, first_y, second_y, share_y, first_x, second_x, share_x, out):
     """Fill ``out`` (H, W) with the class of the largest interpolated score, ties to the first class.
 
-    All pixels between the same four scores form a cell. A class that is largest at all four corners is largest in the whole cell; in another cell only
-    classes can win whose largest corner reaches the best of the smallest corners.
+    All pixels between the same four scores form a cell. A class that is largest at all four corners is
+    largest in the whole cell; in another cell only classes can win whose largest corner reaches the best of
+    the smallest corners.
     """
     classes = scores.shape[0]
     height, width = out.shape
@@ -65,7 +70,9 @@ def draw(scores, best, first_y, second_y, share_y, first_x, second_x, share_x, o
             floor = np.float32(-np.inf)
             for k in range(4):
                 c = best[y1 if k > 1 else y0, x1 if k % 2 else x0]
-                low = min(min(scores[c, y0, x0], scores[c, y0, x1]), min(scores[c, y1, x0], scores[c, y1, x1]))
+                low = min(
+                    min(scores[c, y0, x0], scores[c, y0, x1]), min(scores[c, y1, x0], scores[c, y1, x1])
+                )
                 floor = max(floor, low)
             count = 0
             for c in range(classes):
@@ -107,7 +114,9 @@ def stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, out)
 
 @jit
 def rank(scores, values, classes):
-    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are, the largest first, ties to the first class."""
+    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are,
+    the largest first, ties to the first class.
+    """
     few = len(values)
     for y in range(scores.shape[1]):
         for c in range(len(scores)):
@@ -117,6 +126,9 @@ def rank(scores, values, classes):
                     continue
                 place = held if held < few else few - 1
                 while place > 0 and values[place - 1, y, x] < value:
-                    values[place, y, x], classes[place, y, x] = values[place - 1, y, x], classes[place - 1, y, x]
+                    values[place, y, x], classes[place, y, x] = (
+                        values[place - 1, y, x],
+                        classes[place - 1, y, x],
+                    )
                     place -= 1
                 values[place, y, x], classes[place, y, x] = value, c

@@ -1,7 +1,10 @@
-"""What an interval of a metric, and of the difference of two models in it, comes from: means over images, sums over images, or the data set without each unit.
+"""What an interval of a metric, and of the difference of two models in it, comes from: means over images,
+sums over images, or the data set without each unit.
 
-Conventions: two models are compared over the cells that both have (`common`): of means the (image, class) cells with a value, of numbers made of sums the classes
-with a value. `apart` is the difference of the two numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are drawn anew.
+Conventions: two models are compared over the cells that both have (`common`): of means the (image, class)
+cells with a value, of numbers made of sums the classes with a value. `apart` is the difference of the two
+numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are drawn
+anew.
 Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t).
 """
 
@@ -19,7 +22,9 @@ from faultscape.metrics.overlaps import regions
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """A mean over images of the mean over the classes defined there, of ``cells`` (I, C); without classes (I, 1)."""
+    """A mean over images of the mean over the classes defined there, of ``cells`` (I, C); without classes (I,
+    1).
+    """
 
     cells: np.ndarray
 
@@ -53,7 +58,9 @@ class Means:
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """A number made of sums over images; where it is a mean over classes, ``classes`` holds the numbers (C,) of the classes and their slopes (I, C), NaN for those left out."""
+    """A number made of sums over images; where it is a mean over classes, ``classes`` holds the numbers (C,)
+    of the classes and their slopes (I, C), NaN for those left out.
+    """
 
     linear: Linear
     classes: Linear | None
@@ -84,11 +91,12 @@ class Ratios:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A number without slopes of its own: its values with each unit ``left_out`` (U,), unless units are too many, and ``replicates`` (B,) over units drawn anew.
+    """A number without slopes of its own: its values with each unit ``left_out`` (U,), unless units are too
+    many, and ``replicates`` (B,) over units drawn anew.
 
-    ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` says more of the number: *smooth*;
-    *bent*, made of absolute values, which noise alone makes larger; *stepped*, which a unit left out moves not at all, or by
-    much.
+    ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` says more of the
+    number: *smooth*; *bent*, made of absolute values, which noise alone makes larger; *stepped*, which a unit
+    left out moves not at all, or by much.
     """
 
     value: float
@@ -109,10 +117,14 @@ class Drawn:
     apart = common
 
     def interval(self, units: Units) -> np.ndarray:
-        """Return (2,) Student's interval by the jackknife, of what moves in steps by the spread of the draws; percentiles where no unit was left out; NaN below six units."""
+        """Return (2,) Student's interval by the jackknife, of what moves in steps by the spread of the draws;
+        percentiles where no unit was left out; NaN below six units.
+        """
         count = int(units.known(np.where(self.used, 1.0, np.nan)))
         known = self.replicates[~np.isnan(self.replicates)]
-        left_out = self.left_out[~np.isnan(self.left_out)]  # a unit without which there is no value tells nothing
+        left_out = self.left_out[
+            ~np.isnan(self.left_out)
+        ]  # a unit without which there is no value tells nothing
         if count < LEAST or np.isnan(self.value):
             return np.full(2, np.nan)
         if len(left_out) and self.shape != "stepped":
@@ -127,14 +139,22 @@ class Drawn:
         return np.array([min(low - self._added(known), self.value), max(high, self.value)])
 
     def _added(self, known: np.ndarray) -> float:
-        """Return what noise has added to a bent number, were it nothing else: draws have noise of twice the variance, and so sqrt(2) times as much."""
-        return max(float(known.mean()) - self.value, 0.0) / (np.sqrt(2) - 1) if self.shape == "bent" and len(known) else 0.0
+        """Return what noise has added to a bent number, were it nothing else: draws have noise of twice the
+        variance, and so sqrt(2) times as much.
+        """
+        return (
+            max(float(known.mean()) - self.value, 0.0) / (np.sqrt(2) - 1)
+            if self.shape == "bent" and len(known)
+            else 0.0
+        )
 
 
 def jackknife_interval(value: float, left_out: np.ndarray, count: int) -> np.ndarray:
     """Return (2,) Student's interval from the values with one of ``count`` units left out.
 
-    >>> jackknife_interval(3.5, np.array([4.0, 3.8, 3.6, 3.4, 3.2, 3.0]), 6).round(3).tolist()  # the mean of 1, 2, 3, 4, 5, 6
+    >>> jackknife_interval(3.5, np.array([4.0, 3.8, 3.6, 3.4, 3.2, 3.0]), 6).round(
+    ...     3
+    ... ).tolist()  # the mean of 1, 2, 3, 4, 5, 6
     [1.537, 5.463]
     """
     return _student(value, (count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()), count)

@@ -1,7 +1,8 @@
 """Whether consecutive images are alike, and what that costs intervals that take images as independent.
 
-Conventions: ``values`` (I,) in corpus order, NaN where an image has none. Under a correlation that falls as r, r^2, r^3 ... with the distance, the variance of a mean is
-(1 + r) / (1 - r) times that of independent images.
+Conventions: ``values`` (I,) in corpus order, NaN where an image has none. Under a correlation that falls as
+r, r^2, r^3 ... with the distance, the variance of a mean is (1 + r) / (1 - r) times that of independent
+images.
 Source: Bayley and Hammersley 1946.
 """
 
@@ -13,7 +14,8 @@ ALIKE = 0.3  # a correlation of neighbours beyond which it is told
 
 
 def neighbour_correlation(values: np.ndarray) -> float:
-    """Return the correlation of each image with the next, over the pairs that both have a value; NaN without any, or where all are equal.
+    """Return the correlation of each image with the next, over the pairs that both have a value; NaN without
+    any, or where all are equal.
 
     >>> round(neighbour_correlation(np.array([1.0, 1, 1, 1, 5, 5, 5, 5])), 3)
     0.714
@@ -34,6 +36,8 @@ def too_narrow(correlation: float) -> float:
 
 
 def alike(values: np.ndarray) -> float | None:
-    """Return the correlation of neighbours where it is above .3 and beyond chance (two standard errors of none), else None."""
+    """Return the correlation of neighbours where it is above .3 and beyond chance (two standard errors of
+    none), else None.
+    """
     found, images = neighbour_correlation(values), int((~np.isnan(values)).sum())
     return found if not np.isnan(found) and max(ALIKE, 2 / np.sqrt(max(images, 1))) < found < 1 else None

@@ -1,7 +1,8 @@
 """How a number of a data set moves with the weight of each image, and the interval that follows.
 
-Conventions: ``slopes`` (I,) are the derivatives of the number by the weights of the images, at weights of 1; NaN for an image that counts for nothing in it. The
-slopes of a mean are (value - mean) / number, so that the interval of a mean over images is Student's.
+Conventions: ``slopes`` (I,) are the derivatives of the number by the weights of the images, at weights of 1;
+NaN for an image that counts for nothing in it. The slopes of a mean are (value - mean) / number, so that the
+interval of a mean over images is Student's.
 Source: Jaeckel 1972, the infinitesimal jackknife; Woodruff 1971, ratios; Liang and Zeger 1986, groups.
 """
 
@@ -32,7 +33,9 @@ class Linear:
     def minus(self, other: Linear) -> Linear:
         """Return the difference of two numbers, each over all that it has."""
         slopes = np.nan_to_num(self.slopes) - np.nan_to_num(other.slopes)
-        return Linear(self.value - other.value, np.where(np.isnan(self.slopes) & np.isnan(other.slopes), np.nan, slopes))
+        return Linear(
+            self.value - other.value, np.where(np.isnan(self.slopes) & np.isnan(other.slopes), np.nan, slopes)
+        )
 
 
 def mean_over_images(values: np.ndarray) -> Linear:
@@ -43,16 +46,23 @@ def mean_over_images(values: np.ndarray) -> Linear:
     """
     known = ~np.isnan(values)
     number = known.sum(0)
-    mean = np.divide(np.where(known, values, 0.0).sum(0), number, out=np.full(number.shape, np.nan), where=number > 0)
+    mean = np.divide(
+        np.where(known, values, 0.0).sum(0), number, out=np.full(number.shape, np.nan), where=number > 0
+    )
     return Linear(mean, (values - mean) / np.maximum(number, 1))
 
 
-def of_sums(rows: Sums, made: Callable[[Sums], Pooled], used: np.ndarray) -> dict[str, tuple[Linear, Linear | None]]:
-    """Return {metric: (number, classes)} with their slopes, of what ``made`` makes of sums (B, ...) over images, ``rows`` {name: (I, ...)} being each image's own.
+def of_sums(
+    rows: Sums, made: Callable[[Sums], Pooled], used: np.ndarray
+) -> dict[str, tuple[Linear, Linear | None]]:
+    """Return {metric: (number, classes)} with their slopes, of what ``made`` makes of sums (B, ...) over
+    images, ``rows`` {name: (I, ...)} being each image's own.
 
     Images that are not ``used`` (I,) count for nothing; what is NaN of the others adds nothing.
     """
-    rows = {name: np.nan_to_num(values) if values.dtype.kind == "f" else values for name, values in rows.items()}
+    rows = {
+        name: np.nan_to_num(values) if values.dtype.kind == "f" else values for name, values in rows.items()
+    }
     total = {name: values[used].sum(0).astype(float) for name, values in rows.items()}
     found = made({name: values[None] for name, values in total.items()})
     places = np.flatnonzero(used)
@@ -77,9 +87,12 @@ def of_sums(rows: Sums, made: Callable[[Sums], Pooled], used: np.ndarray) -> dic
 
 
 def student_interval(number: Linear, units: Units, level: float = LEVEL) -> np.ndarray:
-    """Return (..., 2) Student's interval of a number with U - 1 degrees of freedom, U the units that it has; NaN below six.
+    """Return (..., 2) Student's interval of a number with U - 1 degrees of freedom, U the units that it has;
+    NaN below six.
 
-    >>> student_interval(mean_over_images(np.array([1.0, 2, 3, 4, 5, 6])), Units(np.arange(6), 6)).round(3).tolist()
+    >>> student_interval(mean_over_images(np.array([1.0, 2, 3, 4, 5, 6])), Units(np.arange(6), 6)).round(
+    ...     3
+    ... ).tolist()
     [1.537, 5.463]
     """
     count = units.known(number.slopes)

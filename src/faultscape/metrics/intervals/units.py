@@ -1,7 +1,9 @@
-"""What is drawn anew where an interval speaks of data to come: images, or whole groups of images that belong together.
+"""What is drawn anew where an interval speaks of data to come: images, or whole groups of images that belong
+together.
 
-Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in the order in which they first occur. Fewer than six units carry no
-interval; intervals are Student's with one degree of freedom fewer than units.
+Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in the order in
+which they first occur. Fewer than six units carry no interval; intervals are Student's with one degree of
+freedom fewer than units.
 Source: Davison and Hinkley 1997, 3.8 (cluster bootstrap).
 """
 
@@ -45,7 +47,8 @@ class Units:
 
 
 def units_of(groups: Sequence[str] | int) -> Units:
-    """Return the units of images whose groups are these, an image of group '' being one of its own; a number means so many images alone.
+    """Return the units of images whose groups are these, an image of group '' being one of its own; a number
+    means so many images alone.
 
     >>> units = units_of(["a", "", "a", "b"])
     >>> units.of.tolist(), units.count, units.totals(np.array([1.0, 2.0, 3.0, np.nan])).tolist()
@@ -60,7 +63,9 @@ def units_of(groups: Sequence[str] | int) -> Units:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """How often each image counts (1 + B + U, I): once, as each of B draws of units with replacement says, and with each unit left out, where that is asked for."""
+    """How often each image counts (1 + B + U, I): once, as each of B draws of units with replacement says,
+    and with each unit left out, where that is asked for.
+    """
 
     weights: np.ndarray
     resamples: int
@@ -75,14 +80,20 @@ class Draws:
         return Draws(self.weights * used, self.resamples)
 
     def split(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the value of the data set, those of the draws (B,) and those with a unit left out (U,), of values (1 + B + U,)."""
+        """Return the value of the data set, those of the draws (B,) and those with a unit left out (U,), of
+        values (1 + B + U,).
+        """
         return float(values[0]), values[1 : 1 + self.resamples], values[1 + self.resamples :]
 
 
-def draw_units(units: Units, resamples: int, seed: int, *, leave_out: bool = False, ranks: np.ndarray | None = None) -> Draws:
-    """Return so many draws of whole units with replacement, in a byte for each image where units are too many to be drawn 256 times.
+def draw_units(
+    units: Units, resamples: int, seed: int, *, leave_out: bool = False, ranks: np.ndarray | None = None
+) -> Draws:
+    """Return so many draws of whole units with replacement, in a byte for each image where units are too many
+    to be drawn 256 times.
 
-    Numbers of the seed's stream fall on units in the order of ``ranks`` (I,) of their images (``faultscape.ties``), as they come by default.
+    Numbers of the seed's stream fall on units in the order of ``ranks`` (I,) of their images
+    (``faultscape.ties``), as they come by default.
 
     >>> draw_units(units_of(["a", "a", ""]), 2, 0, leave_out=True).weights.tolist()
     [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]]

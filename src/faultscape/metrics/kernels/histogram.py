@@ -9,7 +9,9 @@ from faultscape.maps.jit import jit
 
 @jit
 def count_bits(bits, labels, counts):  # noqa: ANN001, ANN201
-    """Add the pixels labelled 0 and 1 to counts (4, 65536): rows 0, 1 and 2, 3 take turns, so that equal neighbours need not wait for each other."""
+    """Add the pixels labelled 0 and 1 to counts (4, 65536): rows 0, 1 and 2, 3 take turns, so that equal
+    neighbours need not wait for each other.
+    """
     for i in range(bits.size):
         label = labels[i]
         if label < 2:

@@ -1,4 +1,6 @@
-"""Guo and Hall's thinning in NumPy alone, a class after the other and all pixels at every step: the path where numba cannot be imported, and the twin of the compiled one."""
+"""Guo and Hall's thinning in NumPy alone, a class after the other and all pixels at every step: the path
+where numba cannot be imported, and the twin of the compiled one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import numpy as np
 
 
 def thin(labels: np.ndarray, none: int, deletable: np.ndarray) -> None:
-    """Set every pixel of a map (H, W) that is not on the centreline of its class to ``none``, in place; ``deletable`` (2, 256) says which neighbourhoods let one go."""
+    """Set every pixel of a map (H, W) that is not on the centreline of its class to ``none``, in place;
+    ``deletable`` (2, 256) says which neighbourhoods let one go.
+    """
     for label in np.unique(labels):
         if label != none:
             mine = labels == label
@@ -24,7 +28,9 @@ def _thinned(mine: np.ndarray, deletable: np.ndarray) -> np.ndarray:
 
 
 def neighbourhoods(mine: np.ndarray) -> np.ndarray:
-    """Return (H, W) uint8: the eight neighbours of each pixel as bits, from the one above on clockwise; beyond the frame there is none."""
+    """Return (H, W) uint8: the eight neighbours of each pixel as bits, from the one above on clockwise;
+    beyond the frame there is none.
+    """
     height, width = mine.shape
     around = np.pad(mine, 1).astype(np.uint8)
     steps = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))

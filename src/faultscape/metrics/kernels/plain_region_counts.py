@@ -1,4 +1,6 @@
-"""The counts behind the region metrics in NumPy alone: the path where numba cannot be imported, and the twin that tests hold the compiled one to."""
+"""The counts behind the region metrics in NumPy alone: the path where numba cannot be imported, and the twin
+that tests hold the compiled one to.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,20 @@ import numpy as np
 
 
 def count_regions(
-    truth_label: np.ndarray, truth_area: np.ndarray, label: np.ndarray, area: np.ndarray, truth: np.ndarray, prediction: np.ndarray,
-    pixels: np.ndarray, alive: np.ndarray, whole: np.ndarray, parts: np.ndarray,
-) -> None:  # fmt: skip
-    """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not ``alive`` do not exist."""
+    truth_label: np.ndarray,
+    truth_area: np.ndarray,
+    label: np.ndarray,
+    area: np.ndarray,
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    pixels: np.ndarray,
+    alive: np.ndarray,
+    whole: np.ndarray,
+    parts: np.ndarray,
+) -> None:
+    """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not
+    ``alive`` do not exist.
+    """
     classes, n, m = len(whole), len(truth_label), len(label)
     same = (truth_label[truth] == label[prediction]) & alive[prediction]
     t, p, v = truth[same], prediction[same], pixels[same]
@@ -46,15 +58,28 @@ def count_regions(
 
 
 def count_thresholds(
-    truth_label: np.ndarray, label: np.ndarray, truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, truth_area: np.ndarray,
-    area: np.ndarray, confidence: np.ndarray, thresholds: np.ndarray, whole: np.ndarray, pixel: np.ndarray,
-) -> None:  # fmt: skip
-    """Fill ``whole`` (T, C, 10) and ``pixel`` (T, C, 2: both, predicted) for the regions whose confidence is not below each threshold."""
+    truth_label: np.ndarray,
+    label: np.ndarray,
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    pixels: np.ndarray,
+    truth_area: np.ndarray,
+    area: np.ndarray,
+    confidence: np.ndarray,
+    thresholds: np.ndarray,
+    whole: np.ndarray,
+    pixel: np.ndarray,
+) -> None:
+    """Fill ``whole`` (T, C, 10) and ``pixel`` (T, C, 2: both, predicted) for the regions whose confidence is
+    not below each threshold.
+    """
     classes = whole.shape[1]
     unused = np.zeros((classes, 4))
     for i, threshold in enumerate(thresholds.tolist()):
         alive = confidence >= threshold
-        count_regions(truth_label, truth_area, label, area, truth, prediction, pixels, alive, whole[i], unused)
+        count_regions(
+            truth_label, truth_area, label, area, truth, prediction, pixels, alive, whole[i], unused
+        )
         same = (truth_label[truth] == label[prediction]) & alive[prediction] & (label[prediction] < classes)
         mine = alive & (label < classes)
         np.add.at(pixel[i, :, 0], label[prediction[same]], pixels[same])
@@ -62,10 +87,19 @@ def count_thresholds(
 
 
 def count_matches(
-    truth_label: np.ndarray, truth_area: np.ndarray, label: np.ndarray, area: np.ndarray, truth: np.ndarray, prediction: np.ndarray,
-    pixels: np.ndarray, dice: bool, matched: np.ndarray,
-) -> None:  # fmt: skip
-    """Add to ``matched`` (10, C) the predicted regions found at overlaps of .50, .55, ... .95: one to one, the largest overlap first."""
+    truth_label: np.ndarray,
+    truth_area: np.ndarray,
+    label: np.ndarray,
+    area: np.ndarray,
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    pixels: np.ndarray,
+    dice: bool,
+    matched: np.ndarray,
+) -> None:
+    """Add to ``matched`` (10, C) the predicted regions found at overlaps of .50, .55, ... .95: one to one,
+    the largest overlap first.
+    """
     t, p, v = _same_class(truth_label, label, truth, prediction, pixels, matched.shape[1])
     total = truth_area[t] + area[p]
     above, below = (2 * v, total) if dice else (v, total - v)
@@ -79,10 +113,20 @@ def count_matches(
 
 
 def count_quality(
-    truth_label: np.ndarray, truth_area: np.ndarray, label: np.ndarray, area: np.ndarray, truth: np.ndarray, prediction: np.ndarray,
-    pixels: np.ndarray, void_area: np.ndarray, quality: np.ndarray, iou: np.ndarray,
-) -> None:  # fmt: skip
-    """Add to ``quality`` (3, C) the matched, missed and invented regions, and to ``iou`` (C,) the sum of IoU over the matched."""
+    truth_label: np.ndarray,
+    truth_area: np.ndarray,
+    label: np.ndarray,
+    area: np.ndarray,
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    pixels: np.ndarray,
+    void_area: np.ndarray,
+    quality: np.ndarray,
+    iou: np.ndarray,
+) -> None:
+    """Add to ``quality`` (3, C) the matched, missed and invented regions, and to ``iou`` (C,) the sum of IoU
+    over the matched.
+    """
     classes = quality.shape[1]
     t, p, v = _same_class(truth_label, label, truth, prediction, pixels, classes)
     either = truth_area[t] + area[p] - v
@@ -96,14 +140,23 @@ def count_quality(
 
 
 def _same_class(
-    truth_label: np.ndarray, label: np.ndarray, truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, classes: int
+    truth_label: np.ndarray,
+    label: np.ndarray,
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    pixels: np.ndarray,
+    classes: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     same = (truth_label[truth] == label[prediction]) & (label[prediction] < classes)
     return truth[same], prediction[same], pixels[same]
 
 
-def _largest(region: np.ndarray, overlap: np.ndarray, other: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest overlap of each region, and the area of the region it is with: of equal overlaps the smallest."""
+def _largest(
+    region: np.ndarray, overlap: np.ndarray, other: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest overlap of each region, and the area of the region it is with: of equal overlaps the
+    smallest.
+    """
     order = np.lexsort((-other, overlap, region))
     most, with_ = np.zeros(count, np.int64), np.zeros(count, np.int64)
     most[region[order]], with_[region[order]] = overlap[order], other[order]  # the last one written stays

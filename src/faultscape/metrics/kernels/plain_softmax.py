@@ -13,10 +13,22 @@ _TINY = np.float32(1.2e-38)
 
 
 def softmax_sums(
-    scores: np.ndarray, first_y: np.ndarray, second_y: np.ndarray, share_y: np.ndarray, first_x: np.ndarray, second_x: np.ndarray,
-    share_x: np.ndarray, marginal: bool, top: np.ndarray, second: np.ndarray, others: np.ndarray, spread: np.ndarray,
-) -> None:  # fmt: skip
-    """Fill (H, W): ``top`` the largest logit, ``second`` e of the second, ``others`` the sum of e over all but the winner, ``spread`` the sum there of e (top - logit)."""
+    scores: np.ndarray,
+    first_y: np.ndarray,
+    second_y: np.ndarray,
+    share_y: np.ndarray,
+    first_x: np.ndarray,
+    second_x: np.ndarray,
+    share_x: np.ndarray,
+    marginal: bool,
+    top: np.ndarray,
+    second: np.ndarray,
+    others: np.ndarray,
+    spread: np.ndarray,
+) -> None:
+    """Fill (H, W): ``top`` the largest logit, ``second`` e of the second, ``others`` the sum of e over all
+    but the winner, ``spread`` the sum there of e (top - logit).
+    """
     z = np.empty((len(scores), *top.shape), np.float32)
     stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, z)
     z = np.log(np.maximum(z, _TINY)) if marginal else z
@@ -29,8 +41,12 @@ def softmax_sums(
     second[...] = e.max(0) if len(z) > 1 else np.exp(np.float32(-87))
 
 
-def member_sums(z: np.ndarray, marginal: bool, shares: np.ndarray, others: np.ndarray, entropy: np.ndarray) -> None:
-    """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with the sum of all but its largest and its entropy."""
+def member_sums(
+    z: np.ndarray, marginal: bool, shares: np.ndarray, others: np.ndarray, entropy: np.ndarray
+) -> None:
+    """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with
+    the sum of all but its largest and its entropy.
+    """
     wide = np.log(np.maximum(z, _TINY)).astype(np.float64) if marginal else z.astype(np.float64)
     wide -= wide.max(0)
     e = np.exp(wide)
@@ -41,8 +57,14 @@ def member_sums(z: np.ndarray, marginal: bool, shares: np.ndarray, others: np.nd
 
 
 def mean_sums(
-    shares: np.ndarray, label: np.ndarray, winner: np.ndarray, second: np.ndarray, others: np.ndarray, entropy: np.ndarray, information: np.ndarray
-) -> None:  # fmt: skip
+    shares: np.ndarray,
+    label: np.ndarray,
+    winner: np.ndarray,
+    second: np.ndarray,
+    others: np.ndarray,
+    entropy: np.ndarray,
+    information: np.ndarray,
+) -> None:
     """Fill (H, W) with what the mean of members' probabilities (T, C, H, W) says."""
     p = shares.astype(np.float64)
     mean = p.mean(0)

@@ -1,4 +1,6 @@
-"""The kernels of score_stream in NumPy alone: the path where numba cannot be imported, and the twin that tests hold the compiled ones to."""
+"""The kernels of score_stream in NumPy alone: the path where numba cannot be imported, and the twin that
+tests hold the compiled ones to.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,29 @@ from faultscape.metrics.scores.detection import distinct
 
 
 def gather(
-    score: np.ndarray, anomaly: np.ndarray, only_anomalous: bool, void: int, low: float, high: float, out: np.ndarray, at: int
+    score: np.ndarray,
+    anomaly: np.ndarray,
+    only_anomalous: bool,
+    void: int,
+    low: float,
+    high: float,
+    out: np.ndarray,
+    at: int,
 ) -> int:
-    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out from place ``at``; return the place after."""
-    chosen = score[((anomaly == 1) if only_anomalous else (anomaly != void)) & (score >= low) & (score < high)]
+    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out
+    from place ``at``; return the place after.
+    """
+    chosen = score[
+        ((anomaly == 1) if only_anomalous else (anomaly != void)) & (score >= low) & (score < high)
+    ]
     out[at : at + len(chosen)] = chosen
     return at + len(chosen)
 
 
 def count_between(values: np.ndarray, marks: np.ndarray, up_to: np.ndarray, equal: np.ndarray) -> None:
-    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the last), and how many equal it."""
+    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the
+    last), and how many equal it.
+    """
     if len(marks) <= len(values):  # the fewer are looked up among the more
         first, end = values.searchsorted(marks, "left"), values.searchsorted(marks, "right")
         up_to += np.diff(end, prepend=0, append=len(values)).astype(up_to.dtype)
@@ -37,7 +52,9 @@ def count_equal(values: np.ndarray, marks: np.ndarray, equal: np.ndarray) -> Non
 
 
 def union(marks: np.ndarray, values: np.ndarray, out: np.ndarray) -> int:
-    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many there are."""
+    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many
+    there are.
+    """
     both, _ = distinct(np.sort(np.concatenate([marks, values])))
     out[: len(both)] = both
     return len(both)

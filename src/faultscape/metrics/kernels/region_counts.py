@@ -1,4 +1,7 @@
-"""The counts behind the region metrics of every class, compiled: one pass over a table of overlaps. The plain twin is plain_region_counts."""
+"""The counts behind the region metrics of every class, compiled: one pass over a table of overlaps. The plain
+twin is plain_region_counts.
+"""
+
 # ruff: noqa: ANN001, ANN201, ARG001 - numba infers types from the arguments
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from faultscape.maps.jit import jit
 
 @jit
 def count_regions(truth_label, truth_area, label, area, truth, prediction, pixels, alive, whole, parts):
-    """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not ``alive`` do not exist."""
+    """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not
+    ``alive`` do not exist.
+    """
     classes, n, m = len(whole), len(truth_label), len(label)
     touching_t, touching_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)  # the largest overlap,
@@ -58,8 +63,11 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
 
 
 @jit
-def count_thresholds(truth_label, label, truth, prediction, pixels, truth_area, area, confidence, thresholds, whole, pixel):
-    """Fill ``whole`` (T, C, 10) and ``pixel`` (T, C, 2: both, predicted) for the regions whose confidence is not below each rising threshold.
+def count_thresholds(
+    truth_label, label, truth, prediction, pixels, truth_area, area, confidence, thresholds, whole, pixel
+):
+    """Fill ``whole`` (T, C, 10) and ``pixel`` (T, C, 2: both, predicted) for the regions whose confidence is
+    not below each rising threshold.
 
     Overlaps of one class are listed once; a threshold then looks at these few alone.
     """
@@ -109,7 +117,9 @@ def count_thresholds(truth_label, label, truth, prediction, pixels, truth_area, 
 
 @jit
 def count_matches(truth_label, truth_area, label, area, truth, prediction, pixels, dice, matched):
-    """Add to ``matched`` (10, C) the predicted regions found at overlaps of .50, .55, ... .95: one to one, the largest overlap first."""
+    """Add to ``matched`` (10, C) the predicted regions found at overlaps of .50, .55, ... .95: one to one,
+    the largest overlap first.
+    """
     classes = matched.shape[1]
     mine, score = np.empty(len(pixels), np.int64), np.empty(len(pixels), np.float64)
     count = 0
@@ -138,7 +148,9 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
 
 @jit
 def count_quality(truth_label, truth_area, label, area, truth, prediction, pixels, void_area, quality, iou):
-    """Add to ``quality`` (3, C) the matched, missed and invented regions, and to ``iou`` (C,) the sum of IoU over the matched."""
+    """Add to ``quality`` (3, C) the matched, missed and invented regions, and to ``iou`` (C,) the sum of IoU
+    over the matched.
+    """
     classes = quality.shape[1]
     hit_t, hit_p = np.zeros(len(truth_label), np.bool_), np.zeros(len(label), np.bool_)
     for k in range(len(pixels)):

@@ -1,9 +1,12 @@
-"""The kernels behind pixel_facts, compiled: what a softmax says of each pixel, row by row, without holding the scores at the size of the result.
+"""The kernels behind pixel_facts, compiled: what a softmax says of each pixel, row by row, without holding
+the scores at the size of the result.
 
-Conventions: ``scores`` are (C, h, w) float32, C-contiguous, logits, or of a ``marginal`` network sums that are divided by their total; ``rows`` and ``columns``, as in maps.kernels.winners,
-say between which of them each pixel lies. e is exp(logit - the winner's), by a polynomial of our own: exp of the C library has other last digits on other machines.
-The plain twin is plain_softmax, equal to some units in the last place.
+Conventions: ``scores`` are (C, h, w) float32, C-contiguous, logits, or of a ``marginal`` network sums that
+are divided by their total; ``rows`` and ``columns``, as in maps.kernels.winners, say between which of them
+each pixel lies. e is exp(logit - the winner's), by a polynomial of our own: exp of the C library has other
+last digits on other machines. The plain twin is plain_softmax, equal to some units in the last place.
 """
+
 # ruff: noqa: ANN001, ANN201 - numba infers types; flat minima are slower; kernels take what they fill
 
 from __future__ import annotations
@@ -16,7 +19,11 @@ from faultscape.maps.jit import jit
 
 _LEAST = np.float32(-87.0)  # exp of less is no normal float32
 _TINY = np.float32(1.2e-38)
-_LOG2E, _LN2_HIGH, _LN2_LOW = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
+_LOG2E, _LN2_HIGH, _LN2_LOW = (
+    np.float32(1.4426950408889634),
+    np.float32(0.693359375),
+    np.float32(-2.12194440e-4),
+)
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 _P2, _P3, _P4 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 24)
 _P5, _P6, _P7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
@@ -29,7 +36,9 @@ _D6, _D7, _D8 = np.float32(1 / 30), np.float32(1 / 42), np.float32(1 / 56)
 
 @jit
 def stretched_row(scores, y0, y1, down, first_x, second_x, share_x, same, line, z):
-    """Fill ``z`` (C, W) with the interpolated scores of one row; ``same``: the scores have the width of the result."""
+    """Fill ``z`` (C, W) with the interpolated scores of one row; ``same``: the scores have the width of the
+    result.
+    """
     one = np.float32(1)
     for c in range(scores.shape[0]):
         for x in range(scores.shape[2]):
@@ -44,7 +53,9 @@ def stretched_row(scores, y0, y1, down, first_x, second_x, share_x, same, line, 
 
 @jit
 def log_row(z):
-    """Replace sums (C, W) of a marginal network by their logarithms, so that their softmax is their share of the total."""
+    """Replace sums (C, W) of a marginal network by their logarithms, so that their softmax is their share of
+    the total.
+    """
     for c in range(z.shape[0]):
         for x in range(z.shape[1]):
             z[c, x] = math.log(max(z[c, x], _TINY))
@@ -52,7 +63,9 @@ def log_row(z):
 
 @jit
 def exp_row(gap, bits, power, out):
-    """Fill ``out`` (W,) with exp of ``gap`` (W,), which is 0 or less; ``power`` is ``bits`` (int32) read as float32."""
+    """Fill ``out`` (W,) with exp of ``gap`` (W,), which is 0 or less; ``power`` is ``bits`` (int32) read as
+    float32.
+    """
     for x in range(gap.shape[0]):
         value = max(gap[x], _LEAST)
         whole = np.floor(value * _LOG2E + _HALF)
@@ -77,8 +90,12 @@ def winners_row(z, top, second, best):
 
 
 @jit
-def softmax_sums(scores, first_y, second_y, share_y, first_x, second_x, share_x, marginal, top, second, others, spread):
-    """Fill (H, W): ``top`` the largest logit, ``second`` e of the second, ``others`` the sum of e over all but the winner, ``spread`` the sum there of e (top - logit)."""
+def softmax_sums(
+    scores, first_y, second_y, share_y, first_x, second_x, share_x, marginal, top, second, others, spread
+):
+    """Fill (H, W): ``top`` the largest logit, ``second`` e of the second, ``others`` the sum of e over all
+    but the winner, ``spread`` the sum there of e (top - logit).
+    """
     classes, height, width = scores.shape[0], top.shape[0], top.shape[1]
     same = scores.shape[2] == width
     line, z = np.empty(scores.shape[2], np.float32), np.empty((classes, width), np.float32)
@@ -106,21 +123,29 @@ def softmax_sums(scores, first_y, second_y, share_y, first_x, second_x, share_x,
 
 @jit
 def log_row_of(values, bits, whole, out):
-    """Fill ``out`` (W,) with the logarithm of ``values`` (W,), which are normal float32 above 0; ``bits`` is them read as int32."""
+    """Fill ``out`` (W,) with the logarithm of ``values`` (W,), which are normal float32 above 0; ``bits`` is
+    them read as int32.
+    """
     for x in range(values.shape[0]):
-        least = np.int32((bits[x] - _ROOT_BITS) >> np.int32(23))  # values lie between root 1/2 and root 2 after this
+        least = np.int32(
+            (bits[x] - _ROOT_BITS) >> np.int32(23)
+        )  # values lie between root 1/2 and root 2 after this
         whole[x] = bits[x] - (least << np.int32(23))
         out[x] = np.float32(least)
     r = whole.view(np.float32)
     for x in range(values.shape[0]):
         s = np.divide(r[x] - _ONE, r[x] + _ONE)  # the sign / looks for zeros first, one by one
         q = s * s
-        out[x] = out[x] * _LN2_HIGH + (out[x] * _LN2_LOW + (s + s) * (_ONE + q * (_L3 + q * (_L5 + q * (_L7 + q * _L9)))))
+        out[x] = out[x] * _LN2_HIGH + (
+            out[x] * _LN2_LOW + (s + s) * (_ONE + q * (_L3 + q * (_L5 + q * (_L7 + q * _L9))))
+        )
 
 
 @jit
 def member_sums(z, marginal, shares, others, entropy):
-    """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with the sum of all but its largest and its entropy."""
+    """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with
+    the sum of all but its largest and its entropy.
+    """
     classes, height, width = z.shape
     top, second, best = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.int32)
     gap, bits = np.empty(width, np.float32), np.empty(width, np.int32)
@@ -153,8 +178,8 @@ def member_sums(z, marginal, shares, others, entropy):
 def mean_sums(shares, label, winner, second, others, entropy, information):
     """Fill (H, W) with what the mean of members' probabilities (T, C, H, W) says.
 
-    That is the first class of the largest, its probability, the second, the sum of all others, the entropy of the mean, and the
-    mean divergence of the members from their mean.
+    That is the first class of the largest, its probability, the second, the sum of all others, the entropy of
+    the mean, and the mean divergence of the members from their mean.
     """
     members, classes, height, width = shares.shape
     part = _ONE / np.float32(members)
@@ -188,7 +213,9 @@ def mean_sums(shares, label, winner, second, others, entropy, information):
                 add_divergence(log, bits, whole, held, information[y])
         for x in range(width):
             label[y, x] = best[x]
-            entropy[y, x] += winner[y, x] * np.float32(math.log1p(np.float64(others[y, x]) / np.float64(winner[y, x])))
+            entropy[y, x] += winner[y, x] * np.float32(
+                math.log1p(np.float64(others[y, x]) / np.float64(winner[y, x]))
+            )
             information[y, x] *= part
 
 

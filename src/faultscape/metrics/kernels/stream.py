@@ -7,7 +7,9 @@ from faultscape.maps.jit import jit
 
 @jit
 def gather(score, anomaly, only_anomalous, void, low, high, out, at):  # noqa: ANN001, ANN201
-    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out from place ``at``; return the place after."""
+    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out
+    from place ``at``; return the place after.
+    """
     for i in range(score.size):
         value, label = score[i], anomaly[i]
         out[at] = value
@@ -17,7 +19,9 @@ def gather(score, anomaly, only_anomalous, void, low, high, out, at):  # noqa: A
 
 @jit
 def count_between(values, marks, up_to, equal):  # noqa: ANN001, ANN201
-    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the last), and how many equal it."""
+    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the
+    last), and how many equal it.
+    """
     i = 0
     for k in range(marks.size):
         mark, start = marks[k], i
@@ -43,7 +47,9 @@ def count_equal(values, marks, equal):  # noqa: ANN001, ANN201
 
 @jit
 def union(marks, values, out):  # noqa: ANN001, ANN201
-    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many there are."""
+    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many
+    there are.
+    """
     i = k = n = 0
     while i < values.size or k < marks.size:
         if i == values.size or (k < marks.size and marks[k] <= values[i]):

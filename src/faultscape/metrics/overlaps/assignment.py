@@ -1,16 +1,20 @@
 """The best one-to-one assignment of the regions of two partitions: how many pixels it keeps.
 
-Conventions: a table of overlaps is ``truth`` and ``prediction`` (K,), places of regions from 0, and ``pixels`` (K,) float64 whole
-numbers above 0; a pair stands there once. A region may stay alone. Exact whatever the way: small tables are solved whole, of
-others first what is forced is taken away, and the rest goes to a sparse solver.
-Source: S1 [26] = Polak et al. 2009 for the use; Crouse 2016 and Jonker and Volgenant 1987 for the solvers, which are scipy's.
+Conventions: a table of overlaps is ``truth`` and ``prediction`` (K,), places of regions from 0, and
+``pixels`` (K,) float64 whole numbers above 0; a pair stands there once. A region may stay alone. Exact
+whatever the way: small tables are solved whole, of others first what is forced is taken away, and the rest
+goes to a sparse solver.
+Source: S1 [26] = Polak et al. 2009 for the use; Crouse 2016 and Jonker and Volgenant 1987 for the solvers,
+which are scipy's.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_DENSE = 10_000  # cells of a matrix up to which solving it whole is faster than taking away first what is forced
+_DENSE = (
+    10_000  # cells of a matrix up to which solving it whole is faster than taking away first what is forced
+)
 
 
 def kept_pixels(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
@@ -37,10 +41,12 @@ def _dense(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
 
 
 def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the pixels of pairs that some best assignment surely holds, and the places of the pairs still open.
+    """Return the pixels of pairs that some best assignment surely holds, and the places of the pairs still
+    open.
 
-    A pair at least as large as the largest other pair of its true region and the largest other pair of its predicted region together can replace those two
-    in any assignment without loss. Taking such pairs opens new ones, so this is done until none is left; what people and networks draw is mostly used up here.
+    A pair at least as large as the largest other pair of its true region and the largest other pair of its
+    predicted region together can replace those two in any assignment without loss. Taking such pairs opens
+    new ones, so this is done until none is left; what people and networks draw is mostly used up here.
     """
     kept, rest = 0.0, np.arange(len(n))
     while len(rest):
@@ -79,9 +85,12 @@ def _sparse(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
 
     t, p = np.unique(t, return_inverse=True)[1], np.unique(p, return_inverse=True)[1]
     rows, columns = int(t.max()) + 1, int(p.max()) + 1
-    # every true region may stay alone: a column of its own. One more pixel on every edge, since the solver knows no edge of weight 0; each row pays it once.
+    # every true region may stay alone: a column of its own. One more pixel on every edge, since the solver
+    # knows no edge of weight 0; each row pays it once.
     own = np.arange(rows)
     weights = np.r_[n + 1, np.ones(rows)]
-    graph = coo_array((weights, (np.r_[t, own], np.r_[p, columns + own])), shape=(rows, columns + rows)).tocsr()
+    graph = coo_array(
+        (weights, (np.r_[t, own], np.r_[p, columns + own])), shape=(rows, columns + rows)
+    ).tocsr()
     chosen = min_weight_full_bipartite_matching(graph, maximize=True)
     return float(graph[chosen].sum()) - rows

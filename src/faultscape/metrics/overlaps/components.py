@@ -1,12 +1,14 @@
-r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines them, from one table of region overlaps.
+r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines
+them, from one table of region overlaps.
 
-Conventions: a pixel is predicted where its score is strictly greater than the threshold. Components hang together by sides and
-corners. In this order: predictions in void are removed; predicted components are made, and those below their size limit dropped;
-true components below theirs become void, and so do the pixels that predictions have in them (no component is made anew). All that
-is not anomalous counts as one such component: a frame with less of it than the limit has none left. With K' all predictions that
-touch a true component k, and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a
-predicted component is its share in true ones. At each of 11 thresholds t, evenly from .25 to .75, a true component with sIoU >= t
-is found, else missed, and a predicted one with precision < t is false. Counts add up over images.
+Conventions: a pixel is predicted where its score is strictly greater than the threshold. Components hang
+together by sides and corners. In this order: predictions in void are removed; predicted components are made,
+and those below their size limit dropped; true components below theirs become void, and so do the pixels that
+predictions have in them (no component is made anew). All that is not anomalous counts as one such component:
+a frame with less of it than the limit has none left. With K' all predictions that touch a true component k,
+and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a predicted
+component is its share in true ones. At each of 11 thresholds t, evenly from .25 to .75, a true component with
+sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up over images.
 Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; S4 for the setting.
 """
 
@@ -19,7 +21,11 @@ from faultscape.maps.regions import Overlaps, overlaps
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
 Counts = dict[str, np.ndarray | np.generic]
-LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}  # of predicted and of true components, in pixels
+LIMITS = {
+    None: (0, 0),
+    "anomaly": (500, 100),
+    "obstacle": (50, 10),
+}  # of predicted and of true components, in pixels
 THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as theirs is
 _ANOMALY, _VOID = 1, 2
 
@@ -35,9 +41,11 @@ def component_counts(
     void: int = VOID,
     where: str = "",
 ) -> Counts:
-    """Return {component_tp, component_fn, component_fp: (11,), component_siou_sum, component_truths, component_ppv_sum, component_predictions} of an image.
+    """Return {component_tp, component_fn, component_fp: (11,), component_siou_sum, component_truths,
+    component_ppv_sum, component_predictions} of an image.
 
-    ``score`` and ``anomaly`` (0, 1, 255) are (H, W). ``track`` sets the size limits: anomaly 500 and 100, obstacle 50 and 10, None none.
+    ``score`` and ``anomaly`` (0, 1, 255) are (H, W). ``track`` sets the size limits: anomaly 500 and 100,
+    obstacle 50 and 10, None none.
 
     >>> truth, score = np.zeros((2, 10, 30))
     >>> truth[:, :10] = truth[:, 20:] = score[:] = 1
@@ -48,12 +56,15 @@ def component_counts(
     if track not in LIMITS:
         raise OptionError(f"track={track!r} is not known; use anomaly, obstacle or None")
     at_least = [
-        given if given is not None else limit for given, limit in zip((min_predicted, min_truth), LIMITS[track], strict=True)
+        given if given is not None else limit
+        for given, limit in zip((min_predicted, min_truth), LIMITS[track], strict=True)
     ]
     flat(score, anomaly, where)  # refuses masked arrays and shapes that differ
     score, anomaly = np.asarray(score), np.asarray(anomaly)
     if score.ndim != 2:
-        raise MetricError(f"{where + ': ' if where else ''}components need scores H x W; got shape {score.shape}")
+        raise MetricError(
+            f"{where + ': ' if where else ''}components need scores H x W; got shape {score.shape}"
+        )
     check_mask(anomaly.ravel(), void, where)
     truth = np.where(anomaly == void, _VOID, anomaly == 1).astype(np.uint8)
     predicted = score > np.float64(threshold)  # float64, which a threshold between two narrower scores needs
@@ -62,7 +73,9 @@ def component_counts(
 
 
 def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return {component_siou, component_precision, component_f1} of counts that may be summed over images, (..., 11) and (...); NaN where undefined."""
+    """Return {component_siou, component_precision, component_f1} of counts that may be summed over images,
+    (..., 11) and (...); NaN where undefined.
+    """
     tp, fn, fp = (np.asarray(counts[f"component_{what}"], float) for what in ("tp", "fn", "fp"))
     return {
         "component_siou": _share(counts["component_siou_sum"], counts["component_truths"]),
@@ -76,11 +89,15 @@ def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere
     anomalous = table.truth_label == _ANOMALY
     true = anomalous & (table.truth_area >= least_true)
     kept = true | ~anomalous if elsewhere else true  # the regions of the truth that are not void
-    area = np.bincount(table.prediction, weights=table.pixels * kept[table.truth], minlength=len(table.prediction_label))
+    area = np.bincount(
+        table.prediction, weights=table.pixels * kept[table.truth], minlength=len(table.prediction_label)
+    )
     predicted = (table.prediction_label == _ANOMALY) & (table.prediction_area >= least_predicted) & (area > 0)
     both = true[table.truth] & predicted[table.prediction]
     t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]
-    inside = np.bincount(p, weights=pixels, minlength=len(predicted))  # of each prediction, in any true component
+    inside = np.bincount(
+        p, weights=pixels, minlength=len(predicted)
+    )  # of each prediction, in any true component
     shared = np.bincount(t, weights=pixels, minlength=len(true))[true]
     # |(k u K') \ A| = |k| + sum over K' of what lies outside every true component
     outside = np.bincount(t, weights=area[p] - inside[p], minlength=len(true))[true]

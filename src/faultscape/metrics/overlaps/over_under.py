@@ -1,8 +1,10 @@
-"""Over- and under-segmentation from counts of regions: ROR, ROM, RUR, RUM (S1 eq. 5-10), and what S1 compares them with.
+"""Over- and under-segmentation from counts of regions: ROR, ROM, RUR, RUM (S1 eq. 5-10), and what S1 compares
+them with.
 
-Conventions: ``counts`` are those of region_counts, arrays of any one shape (..., C); results are float64 of that shape. All measures are errors, 0 best, but
-``average_precision_of_regions`` and the panoptic qualities. Where a class has no region on one side, ``absent="nan"`` says undefined and ``absent="zero"``
-0; a class on neither side is undefined always.
+Conventions: ``counts`` are those of region_counts, arrays of any one shape (..., C); results are float64 of
+that shape. All measures are errors, 0 best, but ``average_precision_of_regions`` and the panoptic qualities.
+Where a class has no region on one side, ``absent="nan"`` says undefined and ``absent="zero"`` 0; a class on
+neither side is undefined always.
 Source: S1 III-A; PE: Persello and Bruzzone 2009; PQ: Kirillov et al. 2019.
 """
 
@@ -22,7 +24,8 @@ PER = get_args(Per)
 
 
 def ror(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
-    """Return the region-wise over-segmentation ratio (..., C), |G_O| |S_O| / (N M), S1 eq. 5; OptionError for an unknown ``absent``.
+    """Return the region-wise over-segmentation ratio (..., C), |G_O| |S_O| / (N M), S1 eq. 5; OptionError for
+    an unknown ``absent``.
 
     >>> panel_h = dict(truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3)
     >>> ror({name: np.array(n) for name, n in panel_h.items()})  # 1 x 3 of 2 x 3
@@ -32,7 +35,8 @@ def ror(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
 
 
 def rur(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
-    """Return the region-wise under-segmentation ratio (..., C), |G_U| |S_U| / (N M), S1 eq. 8; OptionError for an unknown ``absent``.
+    """Return the region-wise under-segmentation ratio (..., C), |G_U| |S_U| / (N M), S1 eq. 8; OptionError
+    for an unknown ``absent``.
 
     >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1)
     >>> rur({name: np.array(n) for name, n in panel.items()})
@@ -42,9 +46,11 @@ def rur(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
 
 
 def extra_pieces(touching: np.ndarray) -> int:
-    """Return m_o, the sum over true regions of max(n - 1, 0), from the number n of predictions that touch each, (N,), S1 eq. 6.
+    """Return m_o, the sum over true regions of max(n - 1, 0), from the number n of predictions that touch
+    each, (N,), S1 eq. 6.
 
-    m_u of S1 eq. 9 is the same of the true regions that touch each prediction, (M,). MetricError for negative numbers.
+    m_u of S1 eq. 9 is the same of the true regions that touch each prediction, (M,). MetricError for negative
+    numbers.
 
     >>> extra_pieces(np.array([3, 1, 0]))
     2
@@ -56,11 +62,14 @@ def extra_pieces(touching: np.ndarray) -> int:
 
 
 def rom(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") -> np.ndarray:
-    """Return the region-wise over-segmentation measure (..., C), tanh(ROR m_o), S1 eq. 7; ``scale`` names another squashing, or ``none``.
+    """Return the region-wise over-segmentation measure (..., C), tanh(ROR m_o), S1 eq. 7; ``scale`` names
+    another squashing, or ``none``.
 
     OptionError for an unknown ``absent`` or ``scale``.
 
-    >>> panel_h = dict(truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3, extra_pieces=2)
+    >>> panel_h = dict(
+    ...     truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3, extra_pieces=2
+    ... )
     >>> rom({name: np.array(n) for name, n in panel_h.items()}).round(4)
     np.float64(0.7616)
     """
@@ -68,9 +77,12 @@ def rom(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") 
 
 
 def rum(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") -> np.ndarray:
-    """Return the region-wise under-segmentation measure (..., C), tanh(RUR m_u), S1 eq. 10; options and errors as `rom`: OptionError for an unknown one.
+    """Return the region-wise under-segmentation measure (..., C), tanh(RUR m_u), S1 eq. 10; options and
+    errors as `rom`: OptionError for an unknown one.
 
-    >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1, extra_merges=2)
+    >>> panel = dict(
+    ...     truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1, extra_merges=2
+    ... )
     >>> rum({name: np.array(n) for name, n in panel.items()}).round(4)
     np.float64(0.7616)
     """
@@ -78,31 +90,41 @@ def rum(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") 
 
 
 def pe_os(counts: Counts, *, per: Per = "truth") -> np.ndarray:
-    """Return Persello's over-segmentation error: the mean over true regions g of 1 - |g n s| / |g|, s being the prediction that shares most with g.
+    """Return Persello's over-segmentation error: the mean over true regions g of 1 - |g n s| / |g|, s being
+    the prediction that shares most with g.
 
-    A true region that nothing touches counts 1. With ``per="prediction"`` the mean is over predicted regions and their largest g; those that touch none
-    are left out.
+    A true region that nothing touches counts 1. With ``per="prediction"`` the mean is over predicted regions
+    and their largest g; those that touch none are left out.
     """
     if _known(per):
         return _mean(counts["pe_os_sum"], counts["truth_regions"])
-    return _mean(counts["pe_os_sum_of_predictions"], counts["predicted_regions"] - counts["invented_predictions"])
+    return _mean(
+        counts["pe_os_sum_of_predictions"], counts["predicted_regions"] - counts["invented_predictions"]
+    )
 
 
 def pe_us(counts: Counts, *, per: Per = "truth") -> np.ndarray:
-    """Return Persello's under-segmentation error: the mean over true regions g of 1 - |g n s| / |s|, s being the prediction that shares most with g.
+    """Return Persello's under-segmentation error: the mean over true regions g of 1 - |g n s| / |s|, s being
+    the prediction that shares most with g.
 
-    True regions that nothing touches are left out (they are ``missed_truth``). With ``per="prediction"`` the mean is over predicted regions; one that
-    touches no true region counts 1.
+    True regions that nothing touches are left out (they are ``missed_truth``). With ``per="prediction"`` the
+    mean is over predicted regions; one that touches no true region counts 1.
     """
     if _known(per):
         return _mean(counts["pe_us_sum"], counts["truth_regions"] - counts["missed_truth"])
     return _mean(counts["pe_us_sum_of_predictions"], counts["predicted_regions"])
 
 
-def average_precision_of_regions(counts: Counts, overlap: float | None = None, *, absent: Absent = "nan") -> np.ndarray:
-    """Return TP / (TP + FP) of predicted regions at one overlap, or its mean over .50:.05:.95, as S1 uses it: without scores, of one image and class."""
+def average_precision_of_regions(
+    counts: Counts, overlap: float | None = None, *, absent: Absent = "nan"
+) -> np.ndarray:
+    """Return TP / (TP + FP) of predicted regions at one overlap, or its mean over .50:.05:.95, as S1 uses it:
+    without scores, of one image and class.
+    """
     if overlap is not None and overlap not in OVERLAPS:
-        raise OptionError(f"overlap={overlap} is not counted; use one of {', '.join(f'{t:g}' for t in OVERLAPS)}")
+        raise OptionError(
+            f"overlap={overlap} is not counted; use one of {', '.join(f'{t:g}' for t in OVERLAPS)}"
+        )
     names = MATCHED if overlap is None else [MATCHED[OVERLAPS.index(overlap)]]
     found = sum(counts[name] for name in names) / len(names)
     value = _mean(np.asarray(found), counts["predicted_regions"])
@@ -110,7 +132,9 @@ def average_precision_of_regions(counts: Counts, overlap: float | None = None, *
 
 
 def panoptic_quality(counts: Counts) -> np.ndarray:
-    """Return PQ = sum of IoU over matched regions / (TP + FP / 2 + FN / 2); NaN where a class has no region that counts."""
+    """Return PQ = sum of IoU over matched regions / (TP + FP / 2 + FN / 2); NaN where a class has no region
+    that counts.
+    """
     return _mean(counts["pq_iou_sum"], _halves(counts))
 
 

@@ -1,11 +1,13 @@
 """How far two partitions of the same pixels are apart, from one sparse table of overlaps.
 
-Conventions: a table is three arrays of K: ``truth`` and ``prediction`` hold region numbers (any integers), ``pixels`` the int64 pixels that the two regions
-share; a pair stands there once. Whatever made the regions will do: connected regions, instance ids, classes (``confusion_table``). What is void in the truth
-has been left out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions' pixels, N all of them. Results are float64,
-0 is best unless said otherwise, NaN where there are no pixels (for ``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
-Source: S1 eq. 1-2 and Martin et al. 2001 (GCE, LCE); S1 [26] = Polak et al. 2009 (partition distance); Meila 2003 (variation of information); Rand 1971;
-Arganda-Carreras et al. 2015 (adapted Rand).
+Conventions: a table is three arrays of K: ``truth`` and ``prediction`` hold region numbers (any integers),
+``pixels`` the int64 pixels that the two regions share; a pair stands there once. Whatever made the regions
+will do: connected regions, instance ids, classes (``confusion_table``). What is void in the truth has been
+left out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions'
+pixels, N all of them. Results are float64, 0 is best unless said otherwise, NaN where there are no pixels
+(for ``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
+Source: S1 eq. 1-2 and Martin et al. 2001 (GCE, LCE); S1 [26] = Polak et al. 2009 (partition distance); Meila
+2003 (variation of information); Rand 1971; Arganda-Carreras et al. 2015 (adapted Rand).
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ PAIRS = ("distinct", "all")
 
 
 class _Table(NamedTuple):
-    """A checked table: regions as places 0.., the pairs' pixels, and the pixels of each pair's two regions."""
+    """A checked table: regions as places 0.., the pairs' pixels, and the pixels of each pair's two
+    regions.
+    """
 
     t: np.ndarray
     p: np.ndarray
@@ -32,23 +36,42 @@ class _Table(NamedTuple):
 
 
 def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> dict[str, float]:
-    """Return ``gce``, ``lce``, ``partition_distance``, ``variation_of_information`` and ``adapted_rand`` of one table, each as the function of its name.
+    """Return ``gce``, ``lce``, ``partition_distance``, ``variation_of_information`` and ``adapted_rand`` of
+    one table, each as the function of its name.
 
-    >>> {name: round(value, 3) for name, value in partition_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1])).items()}
-    {'gce': 0.25, 'lce': 0.125, 'partition_distance': 0.25, 'variation_of_information': 1.189, 'adapted_rand': 0.6}
+    >>> {
+    ...     name: round(value, 3)
+    ...     for name, value in partition_errors(
+    ...         np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1])
+    ...     ).items()
+    ... }
+    {'gce': 0.25, 'lce': 0.125, 'partition_distance': 0.25, 'variation_of_information': 1.189,
+    'adapted_rand': 0.6}
     """
     table = _table(truth, prediction, pixels)
-    errors = *_consistency(table), _distance(table), sum(_conditional_entropies(table)), _not_together(table, "distinct")
+    errors = (
+        *_consistency(table),
+        _distance(table),
+        sum(_conditional_entropies(table)),
+        _not_together(table, "distinct"),
+    )
     return dict(zip(ERRORS, errors, strict=True))
 
 
-def refinement_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the local refinement error of a pixel of each pair of regions, truth against prediction and the other way, (T,) each, S1 eq. 1.
+def refinement_errors(
+    truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the local refinement error of a pixel of each pair of regions, truth against prediction and the
+    other way, (T,) each, S1 eq. 1.
 
-    ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many have both; pairs
-    without a pixel are dropped. MetricError for a table of unequal lengths or negative counts.
+    ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many
+    have both; pairs without a pixel are dropped. MetricError for a table of unequal lengths or negative
+    counts.
 
-    >>> [errors.tolist() for errors in refinement_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 2]))]
+    >>> [
+    ...     errors.tolist()
+    ...     for errors in refinement_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 2]))
+    ... ]
     [[0.25, 0.75, 0.0], [0.0, 0.6666666666666666, 0.3333333333333333]]
     """
     table = _table(truth, prediction, pixels)
@@ -77,7 +100,8 @@ def gce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
 
 
 def lce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return the local consistency error: as ``gce``, but each pixel takes the smaller of its two errors, so it is never larger.
+    """Return the local consistency error: as ``gce``, but each pixel takes the smaller of its two errors, so
+    it is never larger.
 
     >>> lce(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.125
@@ -86,7 +110,8 @@ def lce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
 
 
 def gce_cells(cells: np.ndarray) -> np.ndarray:
-    """Return the global consistency error of confusion matrices (..., R, S), rows = truth: of the class partition, or binary ones of each class.
+    """Return the global consistency error of confusion matrices (..., R, S), rows = truth: of the class
+    partition, or binary ones of each class.
 
     >>> gce_cells(binary_cells(np.array([[2, 1], [0, 1]]))).round(4).tolist()
     [0.25, 0.25]
@@ -105,9 +130,11 @@ def lce_cells(cells: np.ndarray) -> np.ndarray:
 
 
 def binary_cells(cells: np.ndarray) -> np.ndarray:
-    """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices (..., R, S), S >= R: S1 eq. 3 and 4, counted.
+    """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices
+    (..., R, S), S >= R: S1 eq. 3 and 4, counted.
 
-    Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to every class's rest. MetricError for fewer columns than rows.
+    Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to
+    every class's rest. MetricError for fewer columns than rows.
 
     >>> binary_cells(np.array([[5, 1, 0], [2, 3, 4]])).tolist()
     [[[7, 2], [1, 5]], [[5, 1], [6, 3]]]
@@ -115,7 +142,8 @@ def binary_cells(cells: np.ndarray) -> np.ndarray:
     classes = cells.shape[-2]
     if cells.shape[-1] < classes:
         raise MetricError(
-            f"cells of shape {cells.shape} have fewer columns than rows; give truth as rows, a column for every class"
+            f"cells of shape {cells.shape} have fewer columns than rows; give truth as rows, a column for"
+            " every class"
         )
     both = np.diagonal(cells, axis1=-2, axis2=-1)[..., :classes]
     missed, false = cells.sum(-1) - both, cells.sum(-2)[..., :classes] - both
@@ -124,7 +152,8 @@ def binary_cells(cells: np.ndarray) -> np.ndarray:
 
 
 def confusion_table(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (truth, prediction, pixels), the table of a confusion matrix (R, S): classes as regions, wherever they lie.
+    """Return (truth, prediction, pixels), the table of a confusion matrix (R, S): classes as regions,
+    wherever they lie.
 
     >>> [part.tolist() for part in confusion_table(np.array([[2, 1], [0, 1]]))]
     [[0, 0, 1], [0, 1, 1], [2, 1, 1]]
@@ -134,7 +163,8 @@ def confusion_table(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def partition_distance(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return the share of pixels that must move for the partitions to be the same: 1 - (best one-to-one assignment's pixels) / N, S1 [26].
+    """Return the share of pixels that must move for the partitions to be the same: 1 - (best one-to-one
+    assignment's pixels) / N, S1 [26].
 
     >>> partition_distance(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.25
@@ -142,8 +172,11 @@ def partition_distance(truth: np.ndarray, prediction: np.ndarray, pixels: np.nda
     return _distance(_table(truth, prediction, pixels))
 
 
-def variation_of_information_parts(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
-    """Return H(P|T) and H(T|P) in bits: what over- and what under-segmentation add to the variation of information.
+def variation_of_information_parts(
+    truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray
+) -> tuple[float, float]:
+    """Return H(P|T) and H(T|P) in bits: what over- and what under-segmentation add to the variation of
+    information.
 
     >>> variation_of_information_parts(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([2, 2, 4]))
     (0.5, 0.0)
@@ -152,7 +185,8 @@ def variation_of_information_parts(truth: np.ndarray, prediction: np.ndarray, pi
 
 
 def variation_of_information(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return H(P|T) + H(T|P) in bits, a distance between partitions; ``variation_of_information_parts`` gives the two parts.
+    """Return H(P|T) + H(T|P) in bits, a distance between partitions; ``variation_of_information_parts`` gives
+    the two parts.
 
     >>> variation_of_information(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([2, 2, 4]))
     0.5
@@ -161,7 +195,8 @@ def variation_of_information(truth: np.ndarray, prediction: np.ndarray, pixels: 
 
 
 def rand_index(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return the share of pairs of different pixels that both partitions put together or both put apart; 1 is best.
+    """Return the share of pairs of different pixels that both partitions put together or both put apart; 1 is
+    best.
 
     >>> rand_index(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.5
@@ -172,7 +207,9 @@ def rand_index(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) ->
     return 1 - (in_truth + in_prediction - 2 * both) / (n * (n - 1)) if n > 1 else np.nan
 
 
-def adapted_rand(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, *, pairs: str = "distinct") -> float:
+def adapted_rand(
+    truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, *, pairs: str = "distinct"
+) -> float:
     """Return the adapted Rand error, 1 - the harmonic mean of ``adapted_rand_parts``.
 
     >>> adapted_rand(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
@@ -184,10 +221,12 @@ def adapted_rand(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, 
 def adapted_rand_parts(
     truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray, *, pairs: str = "distinct"
 ) -> tuple[float, float]:
-    """Return (precision, recall): of the pairs of pixels together in the prediction (the truth), the share together in both; 1 is best.
+    """Return (precision, recall): of the pairs of pixels together in the prediction (the truth), the share
+    together in both; 1 is best.
 
-    Precision falls with under-segmentation, recall with over-segmentation. ``pairs``: ``distinct`` are two different pixels, as scikit-image counts;
-    ``all`` has each pixel with itself too, as the SNEMI3D challenge does. NaN where no pair is together. scikit-image 0.26 returns the two exchanged.
+    Precision falls with under-segmentation, recall with over-segmentation. ``pairs``: ``distinct`` are two
+    different pixels, as scikit-image counts; ``all`` has each pixel with itself too, as the SNEMI3D challenge
+    does. NaN where no pair is together. scikit-image 0.26 returns the two exchanged.
 
     >>> adapted_rand_parts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]), pairs="all")
     (0.75, 0.6)
@@ -200,11 +239,13 @@ def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Ta
     truth, prediction, pixels = np.asarray(truth), np.asarray(prediction), np.asarray(pixels)
     if not truth.shape == prediction.shape == pixels.shape or truth.ndim != 1:
         raise MetricError(
-            f"a table of overlaps is three arrays of one length; got {truth.shape}, {prediction.shape}, {pixels.shape}"
+            f"a table of overlaps is three arrays of one length; got {truth.shape}, {prediction.shape},"
+            f" {pixels.shape}"
         )
     if not all(np.issubdtype(array.dtype, np.integer) for array in (truth, prediction, pixels)):
         raise MetricError(
-            f"regions and pixels of a table of overlaps are integers; got {truth.dtype}, {prediction.dtype}, {pixels.dtype}"
+            f"regions and pixels of a table of overlaps are integers; got {truth.dtype}, {prediction.dtype},"
+            f" {pixels.dtype}"
         )
     if len(pixels) and pixels.min() < 1:
         if pixels.min() < 0:
@@ -213,7 +254,9 @@ def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Ta
     t, p = _places(truth), _places(prediction)
     pairs = np.sort(t * (int(p.max(initial=0)) + 1) + p)
     if (pairs[1:] == pairs[:-1]).any():
-        raise MetricError("a pair of regions stands twice in the table of overlaps; add their pixels up first")
+        raise MetricError(
+            "a pair of regions stands twice in the table of overlaps; add their pixels up first"
+        )
     n = pixels.astype(np.float64)  # whole numbers below 2^53 are exact
     return _Table(t, p, n, np.bincount(t, n)[t], np.bincount(p, n)[p])
 
@@ -231,11 +274,15 @@ def _consistency(table: _Table) -> tuple[float, float]:
         return np.nan, np.nan
     over, under = _refinement_errors(table)
     total = table.n.sum()
-    return float(min(over.sum(), under.sum()) / total), float(np.minimum(over, under).sum() / total)  # S1 eq. 2
+    return float(min(over.sum(), under.sum()) / total), float(
+        np.minimum(over, under).sum() / total
+    )  # S1 eq. 2
 
 
 def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return each pair's summed local refinement errors, truth against prediction and the other way, S1 eq. 1."""
+    """Return each pair's summed local refinement errors, truth against prediction and the other way, S1 eq.
+    1.
+    """
     _, _, n, n_t, n_p = table
     return n * (n_t - n) / n_t, n * (n_p - n) / n_p  # S1 eq. 1
 
@@ -243,7 +290,9 @@ def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
 def _refinement_errors_of_cells(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n = np.asarray(cells, np.float64)
     n_t, n_p = n.sum(-1, keepdims=True), n.sum(-2, keepdims=True)
-    return n * (n_t - n) / np.maximum(n_t, 1), n * (n_p - n) / np.maximum(n_p, 1)  # S1 eq. 1; an empty row has no cell to divide
+    return n * (n_t - n) / np.maximum(n_t, 1), n * (n_p - n) / np.maximum(
+        n_p, 1
+    )  # S1 eq. 1; an empty row has no cell to divide
 
 
 def _share(above: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -256,7 +305,9 @@ def _conditional_entropies(table: _Table) -> tuple[float, float]:
     n, total = table.n, table.n.sum()
     if not len(n):
         return np.nan, np.nan
-    return float((n * np.log2(table.n_t / n)).sum() / total), float((n * np.log2(table.n_p / n)).sum() / total)
+    return float((n * np.log2(table.n_t / n)).sum() / total), float(
+        (n * np.log2(table.n_p / n)).sum() / total
+    )
 
 
 def _not_together(table: _Table, pairs: str) -> float:
@@ -265,12 +316,18 @@ def _not_together(table: _Table, pairs: str) -> float:
 
 
 def _together(table: _Table, pairs: str = "distinct") -> tuple[float, float, float]:
-    """Return how many ordered pairs of pixels lie together in both partitions, in the truth, in the prediction."""
+    """Return how many ordered pairs of pixels lie together in both partitions, in the truth, in the
+    prediction.
+    """
     if pairs not in PAIRS:
         raise OptionError(f"pairs={pairs!r} is not known; use {', '.join(PAIRS)}")
     _, _, n, n_t, n_p = table
     itself = 1 if pairs == "distinct" else 0
-    return float((n * (n - itself)).sum()), float((n * (n_t - itself)).sum()), float((n * (n_p - itself)).sum())
+    return (
+        float((n * (n - itself)).sum()),
+        float((n * (n_t - itself)).sum()),
+        float((n * (n_p - itself)).sum()),
+    )
 
 
 def _distance(table: _Table) -> float:

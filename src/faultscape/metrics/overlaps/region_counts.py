@@ -1,13 +1,16 @@
-"""What the region metrics are made of: counts of regions for each class, from one table of overlaps (S1 III-A).
+"""What the region metrics are made of: counts of regions for each class, from one table of overlaps (S1
+III-A).
 
-Conventions: only regions of the same class can touch. Arrays are (C,) for one image, and (I, C) for many: they are whole numbers (int64) or sums over
-regions (float64), so images add up. N is ``truth_regions``, M ``predicted_regions``, and with S1's signs
+Conventions: only regions of the same class can touch. Arrays are (C,) for one image, and (I, C) for many:
+they are whole numbers (int64) or sums over regions (float64), so images add up. N is ``truth_regions``, M
+``predicted_regions``, and with S1's signs
 
     torn_truth |G_O|     tearing_predictions |S_O|    extra_pieces m_o (eq. 6)
     merged_truth |G_U|   merging_predictions |S_U|    extra_merges m_u (eq. 9)
 
-``missed_truth`` and ``invented_predictions`` are regions that no region of their class touches on the other side. Of several equally large overlaps the
-one with the smaller region is the largest, so that nothing depends on the order of regions.
+``missed_truth`` and ``invented_predictions`` are regions that no region of their class touches on the other
+side. Of several equally large overlaps the one with the smaller region is the largest, so that nothing
+depends on the order of regions.
 Source: S1 III-A; Persello and Bruzzone 2009 (pe); S1 II (matched); Kirillov et al. 2019 (pq).
 """
 
@@ -23,9 +26,17 @@ from faultscape.errors import OptionError
 from faultscape.maps.regions import Overlaps
 
 WHOLE = (
-    "truth_regions", "predicted_regions", "torn_truth", "tearing_predictions", "extra_pieces", "merged_truth", "merging_predictions",
-    "extra_merges", "missed_truth", "invented_predictions",
-)  # fmt: skip
+    "truth_regions",
+    "predicted_regions",
+    "torn_truth",
+    "tearing_predictions",
+    "extra_pieces",
+    "merged_truth",
+    "merging_predictions",
+    "extra_merges",
+    "missed_truth",
+    "invented_predictions",
+)
 PARTS = ("pe_os_sum", "pe_us_sum", "pe_os_sum_of_predictions", "pe_us_sum_of_predictions")
 OVERLAPS = tuple(round(0.5 + 0.05 * k, 2) for k in range(10))  # at which a predicted region counts as found
 MATCHED = tuple(f"matched_{round(100 * t)}" for t in OVERLAPS)
@@ -35,7 +46,8 @@ Counts = dict[str, np.ndarray]
 
 
 def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = None) -> Counts:
-    """Return {name: (C,)} of WHOLE (int64) and PARTS (float64); predicted regions that are not ``alive`` (M,) are taken for unknown.
+    """Return {name: (C,)} of WHOLE (int64) and PARTS (float64); predicted regions that are not ``alive`` (M,)
+    are taken for unknown.
 
     >>> from faultscape.maps.regions import overlaps
     >>> torn = overlaps(np.array([[0, 0, 0]], np.uint8), np.array([[0, 1, 0]], np.uint8), 2)
@@ -51,9 +63,11 @@ def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = N
 
 
 def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Counts:
-    """Return {matched_50 ... matched_95: (C,)}: predicted regions found at each overlap, one to one, the best overlaps first.
+    """Return {matched_50 ... matched_95: (C,)}: predicted regions found at each overlap, one to one, the best
+    overlaps first.
 
-    ``match`` is the overlap's measure: ``iou``, or ``dice``, which is what the numbers printed in S1 Fig. 3 follow.
+    ``match`` is the overlap's measure: ``iou``, or ``dice``, which is what the numbers printed in S1 Fig. 3
+    follow.
     """
     if match not in MATCH:
         raise OptionError(f"match={match!r} is not known; use {', '.join(MATCH)}")
@@ -65,32 +79,55 @@ def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Cou
 def count_quality(table: Overlaps, classes: int) -> Counts:
     """Return {pq_found, pq_missed, pq_invented, pq_iou_sum: (C,)} by the reference rule for void.
 
-    Pixels void in the truth leave the union; a predicted region of which more than half lies in void is not held against the model; pixels that the
-    prediction calls void are missed. ``table`` must be of regions as the model gave them (``void="bridge"``).
+    Pixels void in the truth leave the union; a predicted region of which more than half lies in void is not
+    held against the model; pixels that the prediction calls void are missed. ``table`` must be of regions as
+    the model gave them (``void="bridge"``).
     """
     quality, iou = np.zeros((len(QUALITY), classes), np.int64), np.zeros(classes)
     _kernels().count_quality(*_columns(table), table.void_area, quality, iou)
     return dict(zip(QUALITY, quality, strict=True)) | {"pq_iou_sum": iou}
 
 
-def count_above(table: Overlaps, classes: int, thresholds: np.ndarray) -> tuple[Counts, np.ndarray, np.ndarray]:
-    """Return WHOLE counts {name: (T, C)} and the pixels (T, C) that both call a class, and that are predicted, when regions below a confidence are unknown.
+def count_above(
+    table: Overlaps, classes: int, thresholds: np.ndarray
+) -> tuple[Counts, np.ndarray, np.ndarray]:
+    """Return WHOLE counts {name: (T, C)} and the pixels (T, C) that both call a class, and that are
+    predicted, when regions below a confidence are unknown.
 
     ``table`` holds the regions' mean confidence; ``thresholds`` (T,) rise. S1 III-B.
     """
     assert table.confidence is not None
-    whole, pixel = np.zeros((len(thresholds), classes, len(WHOLE)), np.int64), np.zeros((len(thresholds), classes, 2), np.int64)
+    whole, pixel = (
+        np.zeros((len(thresholds), classes, len(WHOLE)), np.int64),
+        np.zeros((len(thresholds), classes, 2), np.int64),
+    )
     t_label, t_area, label, area, truth, prediction, pixels = _columns(table)
     _kernels().count_thresholds(
-        t_label, label, truth, prediction, pixels, t_area, area, table.confidence, np.asarray(thresholds, float), whole, pixel
+        t_label,
+        label,
+        truth,
+        prediction,
+        pixels,
+        t_area,
+        area,
+        table.confidence,
+        np.asarray(thresholds, float),
+        whole,
+        pixel,
     )
     return {name: whole[:, :, k] for k, name in enumerate(WHOLE)}, pixel[:, :, 0], pixel[:, :, 1]
 
 
 def _columns(table: Overlaps) -> tuple[np.ndarray, ...]:
     return (
-        table.truth_label, table.truth_area, table.prediction_label, table.prediction_area, table.truth, table.prediction, table.pixels,
-    )  # fmt: skip
+        table.truth_label,
+        table.truth_area,
+        table.prediction_label,
+        table.prediction_area,
+        table.truth,
+        table.prediction,
+        table.pixels,
+    )
 
 
 def _kernels() -> ModuleType:

@@ -1,7 +1,8 @@
 """All region metrics of maps in memory: `regions(truth, prediction, classes)`.
 
-Conventions: maps are (H, W) or (I, H, W) of the class list's ids. The headline numbers are means over images of the mean over the classes defined there
-(S1's Table I); ``per_image`` keeps every cell, ``counts`` what they are made of. Pixels void in the truth change nothing; the background forms no region.
+Conventions: maps are (H, W) or (I, H, W) of the class list's ids. The headline numbers are means over images
+of the mean over the classes defined there (S1's Table I); ``per_image`` keeps every cell, ``counts`` what
+they are made of. Pixels void in the truth change nothing; the background forms no region.
 Source: S1.
 """
 
@@ -26,10 +27,12 @@ Maps = np.ndarray | Sequence[np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Region metrics of some images: numbers, ``per_class`` {metric: (C,)}, ``per_image`` {metric: (I, C)}, ``counts`` {name: (I, C)}.
+    """Region metrics of some images: numbers, ``per_class`` {metric: (C,)}, ``per_image`` {metric: (I, C)},
+    ``counts`` {name: (I, C)}.
 
-    A number is the mean over images of the mean over the classes defined there; ``undefined`` says of each metric how many cells (an image and a class it
-    has on either side) have no value. ``definition`` records the options.
+    A number is the mean over images of the mean over the classes defined there; ``undefined`` says of each
+    metric how many cells (an image and a class it has on either side) have no value. ``definition`` records
+    the options.
     """
 
     rom: float
@@ -75,11 +78,13 @@ def regions(
     classes
         Classes, a built-in name or a number; None, with regions given, for regions that have no class.
     regions
-        connected (regions are made from classes) or given (each id is a region; its class is id // divisor, where a divisor is given).
+        connected (regions are made from classes) or given (each id is a region; its class is id // divisor,
+        where a divisor is given).
     connectivity
         4 (sides) or 8 (sides and corners).
     void
-        cut (pixels void in the truth go before regions are made) or bridge (after); a number names the void id, for classes given as a number.
+        cut (pixels void in the truth go before regions are made) or bridge (after); a number names the void
+        id, for classes given as a number.
     absent
         nan or zero: ROR, ROM, RUR, RUM and AP of a class without regions on one side.
     scale
@@ -91,7 +96,8 @@ def regions(
     background
         The id that forms no regions, for classes given as a number.
     divisor
-        Of given regions with classes: class = id // divisor, an id below it being a class itself; None: the id is the class.
+        Of given regions with classes: class = id // divisor, an id below it being a class itself; None: the
+        id is the class.
 
     >>> r = regions(np.array([[1, 1, 1]]), np.array([[1, 0, 1]]), classes=2, background=0)
     >>> round(r.rom, 4), r.rum, int(r.counts["extra_pieces"][0, 1])
@@ -107,18 +113,29 @@ def regions(
     if divisor is not None and divisor < 1:
         raise OptionError(f"divisor is a whole number, 1 or more; got {divisor}")
     if classes is None and regions == "connected":
-        raise OptionError("regions are made from classes: give classes, or regions='given' for maps of region ids")
-    images = [np.asarray(m) if not np.ma.isMaskedArray(m) else m for m in _listed(truth)], list(_listed(prediction))
+        raise OptionError(
+            "regions are made from classes: give classes, or regions='given' for maps of region ids"
+        )
+    images = (
+        [np.asarray(m) if not np.ma.isMaskedArray(m) else m for m in _listed(truth)],
+        list(_listed(prediction)),
+    )
     if len(images[0]) != len(images[1]):
-        raise LabelMapError(f"there are {len(images[0])} true maps and {len(images[1])} predicted ones; give one for one")
+        raise LabelMapError(
+            f"there are {len(images[0])} true maps and {len(images[1])} predicted ones; give one for one"
+        )
     if not images[0]:
         raise LabelMapError("there is no map; give one image or more")
     rows = []
     for k, (one, other) in enumerate(zip(*images, strict=True)):
         if regions == "given":
-            tables = [given(one, other, known, divisor=divisor if classes is not None else 0, void=known.void)] * 2
+            tables = [
+                given(one, other, known, divisor=divisor if classes is not None else 0, void=known.void)
+            ] * 2
         else:
-            placed = [place(m, known, f"{what}, image {k}") for m, what in ((one, "truth"), (other, "prediction"))]
+            placed = [
+                place(m, known, f"{what}, image {k}") for m, what in ((one, "truth"), (other, "prediction"))
+            ]
             tables = connected(placed[0], placed[1], len(known), connectivity, rule)
         rows.append(count(tables, len(known), match))
     counts = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
@@ -134,13 +151,27 @@ def regions(
     means = {name: mean(mean(c, 1), 0) for name, c in cells.items()}
     per_class = {name: mean(c, 0) for name, c in cells.items()}
     fields = {name: float(value) for name, value in means.items() if name in Regions.__dataclass_fields__}
-    return Regions(**fields, per_class=per_class, per_image=cells, counts=counts, undefined=undefined, definition=definition)
+    return Regions(
+        **fields,
+        per_class=per_class,
+        per_image=cells,
+        counts=counts,
+        undefined=undefined,
+        definition=definition,
+    )
 
 
 def connected(
-    truth: np.ndarray, prediction: np.ndarray, classes: int, connectivity: int, void: str, confidence: np.ndarray | None = None
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    classes: int,
+    connectivity: int,
+    void: str,
+    confidence: np.ndarray | None = None,
 ) -> list[Overlaps]:
-    """Return the tables of overlaps of two maps of places: by the rule for void, and of predicted regions as the model gave them (for PQ)."""
+    """Return the tables of overlaps of two maps of places: by the rule for void, and of predicted regions as
+    the model gave them (for PQ).
+    """
     first = overlaps(truth, prediction, classes, connectivity=connectivity, void=void, confidence=confidence)
     if void == "bridge" or int(truth.max()) < classes:
         return [first, first]
@@ -156,17 +187,25 @@ def given(
     void: tuple[int, ...] = (),
     meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
 ) -> Overlaps:
-    """Return the table of overlaps of two maps of region ids; class = id // divisor (None: the id itself; 0: all regions are of one class).
+    """Return the table of overlaps of two maps of region ids; class = id // divisor (None: the id itself; 0:
+    all regions are of one class).
 
-    ``meanings`` say, for truth and prediction, which class a number stands for, where that is not the class list's own id.
+    ``meanings`` say, for truth and prediction, which class a number stands for, where that is not the class
+    list's own id.
     """
     numbered, labels = [], []
     for label_map, what, names in ((truth, "truth", meanings[0]), (prediction, "prediction", meanings[1])):
         places = table(classes, names)
         label_map = np.asarray(label_map) if not np.ma.isMaskedArray(label_map) else label_map  # noqa: PLW2901 - masked arrays are refused below
-        if np.ma.isMaskedArray(label_map) or label_map.ndim != 2 or label_map.dtype.kind not in "iub" or not label_map.size:
+        if (
+            np.ma.isMaskedArray(label_map)
+            or label_map.ndim != 2
+            or label_map.dtype.kind not in "iub"
+            or not label_map.size
+        ):
             raise LabelMapError(
-                f"{what}: expected whole numbers, H x W, without a mask; got {label_map.dtype} of shape {label_map.shape}"
+                f"{what}: expected whole numbers, H x W, without a mask; got {label_map.dtype} of shape"
+                f" {label_map.shape}"
             )
         ids, inverse = np.unique(label_map, return_inverse=True)
         ids = ids.astype(np.int64)
@@ -177,24 +216,35 @@ def given(
                 ids >= (divisor or 1), ids // (divisor or 1), ids
             )  # below the divisor an id is a class, as in Cityscapes
             of = np.where(np.isin(ids, void), ids, of)
-            label = np.where((of >= 0) & (of < UNKNOWN), places[np.clip(of, 0, UNKNOWN)], UNKNOWN).astype(np.int64)
+            label = np.where((of >= 0) & (of < UNKNOWN), places[np.clip(of, 0, UNKNOWN)], UNKNOWN).astype(
+                np.int64
+            )
             if (label == UNKNOWN).any():
                 bad = int(ids[label == UNKNOWN][0])
                 raise LabelMapError(
-                    f"{what}: the region id {bad} belongs to no class; allowed classes are {allowed(classes, names)}"
+                    f"{what}: the region id {bad} belongs to no class; allowed classes are"
+                    f" {allowed(classes, names)}"
                 )
         numbered.append(inverse.reshape(label_map.shape).astype(np.int32))
         labels.append(label.astype(np.int32))
     n = max(len(labels[0]), len(labels[1]))
     one = np.where(labels[0][numbered[0]] == len(classes), n, numbered[0]).astype(np.int32)
     found = overlaps(one, numbered[1], n, given=True)
-    return replace(found, truth_label=labels[0][found.truth_label], prediction_label=labels[1][found.prediction_label])
+    return replace(
+        found, truth_label=labels[0][found.truth_label], prediction_label=labels[1][found.prediction_label]
+    )
 
 
 def count(tables: Sequence[Overlaps], classes: int, match: Match) -> dict[str, np.ndarray]:
-    """Return every count of one image from its two tables of overlaps: by the rule for void, and as the model gave its regions."""
+    """Return every count of one image from its two tables of overlaps: by the rule for void, and as the model
+    gave its regions.
+    """
     counts = region_counts.count_regions(tables[0], classes)
-    return counts | region_counts.count_matches(tables[0], classes, match=match) | region_counts.count_quality(tables[1], classes)
+    return (
+        counts
+        | region_counts.count_matches(tables[0], classes, match=match)
+        | region_counts.count_quality(tables[1], classes)
+    )
 
 
 def measure(
@@ -205,17 +255,28 @@ def measure(
     per: Per = "truth",
     groups: Sequence[int] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return {metric: (..., C)} from counts; classes that are not in ``groups`` (the background) have no value."""
+    """Return {metric: (..., C)} from counts; classes that are not in ``groups`` (the background) have no
+    value.
+    """
     precision = over_under.average_precision_of_regions
     cells = {
-        "rom": over_under.rom(counts, absent=absent, scale=scale), "rum": over_under.rum(counts, absent=absent, scale=scale),
-        "ror": over_under.ror(counts, absent=absent), "rur": over_under.rur(counts, absent=absent),
-        "m_o": counts["extra_pieces"].astype(float), "m_u": counts["extra_merges"].astype(float),
-        "pe_os": over_under.pe_os(counts, per=per), "pe_us": over_under.pe_us(counts, per=per),
-        "ap50": precision(counts, 0.5, absent=absent), "ap75": precision(counts, 0.75, absent=absent), "ap": precision(counts, absent=absent),
-        "pq": over_under.panoptic_quality(counts), "sq": over_under.segmentation_quality(counts), "rq": over_under.recognition_quality(counts),
-        "missed": over_under.missed(counts), "invented": over_under.invented(counts),
-    }  # fmt: skip
+        "rom": over_under.rom(counts, absent=absent, scale=scale),
+        "rum": over_under.rum(counts, absent=absent, scale=scale),
+        "ror": over_under.ror(counts, absent=absent),
+        "rur": over_under.rur(counts, absent=absent),
+        "m_o": counts["extra_pieces"].astype(float),
+        "m_u": counts["extra_merges"].astype(float),
+        "pe_os": over_under.pe_os(counts, per=per),
+        "pe_us": over_under.pe_us(counts, per=per),
+        "ap50": precision(counts, 0.5, absent=absent),
+        "ap75": precision(counts, 0.75, absent=absent),
+        "ap": precision(counts, absent=absent),
+        "pq": over_under.panoptic_quality(counts),
+        "sq": over_under.segmentation_quality(counts),
+        "rq": over_under.recognition_quality(counts),
+        "missed": over_under.missed(counts),
+        "invented": over_under.invented(counts),
+    }
     if groups is not None:
         for values in cells.values():
             values[..., [c for c in range(values.shape[-1]) if c not in set(groups)]] = np.nan
@@ -234,18 +295,24 @@ def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     """Return a map of places; LabelMapError for masked arrays, wrong shapes, and values that mean nothing."""
     if np.ma.isMaskedArray(label_map):
         raise LabelMapError(
-            f"{where}: masked arrays are not read, since most libraries drop the mask in silence; set those pixels to the void id"
+            f"{where}: masked arrays are not read, since most libraries drop the mask in silence; set those"
+            " pixels to the void id"
         )
     label_map = np.asarray(label_map)
     if label_map.ndim != 2 or label_map.dtype.kind not in "iub" or not label_map.size:
-        raise LabelMapError(f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}")
+        raise LabelMapError(
+            f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}"
+        )
     if label_map.min() < 0 or label_map.max() > UNKNOWN:
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are {allowed(classes)}"
+            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are"
+            f" {allowed(classes)}"
         )
     placed = table(classes)[label_map]
     if placed.max() == UNKNOWN:
-        raise LabelMapError(f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}")
+        raise LabelMapError(
+            f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}"
+        )
     return placed.astype(np.uint8) if len(classes) < 254 else placed
 
 

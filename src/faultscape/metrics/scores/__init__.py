@@ -1,1 +1,3 @@
-"""Metrics of one score a pixel: detection of anomalies and of mistakes, exact, streamed or from histograms."""
+"""Metrics of one score a pixel: detection of anomalies and of mistakes, exact, streamed or from
+histograms.
+"""

@@ -1,9 +1,13 @@
-"""Intervals of AP, AUROC and FPR: the bootstrap over images from each image's histogram of coarse scores, without a second look at the pixels.
+"""Intervals of AP, AUROC and FPR: the bootstrap over images from each image's histogram of coarse scores,
+without a second look at the pixels.
 
-Conventions: a coarse score is a float16 (65,536 values), arcsinh((x - centre) / width): x is log(p / (1 - p)) where all scores of a data set lie in 0..1, otherwise
-the score; centre and width are median and quartile distance of the anomalous ones, so that neither an offset nor a unit changes anything. It rises with the score,
-so that only scores that fall on one float16 tie, is linear where the anomalies are and never overflows. Point estimates come from the exact scores; these numbers are
-for intervals, and how far they lie from the exact ones is reported. An image is sparse: the places (of histogram16's order) that occur, with their counts.
+Conventions: a coarse score is a float16 (65,536 values), arcsinh((x - centre) / width): x is log(p / (1 - p))
+where all scores of a data set lie in 0..1, otherwise the score; centre and width are median and quartile
+distance of the anomalous ones, so that neither an offset nor a unit changes anything. It rises with the
+score, so that only scores that fall on one float16 tie, is linear where the anomalies are and never
+overflows. Point estimates come from the exact scores; these numbers are for intervals, and how far they lie
+from the exact ones is reported. An image is sparse: the places (of histogram16's order) that occur, with
+their counts.
 Source: Efron 1979.
 """
 
@@ -29,7 +33,9 @@ _HUGE = 1e300  # arcsinh of more differs by less than a step
 
 @dataclass(frozen=True, eq=False)
 class SparseHistogram:
-    """One image: places (K,) in ascending order of score, the known and anomalous pixels there, and the summed ``shares`` of their regions that the latter are, where regions are made."""
+    """One image: places (K,) in ascending order of score, the known and anomalous pixels there, and the
+    summed ``shares`` of their regions that the latter are, where regions are made.
+    """
 
     places: np.ndarray
     known: np.ndarray
@@ -39,7 +45,9 @@ class SparseHistogram:
 
 @dataclass(frozen=True)
 class Coarse:
-    """How scores of a data set become float16: whether by their logit, and arcsinh's ``centre`` and ``width``."""
+    """How scores of a data set become float16: whether by their logit, and arcsinh's ``centre`` and
+    ``width``.
+    """
 
     logit: bool
     centre: float = 0.0
@@ -66,7 +74,10 @@ def coarse_of(found: Detection) -> Coarse:
 def coarse_scores(score: np.ndarray, how: Coarse) -> np.ndarray:
     """Return scores as float16 in the same order.
 
-    >>> coarse_scores(np.array([0.5, 0.75]), Coarse(True)).tolist(), coarse_scores(np.array([-1e30, 5.0]), Coarse(False, 5.0)).tolist()
+    >>> (
+    ...     coarse_scores(np.array([0.5, 0.75]), Coarse(True)).tolist(),
+    ...     coarse_scores(np.array([-1e30, 5.0]), Coarse(False, 5.0)).tolist(),
+    ... )
     ([0.0, 0.94921875], [-69.75, 0.0])
     """
     with np.errstate(over="ignore"):  # halves: the largest numbers have a difference too
@@ -89,7 +100,9 @@ def sparse_histogram(
 ) -> SparseHistogram:
     """Return the histogram of one image's coarse scores."""
     judged = np.asarray(anomaly) != void
-    found = histogram16(coarse_scores(np.asarray(score)[judged], how), np.asarray(anomaly)[judged], void=void, where=where)
+    found = histogram16(
+        coarse_scores(np.asarray(score)[judged], how), np.asarray(anomaly)[judged], void=void, where=where
+    )
     places = np.flatnonzero(found.known + found.anomalous)
     return SparseHistogram(places, found.known[places], found.anomalous[places])
 
@@ -97,14 +110,17 @@ def sparse_histogram(
 def shares_at(
     image: SparseHistogram, score: np.ndarray, anomaly: np.ndarray, how: Coarse, connectivity: Connectivity
 ) -> np.ndarray:
-    """Return (K,) the summed shares of their regions that the anomalous pixels of an image (H, W) at each place of its histogram are.
+    """Return (K,) the summed shares of their regions that the anomalous pixels of an image (H, W) at each
+    place of its histogram are.
 
     >>> score, truth = np.array([[0.9, 0.1, 0.9, 0.8]]), np.array([[1, 0, 1, 1]])
     >>> shares_at(sparse_histogram(score, truth, Coarse(True)), score, truth, Coarse(True), 8).tolist()
     [0.0, 0.5, 1.5]
     """
     anomalous = np.asarray(anomaly) == 1
-    bits = (coarse_scores(np.asarray(score)[anomalous], how) + np.float16(0)).view(np.uint16)  # minus zero is zero
+    bits = (coarse_scores(np.asarray(score)[anomalous], how) + np.float16(0)).view(
+        np.uint16
+    )  # minus zero is zero
     at = image.places.searchsorted(_PLACES[bits])
     return np.bincount(at, region_shares(anomalous, connectivity), minlength=len(image.places))
 
@@ -119,30 +135,43 @@ def together(images: Sequence[SparseHistogram]) -> Histogram16:
 
 
 def replicates(
-    images: Sequence[SparseHistogram], weights: np.ndarray, *, fpr_rule: FprRule = "first", recall: float = 0.95
+    images: Sequence[SparseHistogram],
+    weights: np.ndarray,
+    *,
+    fpr_rule: FprRule = "first",
+    recall: float = 0.95,
 ) -> np.ndarray:
-    """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a replicate has no anomaly, or nothing else.
+    """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a
+    replicate has no anomaly, or nothing else.
 
     >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), Coarse(True))
     >>> replicates([one], np.array([[1.0], [2.0]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
     """
     return np.concatenate(
-        [areas_of(own[:, ::-1], other[:, ::-1], fpr_rule=fpr_rule, recall=recall) for other, own in grouped(images, weights)]
+        [
+            areas_of(own[:, ::-1], other[:, ::-1], fpr_rule=fpr_rule, recall=recall)
+            for other, own in grouped(images, weights)
+        ]
     )
 
 
 def grouped(
     images: Sequence[SparseHistogram], weights: np.ndarray, columns: Sequence[str] = ("known", "anomalous")
 ) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield (known, anomalous) pixels (b, K), or other ``columns``, of some replicates at a time, at every place that occurs, in ascending order of score."""
+    """Yield (known, anomalous) pixels (b, K), or other ``columns``, of some replicates at a time, at every
+    place that occurs, in ascending order of score.
+    """
     from scipy.sparse import csr_array
 
     ends = np.cumsum([0, *(len(image.places) for image in images)])
-    used, at = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True)
+    used, at = np.unique(
+        np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True
+    )
     shape = (len(images), len(used))
     tables: list[Any] = [
-        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), at, ends), shape=shape) for name in columns
+        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), at, ends), shape=shape)
+        for name in columns
     ]
     for low in range(0, len(weights), _TOGETHER):
         rows = weights[low : low + _TOGETHER].T
@@ -150,9 +179,12 @@ def grouped(
 
 
 def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:
-    """Return (K,) the confidence 1 - doubt at every place that occurs, in the order of `grouped`, where scores are doubts made coarse by their logit.
+    """Return (K,) the confidence 1 - doubt at every place that occurs, in the order of `grouped`, where
+    scores are doubts made coarse by their logit.
 
-    >>> confidence_at([sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), Coarse(True))], Coarse(True)).round(3).tolist()
+    >>> confidence_at(
+    ...     [sparse_histogram(np.array([0.5, 0.25]), np.array([0, 1]), Coarse(True))], Coarse(True)
+    ... ).round(3).tolist()
     [0.75, 0.5]
     """
     from scipy.special import expit
@@ -161,8 +193,11 @@ def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:
     return expit(-np.sinh(VALUES[used].astype(np.float64)) * how.width - how.centre)
 
 
-def areas_of(own: np.ndarray, other: np.ndarray, *, fpr_rule: FprRule = "first", recall: float = 0.95) -> np.ndarray:
-    """Return (B, 3) average precision, AUROC and FPR of positives and negatives (B, K) at descending scores; a place is a group of ties.
+def areas_of(
+    own: np.ndarray, other: np.ndarray, *, fpr_rule: FprRule = "first", recall: float = 0.95
+) -> np.ndarray:
+    """Return (B, 3) average precision, AUROC and FPR of positives and negatives (B, K) at descending scores;
+    a place is a group of ties.
 
     >>> areas_of(np.array([[1, 1, 0]]), np.array([[0, 1, 2]])).round(4).tolist()
     [[0.8333, 0.9167, 0.3333]]
@@ -176,7 +211,9 @@ def areas_of(own: np.ndarray, other: np.ndarray, *, fpr_rule: FprRule = "first",
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            passed = (tp - own >= positives) | (tp + fp == 0)  # all are found before it, or no pixel lies there
+            passed = (tp - own >= positives) | (
+                tp + fp == 0
+            )  # all are found before it, or no pixel lies there
             away = np.where(passed, np.inf, np.abs(share - recall))
             at = share.shape[1] - 1 - away[:, ::-1].argmin(1)
         else:

@@ -1,12 +1,16 @@
-"""Average precision, AUROC, the false positive rate at a recall and the overlap of regions, from exact counts at every score that an anomaly has.
+"""Average precision, AUROC, the false positive rate at a recall and the overlap of regions, from exact counts
+at every score that an anomaly has.
 
-Conventions: counts come as rows, one a distinct score of the anomalous pixels (positives), scores descending: ``own`` positives with that very score,
-``reach`` negatives with that score or more, ``above`` negatives with more, all int64; where regions are asked for, ``share`` float64 the summed shares of their
-regions that its positives are. Thresholds are "score >= threshold". Pixels with one score are one
-group: no order among ties is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The numbers do not
-depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in fixed groups of 4096 rows.
-``fpr_rule`` "first": at the highest threshold whose recall is at least the one asked for (S3, S4, scikit-learn); "closest": of all thresholds, known pixels' scores
-included, up to the first with a recall of 1, at the one whose recall lies closest to it, of equals at the lowest (anomaly-seg, to the rounding of its float64).
+Conventions: counts come as rows, one a distinct score of the anomalous pixels (positives), scores descending:
+``own`` positives with that very score, ``reach`` negatives with that score or more, ``above`` negatives with
+more, all int64; where regions are asked for, ``share`` float64 the summed shares of their regions that its
+positives are. Thresholds are "score >= threshold". Pixels with one score are one group: no order among ties
+is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The
+numbers do not depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in
+fixed groups of 4096 rows. ``fpr_rule`` "first": at the highest threshold whose recall is at least the one
+asked for (S3, S4, scikit-learn); "closest": of all thresholds, known pixels' scores included, up to the first
+with a recall of 1, at the one whose recall lies closest to it, of equals at the lowest (anomaly-seg, to the
+rounding of its float64).
 Source: S4 section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not interpolated.
 """
 
@@ -31,7 +35,9 @@ _OCTAVE = 32  # ... or another 32nd of an octave, so that the steep beginning is
 
 
 class Rows(NamedTuple):
-    """Counts at distinct scores of positives, scores descending; ``share`` is empty where no regions are asked for."""
+    """Counts at distinct scores of positives, scores descending; ``share`` is empty where no regions are
+    asked for.
+    """
 
     scores: np.ndarray
     own: np.ndarray
@@ -41,7 +47,9 @@ class Rows(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points of a curve: precision against recall, or true against false positive rate, with the threshold of each."""
+    """Points of a curve: precision against recall, or true against false positive rate, with the threshold of
+    each.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -52,13 +60,14 @@ class Curve(NamedTuple):
 class Detection:
     """How well scores find the anomalous pixels, with the exact counts behind.
 
-    ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or more, ``above`` (K,)
-    negatives with more: at every distinct score of a positive, or, where ``thinned``, at enough of them to draw the curves.
-    ``fpr95`` is at the recall ``recall``; ``share_below`` the mean, over positives, of the share of positives among the pixels
-    with their score or less (what AURC needs); ``f1`` the best F1 of all thresholds and ``f1_threshold`` the highest that has it;
-    ``low`` and ``high`` the least and largest score. ``aupro`` is the area under per-region overlap, where regions were asked for;
-    ``alarm_threshold`` the lowest score of a positive that at most ``alarm`` of the negatives reach, infinite where all are reached
-    by more. What has no value is NaN, and ``undefined`` says why.
+    ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or
+    more, ``above`` (K,) negatives with more: at every distinct score of a positive, or, where ``thinned``, at
+    enough of them to draw the curves. ``fpr95`` is at the recall ``recall``; ``share_below`` the mean, over
+    positives, of the share of positives among the pixels with their score or less (what AURC needs); ``f1``
+    the best F1 of all thresholds and ``f1_threshold`` the highest that has it; ``low`` and ``high`` the least
+    and largest score. ``aupro`` is the area under per-region overlap, where regions were asked for;
+    ``alarm_threshold`` the lowest score of a positive that at most ``alarm`` of the negatives reach, infinite
+    where all are reached by more. What has no value is NaN, and ``undefined`` says why.
     """
 
     average_precision: float
@@ -120,7 +129,8 @@ def summarise(
     fpr_limit: float = LIMIT,
     alarm: float = 0.05,
 ) -> Detection:
-    """Return the metrics of rows that come in blocks, highest scores first; ``span`` is (least, largest) score.
+    """Return the metrics of rows that come in blocks, highest scores first; ``span`` is (least, largest)
+    score.
 
     >>> rows = Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))
     >>> d = summarise([rows], 2, 3)
@@ -141,9 +151,13 @@ def summarise(
         below = positives - hits + rows.own
         wrong_below.add(rows.own * (below / (below + negatives - rows.above)))
         lost += _product(rows.own, rows.reach + rows.above)
-        if fpr_rule == "closest":  # the lowest threshold of a recall lies just above the next positive's score
+        if (
+            fpr_rule == "closest"
+        ):  # the lowest threshold of a recall lies just above the next positive's score
             away = np.abs((hits - rows.own) / positives - recall)
-            away[(hits == rows.own) & (rows.above == 0)] = math.inf  # no pixel lies above the highest positive
+            away[(hits == rows.own) & (rows.above == 0)] = (
+                math.inf
+            )  # no pixel lies above the highest positive
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
                 nearest, fpr = float(away[k]), _ratio(int(rows.above[k]), negatives)
@@ -153,7 +167,9 @@ def summarise(
         k = int(scores_f1.argmax())
         if not scores_f1[k] <= f1:  # the first of equals, and any against NaN
             f1, f1_threshold = float(scores_f1[k]), float(rows.scores[k])
-        if negatives and (quiet := np.count_nonzero(rows.reach / negatives <= alarm)):  # they come first, as reach never falls
+        if negatives and (
+            quiet := np.count_nonzero(rows.reach / negatives <= alarm)
+        ):  # they come first, as reach never falls
             alarm_threshold = float(rows.scores[quiet - 1])
         if len(rows.share):
             shares.add(rows.share)
@@ -164,7 +180,9 @@ def summarise(
     if fpr_rule == "closest" and kept and abs(1 - recall) <= nearest:
         fpr = _ratio(last_reach, negatives)
     columns = (
-        kept[0] if len(kept) == 1 else [np.concatenate(column) for column in zip(*kept, strict=True)] or [np.empty(0, int)] * 4
+        kept[0]
+        if len(kept) == 1
+        else [np.concatenate(column) for column in zip(*kept, strict=True)] or [np.empty(0, int)] * 4
     )
     return Detection(
         average_precision=_ratio(found_above.total(), positives),
@@ -212,7 +230,8 @@ class _Sum:
 
 
 def best_f1(detection: Detection) -> tuple[float, float]:
-    """Return (threshold, F1): the highest threshold with the best F1 of "score >= threshold"; NaN without positives.
+    """Return (threshold, F1): the highest threshold with the best F1 of "score >= threshold"; NaN without
+    positives.
 
     >>> best_f1(summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3))
     (0.9, 0.8)
@@ -221,27 +240,45 @@ def best_f1(detection: Detection) -> tuple[float, float]:
 
 
 def precision_recall(detection: Detection, points: int = 500) -> Curve:
-    """Return recall (x) and precision (y) of at most about ``points`` thresholds, highest first; draw it as steps to the left.
+    """Return recall (x) and precision (y) of at most about ``points`` thresholds, highest first; draw it as
+    steps to the left.
 
-    >>> precision_recall(summarise([Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3)).y.tolist()
+    >>> precision_recall(
+    ...     summarise(
+    ...         [Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3
+    ...     )
+    ... ).y.tolist()
     [1.0, 0.5]
     """
     chosen = _few(detection, points)
     hits, reach = detection.true_positives[chosen], detection.false_positives[chosen]
-    return Curve(hits / max(detection.positives, 1), hits / np.maximum(hits + reach, 1), detection.scores[chosen])
+    return Curve(
+        hits / max(detection.positives, 1), hits / np.maximum(hits + reach, 1), detection.scores[chosen]
+    )
 
 
 def roc(detection: Detection, points: int = 500) -> Curve:
-    """Return false (x) and true positive rate (y) from (0, 0) to (1, 1), at most about ``points`` thresholds; NaN x without negatives.
+    """Return false (x) and true positive rate (y) from (0, 0) to (1, 1), at most about ``points`` thresholds;
+    NaN x without negatives.
 
-    >>> curve = roc(summarise([Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3))
+    >>> curve = roc(
+    ...     summarise(
+    ...         [Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3
+    ...     )
+    ... )
     >>> curve.x.round(2).tolist(), curve.y.tolist()
     ([0.0, 0.0, 0.0, 0.33, 0.67, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0, 1.0])
     """
     chosen = _few(detection, points)
-    hits, reach, scores = detection.true_positives, detection.false_positives[chosen], detection.scores[chosen]
+    hits, reach, scores = (
+        detection.true_positives,
+        detection.false_positives[chosen],
+        detection.scores[chosen],
+    )
     x, y, thresholds = reach, hits[chosen], scores
-    if not detection.thinned:  # the corner before each point: the negatives between two positives, then those that tie
+    if (
+        not detection.thinned
+    ):  # the corner before each point: the negatives between two positives, then those that tie
         corner = np.concatenate([[0], hits[:-1]])[chosen]
         x, y = np.stack([detection.above[chosen], x], 1).ravel(), np.stack([corner, y], 1).ravel()
         thresholds = scores.repeat(2)
@@ -252,7 +289,8 @@ def roc(detection: Detection, points: int = 500) -> Curve:
 
 
 def per_image(detections: Sequence[Detection]) -> PerImage:
-    """Return the means over images, those without a value left out and counted (S4's other way; the default pools all pixels).
+    """Return the means over images, those without a value left out and counted (S4's other way; the default
+    pools all pixels).
 
     >>> one = summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3)
     >>> per_image([one, summarise([], 0, 5)]).without_auroc
@@ -267,17 +305,23 @@ def per_image(detections: Sequence[Detection]) -> PerImage:
 
 def _cut(rows: Rows) -> Iterable[Rows]:
     """Return the rows in pieces that need little memory each."""
-    return (Rows(*(column[low : low + _ROWS] for column in rows)) for low in range(0, len(rows.scores), _ROWS))
+    return (
+        Rows(*(column[low : low + _ROWS] for column in rows)) for low in range(0, len(rows.scores), _ROWS)
+    )
 
 
 def _product(own: np.ndarray, others: np.ndarray) -> int:
-    """Return the sum of own * others exactly: it may pass 2^63, so the upper and the lower bits are summed apart."""
+    """Return the sum of own * others exactly: it may pass 2^63, so the upper and the lower bits are summed
+    apart.
+    """
     low = others & 0x7FFFFFFF
     return (int(np.dot(own, others >> 31)) << 31) + int(np.dot(own, low))
 
 
 def _corners(hits: np.ndarray, rows: Rows, positives: int, negatives: int, last_reach: int) -> np.ndarray:
-    """Return which rows a thinned curve keeps; a row is judged by itself and the row before, wherever blocks are cut."""
+    """Return which rows a thinned curve keeps; a row is judged by itself and the row before, wherever blocks
+    are cut.
+    """
     keep = (hits == rows.own) | (hits == positives)
     before = np.concatenate([[last_reach], rows.reach[:-1]])
     for now, then, of in ((hits, hits - rows.own, positives), (rows.reach, before, negatives)):
@@ -292,7 +336,9 @@ def _octaves(counts: np.ndarray) -> np.ndarray:
 
 
 def _few(detection: Detection, points: int) -> np.ndarray:
-    """Return the places of few rows: evenly in recall, and evenly in the logarithm of the positives and negatives reached."""
+    """Return the places of few rows: evenly in recall, and evenly in the logarithm of the positives and
+    negatives reached.
+    """
     k = len(detection.scores)
     if k <= points:
         return np.arange(k)
@@ -315,4 +361,6 @@ def _reason(positives: int, negatives: int) -> str:
         return ""
     if positives:
         return "no known pixel: AUROC and the false positive rate have no value"
-    return "no anomalous pixel: " + ("nothing has a value" if negatives else "nothing has a value, and no known pixel either")
+    return "no anomalous pixel: " + (
+        "nothing has a value" if negatives else "nothing has a value, and no known pixel either"
+    )

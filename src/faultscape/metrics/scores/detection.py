@@ -1,9 +1,11 @@
 """Detection of anomalous pixels in memory: exact AP, AUROC, FPR at 95 % recall of scores of any kind.
 
-Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalous pixels are looked up among the sorted scores of all:
-NumPy sorts values several times faster than it finds the order of an array, and which pixel a score belongs to is never asked. float16 scores are counted by
-their bits instead (``score_histogram``), which is exact too.
-Source: S4 section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the first point of roc_curve with enough recall.
+Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalous pixels are looked up among
+the sorted scores of all: NumPy sorts values several times faster than it finds the order of an array, and
+which pixel a score belongs to is never asked. float16 scores are counted by their bits instead
+(``score_histogram``), which is exact too.
+Source: S4 section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the first point of
+roc_curve with enough recall.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ def detection(
     alarm: float = 0.05,
     where: str = "",
 ) -> Detection:
-    """Return how well ``score`` (any shape, large = anomalous) finds the pixels where ``anomaly`` (0, 1, 255 = void) is 1.
+    """Return how well ``score`` (any shape, large = anomalous) finds the pixels where ``anomaly`` (0, 1, 255
+    = void) is 1.
 
-    NaN or infinite scores, unequal shapes, other mask values and masked arrays raise MetricError, with ``where`` naming the image.
+    NaN or infinite scores, unequal shapes, other mask values and masked arrays raise MetricError, with
+    ``where`` naming the image.
 
     >>> d = detection(np.array([0.1, 0.4, 0.35, 0.8, 0.9]), np.array([0, 0, 1, 1, 255]))
     >>> round(d.average_precision, 4), d.auroc, d.fpr95
@@ -44,14 +48,17 @@ def detection(
     span = (float(everything[0]), float(everything[-1])) if len(everything) else (np.nan, np.nan)
     rows = rows_of_sorted(positives, everything)
     negatives = len(everything) - len(positives)
-    return summarise([rows], len(positives), negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm)
+    return summarise(
+        [rows], len(positives), negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm
+    )
 
 
 class Misclassification(NamedTuple):
     """Both directions of one question: doubt finds the wrong pixels, and confidence the right ones.
 
-    ``incorrect``: the wrong pixels are the positives and doubt is the score; its ``auroc`` is the calibration AUROC. ``correct``: the right pixels are the
-    positives and minus the doubt is the score; the AUROC is the same, the average precision another. Neither AP compares models of unequal accuracy.
+    ``incorrect``: the wrong pixels are the positives and doubt is the score; its ``auroc`` is the calibration
+    AUROC. ``correct``: the right pixels are the positives and minus the doubt is the score; the AUROC is the
+    same, the average precision another. Neither AP compares models of unequal accuracy.
     """
 
     incorrect: Detection
@@ -67,7 +74,8 @@ def misclassification(
     recall: float = 0.95,
     where: str = "",
 ) -> Misclassification:
-    """Return how well ``doubt`` finds the pixels that are ``incorrect`` (0 right, 1 wrong, 255 void), and the right ones by its absence.
+    """Return how well ``doubt`` finds the pixels that are ``incorrect`` (0 right, 1 wrong, 255 void), and the
+    right ones by its absence.
 
     >>> m = misclassification(np.array([0.0, 1.0, 1.0, 1.0, 0.0]), np.array([0, 1, 1, 1, 0]))
     >>> m.incorrect.auroc, m.correct.average_precision
@@ -83,7 +91,8 @@ def misclassification(
 
 
 def rows_of_sorted(positives: np.ndarray, everything: np.ndarray) -> Rows:
-    """Return the counts at every distinct positive score, from the scores of positives and of all pixels in ascending order.
+    """Return the counts at every distinct positive score, from the scores of positives and of all pixels in
+    ascending order.
 
     >>> rows_of_sorted(np.array([1, 2, 2]), np.array([0, 1, 1, 2, 2, 3])).reach.tolist()
     [1, 2]
@@ -91,7 +100,9 @@ def rows_of_sorted(positives: np.ndarray, everything: np.ndarray) -> Rows:
     scores, own = distinct(positives)
     first = everything.searchsorted(scores, "left")
     end = first + own
-    tied = np.flatnonzero(everything.take(end, mode="clip") == scores)  # more pixels with this score than positives with it
+    tied = np.flatnonzero(
+        everything.take(end, mode="clip") == scores
+    )  # more pixels with this score than positives with it
     tied = tied[end[tied] < len(everything)]
     end[tied] = everything.searchsorted(scores[tied], "right")
     hits = np.cumsum(own[::-1])

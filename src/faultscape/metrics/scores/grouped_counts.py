@@ -1,7 +1,11 @@
-"""The pixels of one image at each float16 score, by what they are: right, wrong, known, or part of an anomalous object. All that a card says of a score follows from these counts.
+"""The pixels of one image at each float16 score, by what they are: right, wrong, known, or part of an
+anomalous object. All that a card says of a score follows from these counts.
 
-Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and 1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 pixels that
-are void in labels of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 what counts for nothing. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts are exact, so that they add up in any order.
+Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and
+1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 pixels that are void in labels
+of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 what counts for
+nothing. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts
+are exact, so that they add up in any order.
 Source: own; S4 5 for what is asked.
 """
 
@@ -33,13 +37,17 @@ _HEAD = struct.Struct("<2sHH")  # magic, rows, objects
 _MAGIC = b"GC"
 _MOST = 1 << 28
 _ZERO = 0x8000
-_ENDLESS = np.concatenate([np.arange(0x7C00, 0x8000), np.arange(0xFC00, 0x10000)])  # bits of what is infinite or no number
+_ENDLESS = np.concatenate(
+    [np.arange(0x7C00, 0x8000), np.arange(0xFC00, 0x10000)]
+)  # bits of what is infinite or no number
 _FIELDS = ("pixels", "down", "right", "pasted")
 
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """The objects of an image, anomalous ones first: their numbers of pixels, their centres, as shares of height (0 top) and width, and which are known ones that were pasted in, (O,) each."""
+    """The objects of an image, anomalous ones first: their numbers of pixels, their centres, as shares of
+    height (0 top) and width, and which are known ones that were pasted in, (O,) each.
+    """
 
     pixels: np.ndarray
     down: np.ndarray
@@ -49,7 +57,9 @@ class Objects:
 
 @dataclass(frozen=True, eq=False)
 class GroupedCounts:
-    """Of one image and scorer: (places, counts) of each group, right, wrong, known, void and each object, ascending, and the objects."""
+    """Of one image and scorer: (places, counts) of each group, right, wrong, known, void and each object,
+    ascending, and the objects.
+    """
 
     rows: tuple[tuple[np.ndarray, np.ndarray], ...]
     objects: Objects
@@ -76,10 +86,11 @@ class GroupedCounts:
 def group_pixels(
     anomaly: np.ndarray | None, wrong: np.ndarray | None, pasted: np.ndarray | None = None, *, void: int = 255
 ) -> tuple[np.ndarray, Objects]:
-    """Return the (H, W) uint16 groups of pixels and the objects, of ``anomaly`` (0, 1, void) and ``wrong`` (0 right, 1 wrong, void: no class is known), of which one may be None.
+    """Return the (H, W) uint16 groups of pixels and the objects, of ``anomaly`` (0, 1, void) and ``wrong`` (0
+    right, 1 wrong, void: no class is known), of which one may be None.
 
-    Without labels of anomaly a pixel counts where its class is known. Objects hang together by sides and corners; ``pasted``
-    (H, W) says where known ones were blended in.
+    Without labels of anomaly a pixel counts where its class is known. Objects hang together by sides and
+    corners; ``pasted`` (H, W) says where known ones were blended in.
 
     >>> groups, objects = group_pixels(np.array([[0, 1, 255]]), np.array([[1, 255, 0]]))
     >>> groups.tolist(), objects.pixels.tolist()
@@ -95,17 +106,24 @@ def group_pixels(
     known = anomaly == 0
     groups[known] = KNOWN if wrong is None else np.where(wrong[known] == void, KNOWN, wrong[known])
     found = [_NO_OBJECTS]
-    for mask, are_pasted in ((anomaly == 1, False), (known & (pasted == 1) if pasted is not None else None, True)):
+    for mask, are_pasted in (
+        (anomaly == 1, False),
+        (known & (pasted == 1) if pasted is not None else None, True),
+    ):
         if mask is not None and mask.any():
             found.append(_number(mask, groups, sum(len(of.pixels) for of in found), are_pasted))
     return groups, Objects(*(np.concatenate([getattr(of, name) for of in found]) for name in _FIELDS))
 
 
 def _number(mask: np.ndarray, groups: np.ndarray, before: int, pasted: bool) -> Objects:
-    """Enter the objects of a mask (H, W) in the groups, behind those there were ``before``, and return them."""
+    """Enter the objects of a mask (H, W) in the groups, behind those there were ``before``, and return
+    them.
+    """
     numbers, _, areas = number(mask.astype(np.uint8), connectivity=8, none=0)
     if before + len(areas) >= NO_GROUP - OBJECTS:
-        raise MetricError(f"{before + len(areas)} objects in one image; expected fewer than {NO_GROUP - OBJECTS}")
+        raise MetricError(
+            f"{before + len(areas)} objects in one image; expected fewer than {NO_GROUP - OBJECTS}"
+        )
     inside = numbers >= 0
     groups[inside] = numbers[inside] + OBJECTS + before
     rows, columns = np.nonzero(inside)
@@ -118,7 +136,8 @@ def _number(mask: np.ndarray, groups: np.ndarray, before: int, pasted: bool) -> 
 def count_groups(
     score: np.ndarray, groups: np.ndarray, objects: Objects, *, coarse: bool = False, where: str = ""
 ) -> GroupedCounts:
-    """Return the counts of a float16 score (H, W) in the groups of `group_pixels`; MetricError for NaN or infinite scores of pixels that count.
+    """Return the counts of a float16 score (H, W) in the groups of `group_pixels`; MetricError for NaN or
+    infinite scores of pixels that count.
 
     >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
@@ -129,7 +148,8 @@ def count_groups(
     if score.shape != groups.shape:
         at = f"{where}: " if where else ""
         raise MetricError(
-            f"{at}the score is {score.shape[1]} x {score.shape[0]} and its labels {groups.shape[1]} x {groups.shape[0]}; expected one size"
+            f"{at}the score is {score.shape[1]} x {score.shape[0]} and its labels {groups.shape[1]} x"
+            f" {groups.shape[0]}; expected one size"
         )
     bits, of = np.ascontiguousarray(score).view(np.uint16).ravel(), np.ascontiguousarray(groups).ravel()
     dense = np.zeros((OBJECTS, SIZE), np.uint32)
@@ -157,7 +177,10 @@ def count_groups(
 def added(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return the (places, counts) of several groups together.
 
-    >>> [values.tolist() for values in added([(np.array([1, 3]), np.array([5, 1])), (np.array([3]), np.array([2]))])]
+    >>> [
+    ...     values.tolist()
+    ...     for values in added([(np.array([1, 3]), np.array([5, 1])), (np.array([3]), np.array([2]))])
+    ... ]
     [[1, 3], [5, 3]]
     """
     held = list(rows)
@@ -181,7 +204,9 @@ def dense_counts(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def of_anomaly(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram that asks which pixels are anomalous: known pixels, right or wrong, against those of all anomalous objects."""
+    """Return the histogram that asks which pixels are anomalous: known pixels, right or wrong, against those
+    of all anomalous objects.
+    """
     return _against(counts.known, counts.anomalous)
 
 
@@ -191,26 +216,36 @@ def of_errors(counts: GroupedCounts) -> SparseHistogram:
 
 
 def of_pasted(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram that asks whether blending itself is seen: known pixels as they came against those of known objects that were pasted in."""
+    """Return the histogram that asks whether blending itself is seen: known pixels as they came against those
+    of known objects that were pasted in.
+    """
     return _against(added(counts.rows[:VOID]), counts.pasted)
 
 
 def with_void(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram of anomalous pixels against all others, void ones too, as the released code of S3 counts them."""
+    """Return the histogram of anomalous pixels against all others, void ones too, as the released code of S3
+    counts them.
+    """
     return _against(added([counts.known, counts.rows[VOID]]), counts.anomalous)
 
 
-def _against(known: tuple[np.ndarray, np.ndarray], anomalous: tuple[np.ndarray, np.ndarray]) -> SparseHistogram:
+def _against(
+    known: tuple[np.ndarray, np.ndarray], anomalous: tuple[np.ndarray, np.ndarray]
+) -> SparseHistogram:
     both = dense_counts([known]), dense_counts([anomalous])
     places = np.flatnonzero(both[0] + both[1])
-    return SparseHistogram(*(values.astype(np.int32) for values in (places, both[0][places], both[1][places])))
+    return SparseHistogram(
+        *(values.astype(np.int32) for values in (places, both[0][places], both[1][places]))
+    )
 
 
 def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the places that occur and their counts, of counts at every place."""
     if (bad := int(counts.sum(dtype=np.int64) - counts[_FINITE].sum(dtype=np.int64))) > 0:
         at = f"{where}: " if where else ""
-        raise MetricError(f"{at}{bad} scores are NaN or infinite; expected finite numbers in all pixels that are not void")
+        raise MetricError(
+            f"{at}{bad} scores are NaN or infinite; expected finite numbers in all pixels that are not void"
+        )
     counts[_ZERO] += counts[_ZERO - 1]  # minus zero is zero
     counts[_ZERO - 1] = 0
     if coarse:
@@ -222,7 +257,8 @@ def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.n
 
 
 def encode_counts(counts: GroupedCounts) -> bytes:
-    """Return the bytes of an image's counts: gaps between places and counts, bytes of one weight side by side, zstd.
+    """Return the bytes of an image's counts: gaps between places and counts, bytes of one weight side by
+    side, zstd.
 
     >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
@@ -255,11 +291,13 @@ def decode_counts(code: bytes) -> GroupedCounts:
         numbers = _joined(body, at + 2 * total, total, 4)
         objects = np.frombuffer(body, "<f8", 4 * few, at + 6 * total).reshape(4, few)
         if len(body) != at + 6 * total + 32 * few or many != OBJECTS + few:
-            raise ValueError  # noqa: TRY301
+            raise ValueError  # noqa: TRY301 - said below, as all damage is
     except (ValueError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of counts is damaged") from None
     ends = np.cumsum([0, *lengths])
-    rows = tuple((np.cumsum(gaps[low:high], dtype=np.int32), numbers[low:high]) for low, high in pairwise(ends))
+    rows = tuple(
+        (np.cumsum(gaps[low:high], dtype=np.int32), numbers[low:high]) for low, high in pairwise(ends)
+    )
     return GroupedCounts(rows, Objects(objects[0].astype(np.int64), objects[1], objects[2], objects[3] > 0))
 
 

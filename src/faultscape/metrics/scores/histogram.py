@@ -1,8 +1,9 @@
 """One pass over float16 scores: counts of known and anomalous pixels at each of the 65,536 bit patterns.
 
-Conventions: ``known`` and ``anomalous`` (65536,) int64 lie in ascending order of the scores (`KEYS`), so that they add over images, processes and machines
-in any order; every number that follows is exact for float16 scores, and exact up to the rounding to float16 for others. Scores that are not float16 are
-refused: how to round them is a decision (`coarse_scores`, `doubt.logit16`). Minus zero is zero.
+Conventions: ``known`` and ``anomalous`` (65536,) int64 lie in ascending order of the scores (`KEYS`), so that
+they add over images, processes and machines in any order; every number that follows is exact for float16
+scores, and exact up to the rounding to float16 for others. Scores that are not float16 are refused: how to
+round them is a decision (`coarse_scores`, `doubt.logit16`). Minus zero is zero.
 Source: IEEE 754 half precision, whose bit patterns are in the order of the numbers but for the sign.
 """
 
@@ -20,7 +21,9 @@ from faultscape.metrics.scores.counts import Detection, Rows, summarise
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
 SIZE = 1 << 16
-KEYS = np.concatenate([np.arange(0xFFFF, 0x7FFF, -1), np.arange(0x8000)]).astype(np.uint16)  # bit patterns in ascending order
+KEYS = np.concatenate([np.arange(0xFFFF, 0x7FFF, -1), np.arange(0x8000)]).astype(
+    np.uint16
+)  # bit patterns in ascending order
 VALUES = KEYS.view(np.float16)
 _FIRST, _LAST = 0x03FF, 0xFC00  # the finite ones: before lie negative NaN and -inf, after them inf and NaN
 _ZERO = 0x8000  # the place of zero; minus zero lies just before
@@ -44,7 +47,8 @@ class Histogram16:
 
 
 def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, where: str = "") -> Histogram16:
-    """Return the counts of float16 ``score`` (any shape) where ``anomaly`` is 0 and 1; NaN and infinite scores raise MetricError.
+    """Return the counts of float16 ``score`` (any shape) where ``anomaly`` is 0 and 1; NaN and infinite
+    scores raise MetricError.
 
     >>> h = histogram16(np.array([0.5, 0.5, 2.0], np.float16), np.array([0, 1, 255]))
     >>> int(h.known.sum()), int(h.anomalous.sum()), float(VALUES[h.known.argmax()])
@@ -52,7 +56,9 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
     """
     score, anomaly = flat(score, anomaly, where)
     if score.dtype != np.float16:
-        raise MetricError(f"{where + ': ' if where else ''}the score holds {score.dtype}; expected float16 (see logit16)")
+        raise MetricError(
+            f"{where + ': ' if where else ''}the score holds {score.dtype}; expected float16 (see logit16)"
+        )
     bits, kernels = np.ascontiguousarray(score).view(np.uint16), _kernels()
     by_bits = np.zeros((2, SIZE), np.int64)
     if kernels is None or anomaly.dtype != np.uint8:
@@ -71,7 +77,8 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
     if finite < counts.sum():
         at = f"{where}: " if where else ""
         raise MetricError(
-            f"{at}{counts.sum() - finite} of {counts.sum()} scores are NaN or infinite; expected finite numbers in all pixels that are not void (float16 ends at 65504)"
+            f"{at}{counts.sum() - finite} of {counts.sum()} scores are NaN or infinite; expected finite"
+            " numbers in all pixels that are not void (float16 ends at 65504)"
         )
     counts[:, _ZERO] += counts[:, _ZERO - 1]
     counts[:, _ZERO - 1] = 0
@@ -79,12 +86,15 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
 
 
 def places_of(score: np.ndarray) -> np.ndarray:
-    """Return the place of each float16 score among all 65,536, (H, W) int32; that of NaN lies beyond the finite ones.
+    """Return the place of each float16 score among all 65,536, (H, W) int32; that of NaN lies beyond the
+    finite ones.
 
     >>> VALUES[places_of(np.array([-1.5, -0.0, 2.0], np.float16))].tolist()
     [-1.5, 0.0, 2.0]
     """
-    bits = np.ascontiguousarray(score + np.float16(0)).view(np.uint16).astype(np.int32)  # minus zero becomes zero
+    bits = (
+        np.ascontiguousarray(score + np.float16(0)).view(np.uint16).astype(np.int32)
+    )  # minus zero becomes zero
     return np.where(bits >= 0x8000, 0xFFFF - bits, bits + 0x8000)
 
 
@@ -102,7 +112,10 @@ def detection_from_histogram(
     used = np.flatnonzero(histogram.known + histogram.anomalous)
     span = (float(VALUES[used[0]]), float(VALUES[used[-1]])) if len(used) else (np.nan, np.nan)
     rows = Rows(
-        VALUES[places].astype(np.float32), histogram.anomalous[places], reach[places], reach[places] - histogram.known[places]
+        VALUES[places].astype(np.float32),
+        histogram.anomalous[places],
+        reach[places],
+        reach[places] - histogram.known[places],
     )
     positives, negatives = int(histogram.anomalous.sum()), int(histogram.known.sum())
     return summarise([rows], positives, negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm)

@@ -1,9 +1,11 @@
 """What a metric of scores may be given: one number a pixel, and a mask that says which pixels are anomalous.
 
-Conventions: ``score`` has any shape and is float16, float32, float64, an integer or bool, large = more anomalous; ``anomaly`` has the same shape and holds 0
-(known), 1 (anomalous) and ``void`` (not judged), or is bool. Void pixels are left out before anything is looked at, so that whatever stands there, NaN
-included, changes nothing. ``where`` names the image in messages. Everything refused raises MetricError.
-Source: Fishyscapes (S4) for the three values; masked arrays are refused because libraries drop the mask without a word.
+Conventions: ``score`` has any shape and is float16, float32, float64, an integer or bool, large = more
+anomalous; ``anomaly`` has the same shape and holds 0 (known), 1 (anomalous) and ``void`` (not judged), or is
+bool. Void pixels are left out before anything is looked at, so that whatever stands there, NaN included,
+changes nothing. ``where`` names the image in messages. Everything refused raises MetricError.
+Source: Fishyscapes (S4) for the three values; masked arrays are refused because libraries drop the mask
+without a word.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ VOID = 255
 WHOLE = 1 << 53  # below it float64 holds every whole number
 
 
-def flat(score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "score") -> tuple[np.ndarray, np.ndarray]:
+def flat(
+    score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "score"
+) -> tuple[np.ndarray, np.ndarray]:
     """Return both as flat arrays of a kind that can be counted, the mask as uint8, uint16 or wider integers.
 
     >>> flat(np.array([[1, 2]]), np.array([[True, False]]))
@@ -26,24 +30,35 @@ def flat(score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "s
     for what, values in ((name, score), ("mask", anomaly)):
         if isinstance(values, np.ma.MaskedArray):
             raise MetricError(
-                f"{at}the {what} is a masked array, whose mask most libraries drop without a word; give a plain array, with 255 in the mask where a pixel is void"
+                f"{at}the {what} is a masked array, whose mask most libraries drop without a word; give a"
+                " plain array, with 255 in the mask where a pixel is void"
             )
     score, anomaly = np.asarray(score), np.asarray(anomaly)
     if score.shape != anomaly.shape:
-        raise MetricError(f"{at}the {name} has shape {score.shape}, the mask {anomaly.shape}; expected one shape")
+        raise MetricError(
+            f"{at}the {name} has shape {score.shape}, the mask {anomaly.shape}; expected one shape"
+        )
     if anomaly.dtype.kind not in "bui":
-        raise MetricError(f"{at}the mask holds {anomaly.dtype}; expected integers 0, 1 and 255 (void), or bool")
+        raise MetricError(
+            f"{at}the mask holds {anomaly.dtype}; expected integers 0, 1 and 255 (void), or bool"
+        )
     if score.dtype.kind not in "bui" and score.dtype not in (np.float16, np.float32, np.float64):
-        raise MetricError(f"{at}the {name} holds {score.dtype}; expected float16, float32, float64 or integers")
+        raise MetricError(
+            f"{at}the {name} holds {score.dtype}; expected float16, float32, float64 or integers"
+        )
     score = score.view(np.uint8) if score.dtype == bool else score
     anomaly = anomaly.view(np.uint8) if anomaly.dtype == bool else anomaly
     return score.ravel(), anomaly.ravel()
 
 
 def exact_floats(score: np.ndarray, judged: np.ndarray | None = None, where: str = "") -> np.ndarray:
-    """Return scores in the narrowest of float32 and float64 that keeps all of their type apart; MetricError for whole numbers from 2^53 on in ``judged`` pixels.
+    """Return scores in the narrowest of float32 and float64 that keeps all of their type apart; MetricError
+    for whole numbers from 2^53 on in ``judged`` pixels.
 
-    >>> exact_floats(np.array([1, 2], np.int16)).dtype, exact_floats(np.array([16777216, 16777217], np.int32)).dtype
+    >>> (
+    ...     exact_floats(np.array([1, 2], np.int16)).dtype,
+    ...     exact_floats(np.array([16777216, 16777217], np.int32)).dtype,
+    ... )
     (dtype('float32'), dtype('float64'))
     """
     if score.dtype.kind == "f":
@@ -54,7 +69,8 @@ def exact_floats(score: np.ndarray, judged: np.ndarray | None = None, where: str
         if bad := int(np.count_nonzero(far if judged is None else far & judged)):
             at = f"{where}: " if where else ""
             raise MetricError(
-                f"{at}{bad} of {score.size} scores are whole numbers of 2^53 or more, which float64 does not keep apart; give smaller ones, for example ranks"
+                f"{at}{bad} of {score.size} scores are whole numbers of 2^53 or more, which float64 does not"
+                " keep apart; give smaller ones, for example ranks"
             )
     return wide
 
@@ -64,18 +80,23 @@ def check_unmasked(where: str = "", **arrays: object) -> None:
 
     >>> check_unmasked(doubt=np.ma.array([1.0], mask=[True]))
     Traceback (most recent call last):
-    faultscape.errors.MetricError: the doubt is a masked array, whose mask most libraries drop without a word; leave masked pixels out first
+    faultscape.errors.MetricError: the doubt is a masked array, whose mask most libraries drop without a
+    word; leave masked pixels out first
     """
     for name, values in arrays.items():
         if isinstance(values, np.ma.MaskedArray):
             at = f"{where}: " if where else ""
             raise MetricError(
-                f"{at}the {name} is a masked array, whose mask most libraries drop without a word; leave masked pixels out first"
+                f"{at}the {name} is a masked array, whose mask most libraries drop without a word; leave"
+                " masked pixels out first"
             )
 
 
-def split(score: np.ndarray, anomaly: np.ndarray, void: int = VOID, where: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of the anomalous pixels, and those of all pixels that are not void, each in ascending order and finite.
+def split(
+    score: np.ndarray, anomaly: np.ndarray, void: int = VOID, where: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of the anomalous pixels, and those of all pixels that are not void, each in ascending
+    order and finite.
 
     >>> split(np.array([0.5, np.nan, 0.25]), np.array([1, 255, 0]))
     (array([0.5]), array([0.25, 0.5 ]))
@@ -112,11 +133,13 @@ def check_finite(ascending: np.ndarray, where: str = "", name: str = "scores") -
 
     >>> check_finite(np.array([1.0, 2.0, np.inf, np.nan]), "a.npy")
     Traceback (most recent call last):
-    faultscape.errors.MetricError: a.npy: 2 of 4 scores are NaN or infinite; expected finite numbers in all pixels that are not void
+    faultscape.errors.MetricError: a.npy: 2 of 4 scores are NaN or infinite; expected finite numbers in all
+    pixels that are not void
     """
     if not ascending.size or (np.isfinite(ascending[0]) and np.isfinite(ascending[-1])):
         return  # NaN is sorted to the end
     at, bad = f"{where}: " if where else "", int(np.count_nonzero(~np.isfinite(ascending)))
     raise MetricError(
-        f"{at}{bad} of {ascending.size} {name} are NaN or infinite; expected finite numbers in all pixels that are not void"
+        f"{at}{bad} of {ascending.size} {name} are NaN or infinite; expected finite numbers in all pixels"
+        " that are not void"
     )

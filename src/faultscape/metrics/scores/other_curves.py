@@ -1,7 +1,10 @@
-"""What others compute under the names of AP and AUROC, to reproduce their numbers: trapezia, and 200 equal thresholds.
+"""What others compute under the names of AP and AUROC, to reproduce their numbers: trapezia, and 200 equal
+thresholds.
 
-Conventions: the exact numbers are those of `detection`; these are named presets (pytorch-ood, keras200) and never a default.
-Source: metrics-speed measurements in docs/definitions.md; Davis and Goadrich 2006 for the interpolation that Keras uses.
+Conventions: the exact numbers are those of `detection`; these are named presets (pytorch-ood, keras200) and
+never a default.
+Source: metrics-speed measurements in docs/definitions.md; Davis and Goadrich 2006 for the interpolation that
+Keras uses.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ class Areas(NamedTuple):
 
 
 def trapezoid_precision(detection: Detection) -> float:
-    """Return the area under precision and recall by trapezia, from recall 0 on; on a constant score it is not the share of anomalies.
+    """Return the area under precision and recall by trapezia, from recall 0 on; on a constant score it is not
+    the share of anomalies.
 
     Of a ``thinned`` detection (from a stream) it is as near as its points are close.
 
@@ -45,8 +49,11 @@ def trapezoid_precision(detection: Detection) -> float:
     return float(np.trapezoid(precision, recall))
 
 
-def threshold_counts(score: np.ndarray, anomaly: np.ndarray, thresholds: int = KERAS_THRESHOLDS) -> np.ndarray:
-    """Return (2, T) known and anomalous pixels above each of T equal thresholds on 0..1, the first just below 0 and the last just above 1; add them.
+def threshold_counts(
+    score: np.ndarray, anomaly: np.ndarray, thresholds: int = KERAS_THRESHOLDS
+) -> np.ndarray:
+    """Return (2, T) known and anomalous pixels above each of T equal thresholds on 0..1, the first just below
+    0 and the last just above 1; add them.
 
     MetricError for scores outside 0..1, which Keras refuses as well: no threshold lies there.
 
@@ -62,11 +69,14 @@ def threshold_counts(score: np.ndarray, anomaly: np.ndarray, thresholds: int = K
             "bring the scores to 0..1, or leave the preset out"
         )
     ordered = [np.sort(score[anomaly == label]) for label in (0, 1)]
-    return np.stack([len(values) - values.searchsorted(edges, "right") for values in ordered]).astype(np.int64)
+    return np.stack([len(values) - values.searchsorted(edges, "right") for values in ordered]).astype(
+        np.int64
+    )
 
 
 def keras_areas(counts: np.ndarray) -> Areas:
-    """Return what Keras' AUC says of the counts of `threshold_counts`: ROC by trapezia, precision and recall by its interpolation.
+    """Return what Keras' AUC says of the counts of `threshold_counts`: ROC by trapezia, precision and recall
+    by its interpolation.
 
     >>> keras_areas(threshold_counts(np.array([0.1, 0.9]), np.array([0, 1]))).auroc
     1.0

@@ -1,12 +1,17 @@
-"""What SegmentMeIfYouCan's evaluation makes of scores: counts between each frame's own quantiles, and a threshold read off the curve of all frames.
+"""What SegmentMeIfYouCan's evaluation makes of scores: counts between each frame's own quantiles, and a
+threshold read off the curve of all frames.
 
-Conventions: the steps are theirs since August 2023, in their order. (1) Of each frame the edges are 0, 1, and at most 384 evenly spaced quantiles of the
-anomalous pixels' scores and as many of the known ones'; pixels are counted in [edge, next edge), the last closed. (2) The lower edges of all frames, descending, are
-the thresholds, and counts are added up along them. (3) Of equal thresholds the last row stays, and the very first row of all does too; a row of zeros goes before
-it. (4) AP is the step sum, AUROC the trapezia, FPR95 that of the first row with a recall of .95. (5) ``threshold`` is that of the first row with the best F1, rounded
-to float16, the type in which scores are stored. The code that was read (commit 6bc8f37) looks that row's place up among the thresholds as they were before (3):
-``looked_up`` is what it finds there, or the lowest where it ends in an error. Theirs leaves open which of equal thresholds comes first: here a later frame's.
-Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; `rank_counts` has the exact numbers.
+Conventions: the steps are theirs since August 2023, in their order. (1) Of each frame the edges are 0, 1, and
+at most 384 evenly spaced quantiles of the anomalous pixels' scores and as many of the known ones'; pixels are
+counted in [edge, next edge), the last closed. (2) The lower edges of all frames, descending, are the
+thresholds, and counts are added up along them. (3) Of equal thresholds the last row stays, and the very first
+row of all does too; a row of zeros goes before it. (4) AP is the step sum, AUROC the trapezia, FPR95 that of
+the first row with a recall of .95. (5) ``threshold`` is that of the first row with the best F1, rounded to
+float16, the type in which scores are stored. The code that was read (commit 6bc8f37) looks that row's place
+up among the thresholds as they were before (3): ``looked_up`` is what it finds there, or the lowest where it
+ends in an error. Theirs leaves open which of equal thresholds comes first: here a later frame's.
+Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; `rank_counts` has the exact
+numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +37,9 @@ class FrameBins(NamedTuple):
 
 
 class QuantileCurve(NamedTuple):
-    """Areas and rate of all frames, and the thresholds above which a pixel is predicted; NaN where there is nothing to find or to mistake."""
+    """Areas and rate of all frames, and the thresholds above which a pixel is predicted; NaN where there is
+    nothing to find or to mistake.
+    """
 
     average_precision: float
     auroc: float
@@ -42,7 +49,8 @@ class QuantileCurve(NamedTuple):
 
 
 def frame_bins(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, where: str = "") -> FrameBins:
-    """Return the counts of one frame's ``score`` (any shape) between its quantiles, where ``anomaly`` is 1 and 0; MetricError for scores that are not finite.
+    """Return the counts of one frame's ``score`` (any shape) between its quantiles, where ``anomaly`` is 1
+    and 0; MetricError for scores that are not finite.
 
     >>> frame_bins(np.array([0.25, 0.5, 0.75]), np.array([0, 1, 255])).thresholds.tolist()
     [0.5, 0.25, 0.0]
@@ -52,7 +60,11 @@ def frame_bins(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, wher
     kinds = [score[anomaly == label] for label in (1, 0)]
     for values in kinds:
         check_finite(np.sort(values), where)
-    quantiles = [np.quantile(values, np.linspace(0, 1, min(_QUANTILES, values.size))) for values in kinds if values.size]
+    quantiles = [
+        np.quantile(values, np.linspace(0, 1, min(_QUANTILES, values.size)))
+        for values in kinds
+        if values.size
+    ]
     edges = np.unique(np.concatenate([[0.0, 1.0], *quantiles]))
     return FrameBins(edges[-2::-1], *(np.histogram(values, edges)[0][::-1] for values in kinds))
 
@@ -87,4 +99,6 @@ def quantile_curve(frames: Iterable[FrameBins]) -> QuantileCurve:
     if not negatives:
         return found
     rate = fp / negatives
-    return found._replace(auroc=float(np.trapezoid(recall, rate)), fpr95=float(rate[np.searchsorted(recall, _RECALL)]))
+    return found._replace(
+        auroc=float(np.trapezoid(recall, rate)), fpr95=float(rate[np.searchsorted(recall, _RECALL)])
+    )

@@ -1,8 +1,12 @@
-"""AP, AUROC and FPR at a recall of all pixels of many images together, from the images' histograms, and how much each unit of them moves the numbers.
+"""AP, AUROC and FPR at a recall of all pixels of many images together, from the images' histograms, and how
+much each unit of them moves the numbers.
 
-Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall; the numbers are exact. What follows for intervals is made at no more than 2,048 thresholds, half of them spread evenly over the
-anomalous pixels and half over the known ones: slopes of AP and AUROC are the jackknife's, what the number loses without a unit (an image, or a group); the FPR, which moves in steps, is drawn anew. An image without anomalies moves a number too, by its known
-pixels. Fewer than six units with anomalies, or with other pixels, carry no interval. NaN where the images together have no anomaly, or nothing else.
+Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall; the numbers are
+exact. What follows for intervals is made at no more than 2,048 thresholds, half of them spread evenly over
+the anomalous pixels and half over the known ones: slopes of AP and AUROC are the jackknife's, what the number
+loses without a unit (an image, or a group); the FPR, which moves in steps, is drawn anew. An image without
+anomalies moves a number too, by its known pixels. Fewer than six units with anomalies, or with other pixels,
+carry no interval. NaN where the images together have no anomaly, or nothing else.
 Source: Tukey 1958 (jackknife); Efron 1979; S4 5.
 """
 
@@ -26,7 +30,9 @@ _TOGETHER = 64  # units or draws at once
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What scores of a data set amount to: pixels of either kind, how many different scores they have, the numbers, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives."""
+    """What scores of a data set amount to: pixels of either kind, how many different scores they have, the
+    numbers, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives.
+    """
 
     positives: int
     negatives: int
@@ -47,7 +53,13 @@ class Ranked:
         """Why there are no numbers, '' where there are."""
         if not self.positives + self.negatives:
             return "no pixel is judged"
-        return "no pixel is anomalous" if not self.positives else "every pixel is anomalous" if not self.negatives else ""
+        return (
+            "no pixel is anomalous"
+            if not self.positives
+            else "every pixel is anomalous"
+            if not self.negatives
+            else ""
+        )
 
 
 def rank_images(
@@ -58,11 +70,16 @@ def rank_images(
     recall: float = 0.95,
     false: float = 0.05,
 ) -> Ranked:
-    """Return the numbers of all pixels of some images together, and of ``draws`` of U units, to which the images belong by ``of`` (I,), what intervals follow from; without draws nothing of them.
+    """Return the numbers of all pixels of some images together, and of ``draws`` of U units, to which the
+    images belong by ``of`` (I,), what intervals follow from; without draws nothing of them.
 
     >>> one = SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1]))
     >>> found = rank_images([one, one])
-    >>> round(float(found.average_precision.value), 4), round(float(found.auroc.value), 4), round(found.fpr.value, 4)
+    >>> (
+    ...     round(float(found.average_precision.value), 4),
+    ...     round(float(found.auroc.value), 4),
+    ...     round(found.fpr.value, 4),
+    ... )
     (0.8333, 0.9167, 0.3333)
     """
     n, p = np.zeros((2, SIZE))
@@ -73,23 +90,40 @@ def rank_images(
     nothing, values = np.zeros(0), int(np.count_nonzero(n + p))
     if not negatives or not positives:
         nowhere = Linear(np.array(np.nan), nothing)
-        return Ranked(int(positives), int(negatives), values, nowhere, nowhere, Drawn(np.nan, nothing, nothing, nothing), SIZE)
+        return Ranked(
+            int(positives),
+            int(negatives),
+            values,
+            nowhere,
+            nowhere,
+            Drawn(np.nan, nothing, nothing, nothing),
+            SIZE,
+        )
     ((ap, auroc, fpr),) = areas_of(p[None, ::-1], n[None, ::-1], recall=recall).tolist()
     slopes, drawn = np.zeros((0, 2)), Drawn(fpr, nothing, nothing, nothing, "stepped")
     if draws is not None:
-        known, anomalous = _by_unit(images, np.arange(len(images)) if of is None else of, draws.weights.shape[1], n, p)
+        known, anomalous = _by_unit(
+            images, np.arange(len(images)) if of is None else of, draws.weights.shape[1], n, p
+        )
         slopes, drawn = _slopes_and_draws(known, anomalous, draws, fpr, recall)
     allowed = np.flatnonzero(np.cumsum(n[::-1])[::-1] <= false * negatives)
     return Ranked(
-        int(positives), int(negatives), values, Linear(np.array(ap), slopes[:, 0]), Linear(np.array(auroc), slopes[:, 1]), drawn,
+        int(positives),
+        int(negatives),
+        values,
+        Linear(np.array(ap), slopes[:, 0]),
+        Linear(np.array(auroc), slopes[:, 1]),
+        drawn,
         int(allowed[0]) if len(allowed) else SIZE,
-    )  # fmt: skip
+    )
 
 
 def _by_unit(
     images: Sequence[SparseHistogram], of: np.ndarray, units: int, n: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (U, K) known and anomalous pixels of each unit at descending thresholds, few enough to leave out every unit."""
+    """Return (U, K) known and anomalous pixels of each unit at descending thresholds, few enough to leave out
+    every unit.
+    """
     most = int(np.clip(_NUMBERS // max(units, 1), _FEWEST, _STEPS))
     there = (n + p) > 0
     if there.sum() <= most:
@@ -117,11 +151,17 @@ def _slopes_and_draws(
         return slopes, Drawn(fpr, np.zeros(0), np.zeros(0), there, "stepped")
     n, p, units = known.sum(0), anomalous.sum(0), np.flatnonzero(there)
     chunks = [units[low : low + _TOGETHER] for low in range(0, len(units), _TOGETHER)]
-    left_out = np.concatenate([areas_of(p - anomalous[some], n - known[some], recall=recall) for some in chunks])
+    left_out = np.concatenate(
+        [areas_of(p - anomalous[some], n - known[some], recall=recall) for some in chunks]
+    )
     slopes[units] = (len(units) - 1) / len(units) * (left_out[:, :2].mean(0) - left_out[:, :2])
-    drawn = draws.weights[1 : 1 + draws.resamples].astype(float)  # sums of whole numbers are exact in any order
+    drawn = draws.weights[1 : 1 + draws.resamples].astype(
+        float
+    )  # sums of whole numbers are exact in any order
     rows = [drawn[low : low + _TOGETHER] for low in range(0, len(drawn), _TOGETHER)]
-    replicates = np.concatenate([np.zeros(0), *(areas_of(some @ anomalous, some @ known, recall=recall)[:, 2] for some in rows)])
+    replicates = np.concatenate(
+        [np.zeros(0), *(areas_of(some @ anomalous, some @ known, recall=recall)[:, 2] for some in rows)]
+    )
     return slopes, Drawn(fpr, replicates, left_out[:, 2], there, "stepped")
 
 
@@ -139,7 +179,8 @@ def average_precision_of(known: np.ndarray, anomalous: np.ndarray) -> float:
 
 
 def best_place(images: Sequence[SparseHistogram]) -> int:
-    """Return the place from which on pixels are called anomalous with the best F1, all pixels of some images together; of equals the highest.
+    """Return the place from which on pixels are called anomalous with the best F1, all pixels of some images
+    together; of equals the highest.
 
     >>> best_place([SparseHistogram(np.array([10, 20, 30]), np.array([5, 1, 0]), np.array([0, 2, 1]))])
     20
@@ -163,9 +204,12 @@ def recall_above(places: np.ndarray, counts: np.ndarray, at: int) -> float:
 
 
 def average_precision_alone(image: SparseHistogram) -> float:
-    """Return the average precision of one image's pixels by themselves, NaN where none is anomalous, or every one.
+    """Return the average precision of one image's pixels by themselves, NaN where none is anomalous, or every
+    one.
 
-    >>> average_precision_alone(SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1])))
+    >>> average_precision_alone(
+    ...     SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1]))
+    ... )
     0.8333333333333333
     """
     tp, fp = np.cumsum(image.anomalous[::-1]), np.cumsum(image.known[::-1])
@@ -175,7 +219,8 @@ def average_precision_alone(image: SparseHistogram) -> float:
 
 
 def shares_above(known: np.ndarray) -> np.ndarray:
-    """Return (65536,) the share of counted pixels (65536,) at each place or above: its false positive rate as a threshold; NaN without pixels.
+    """Return (65536,) the share of counted pixels (65536,) at each place or above: its false positive rate as
+    a threshold; NaN without pixels.
 
     >>> shares_above(np.bincount([1, 1, 2, 5], minlength=SIZE))[[0, 2, 5, 6]].tolist()
     [1.0, 0.5, 0.25, 0.0]

@@ -1,10 +1,14 @@
-"""The area under per-region overlap against false positive rate (AUPRO): whether every anomaly is found, small ones as well as large ones.
+"""The area under per-region overlap against false positive rate (AUPRO): whether every anomaly is found,
+small ones as well as large ones.
 
-Conventions: a region is a set of anomalous pixels (1) of one image that hang together; void (255) is in none, and is no known pixel. At a threshold the overlap is the
-mean, over the regions of all images, of the share of a region's pixels with that score or more, and the false positive rate the share of all known pixels with it.
-Points of distinct scores are joined by straight lines, so that equal scores are one group; the area runs to a false positive rate ``limit`` and is divided by it: 0..1,
-large is good. The area is the mean over regions of the mean over a region's pixels of what one pixel adds (`area_beyond`), which the known pixels with more, and with
-the same score, decide: no curve is held, and no table of thresholds and images. NaN without a region or without a known pixel.
+Conventions: a region is a set of anomalous pixels (1) of one image that hang together; void (255) is in none,
+and is no known pixel. At a threshold the overlap is the mean, over the regions of all images, of the share of
+a region's pixels with that score or more, and the false positive rate the share of all known pixels with it.
+Points of distinct scores are joined by straight lines, so that equal scores are one group; the area runs to a
+false positive rate ``limit`` and is divided by it: 0..1, large is good. The area is the mean over regions of
+the mean over a region's pixels of what one pixel adds (`area_beyond`), which the known pixels with more, and
+with the same score, decide: no curve is held, and no table of thresholds and images. NaN without a region or
+without a known pixel.
 Source: Bergmann et al. 2021 (MVTec AD, PRO curve to a false positive rate of .3).
 """
 
@@ -24,22 +28,33 @@ Planes = np.ndarray | Sequence[np.ndarray]
 
 
 def aupro(
-    score: Planes, anomaly: Planes, *, limit: float = LIMIT, connectivity: Connectivity = 8, void: int = VOID, where: str = ""
+    score: Planes,
+    anomaly: Planes,
+    *,
+    limit: float = LIMIT,
+    connectivity: Connectivity = 8,
+    void: int = VOID,
+    where: str = "",
 ) -> float:
-    """Return the area under per-region overlap of scores (H, W), or of several images in a list or (I, H, W), where ``anomaly`` is 0, 1 and 255 (void).
+    """Return the area under per-region overlap of scores (H, W), or of several images in a list or (I, H, W),
+    where ``anomaly`` is 0, 1 and 255 (void).
 
-    NaN or infinite scores, unequal shapes, other mask values and masked arrays raise MetricError, a ``limit`` outside 0..1
-    OptionError. All scores are held; `stream` gives the same number of any quantity of images.
+    NaN or infinite scores, unequal shapes, other mask values and masked arrays raise MetricError, a ``limit``
+    outside 0..1 OptionError. All scores are held; `stream` gives the same number of any quantity of images.
 
     >>> truth = np.array([[1, 0, 1, 1, 1], [0, 0, 0, 0, 0]])
-    >>> aupro(np.array([[0, 0, 9, 9, 9], [0, 0, 0, 0, 0]]), truth, limit=0.5)  # the large region is found, the small one with the known pixels
+    >>> aupro(
+    ...     np.array([[0, 0, 9, 9, 9], [0, 0, 0, 0, 0]]), truth, limit=0.5
+    ... )  # the large region is found, the small one with the known pixels
     0.625
     """
     check_limit("limit", limit)
     known, found, shares = [], [], []
     scores, masks = _images(score), _images(anomaly)
     if len(scores) != len(masks) or not len(scores):
-        raise MetricError(f"there are {len(scores)} scores and {len(masks)} masks; give one for one, and at least one")
+        raise MetricError(
+            f"there are {len(scores)} scores and {len(masks)} masks; give one for one, and at least one"
+        )
     for one, mask in zip(scores, masks, strict=True):
         values, labels = flat(one, mask, where)
         check_mask(labels, void, where)
@@ -54,7 +69,8 @@ def aupro(
 
 
 def region_shares(anomalous: np.ndarray, connectivity: Connectivity = 8) -> np.ndarray:
-    """Return (P,) the share of its region that each anomalous pixel is, row by row, of (H, W) bools; the shares of one region add up to 1.
+    """Return (P,) the share of its region that each anomalous pixel is, row by row, of (H, W) bools; the
+    shares of one region add up to 1.
 
     >>> region_shares(np.array([[True, False, True], [False, False, True]])).tolist()
     [1.0, 0.5, 0.5]
@@ -66,10 +82,12 @@ def region_shares(anomalous: np.ndarray, connectivity: Connectivity = 8) -> np.n
 
 
 def area_beyond(above: np.ndarray, reach: np.ndarray, allowed: float | np.ndarray) -> np.ndarray:
-    """Return what a pixel adds to the overlap of its region: the part, of false positive rates up to the limit, at which it is found.
+    """Return what a pixel adds to the overlap of its region: the part, of false positive rates up to the
+    limit, at which it is found.
 
-    ``above`` known pixels have a larger score and ``reach`` that or a larger one; ``allowed`` known pixels, not necessarily a whole
-    number, are the limit. The pixel is found in full from ``reach`` on, and between the two in proportion. NaN where nothing is allowed.
+    ``above`` known pixels have a larger score and ``reach`` that or a larger one; ``allowed`` known pixels,
+    not necessarily a whole number, are the limit. The pixel is found in full from ``reach`` on, and between
+    the two in proportion. NaN where nothing is allowed.
 
     >>> area_beyond(np.array([0, 0, 4]), np.array([0, 4, 9]), 2.0).tolist()
     [1.0, 0.25, 0.0]
@@ -78,11 +96,15 @@ def area_beyond(above: np.ndarray, reach: np.ndarray, allowed: float | np.ndarra
     tied = np.asarray(reach - above, np.float64)
     within = np.minimum(left, tied)
     slope = np.divide(within * within, 2 * tied, out=np.zeros(np.shape(within)), where=tied > 0)
-    return np.divide(slope + left - within, allowed, out=np.full(np.shape(within), np.nan), where=np.asarray(allowed) > 0)
+    return np.divide(
+        slope + left - within, allowed, out=np.full(np.shape(within), np.nan), where=np.asarray(allowed) > 0
+    )
 
 
 def mean_over_regions(share: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """Return the mean over regions (...) of (..., P) areas of pixels, by the shares of their regions that they are; NaN without a region."""
+    """Return the mean over regions (...) of (..., P) areas of pixels, by the shares of their regions that
+    they are; NaN without a region.
+    """
     total = np.asarray(share).sum(-1, dtype=np.float64)
     return np.divide((share * area).sum(-1), total, out=np.full(np.shape(total), np.nan), where=total > 0)[()]
 

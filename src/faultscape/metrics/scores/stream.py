@@ -1,13 +1,14 @@
 """Exact AP, AUROC and FPR of scores that do not fit in memory: passes over chunks, constant memory.
 
-Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly, name), the same pixels
-at every call. Scores are compared in 32 bits where that keeps them apart, and in 64 from the first chunk on that needs it
-(`exact_floats`): none are rounded. The first pass collects the distinct scores of the anomalous pixels, the second counts all
-pixels between them. At most ``limit`` distinct scores are held, some 60 bytes each at the worst in 32 bits and 90 in 64 (a
-quarter of a GB in all where anomalies are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous
-pixels have more, the highest ``limit`` are kept, counted in the next pass while the next ``limit`` below are collected, and so
-on. That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those of
-``detection``, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
+Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly,
+name), the same pixels at every call. Scores are compared in 32 bits where that keeps them apart, and in 64
+from the first chunk on that needs it (`exact_floats`): none are rounded. The first pass collects the distinct
+scores of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores
+are held, some 60 bytes each at the worst in 32 bits and 90 in 64 (a quarter of a GB in all where anomalies
+are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous pixels have more, the
+highest ``limit`` are kept, counted in the next pass while the next ``limit`` below are collected, and so on.
+That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those
+of ``detection``, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
 Source: own; average precision asks only how many pixels lie above each anomalous one, and anomalies are few.
 """
 
@@ -49,17 +50,23 @@ def stream(
 ) -> Detection:
     """Return what ``detection`` of all chunks' pixels together would, in memory that does not grow with them.
 
-    With a ``connectivity`` each chunk is an image, H x W, and ``aupro`` is measured to ``fpr_limit``. Bad scores and masks raise
-    MetricError with the name of the chunk.
+    With a ``connectivity`` each chunk is an image, H x W, and ``aupro`` is measured to ``fpr_limit``. Bad
+    scores and masks raise MetricError with the name of the chunk.
 
-    >>> parts = [(np.array([0.1, 0.4]), np.array([0, 0])), (np.array([0.35, 0.8, 0.9]), np.array([1, 1, 255]))]
+    >>> parts = [
+    ...     (np.array([0.1, 0.4]), np.array([0, 0])),
+    ...     (np.array([0.35, 0.8, 0.9]), np.array([1, 1, 255])),
+    ... ]
     >>> d = stream(lambda: iter(parts))
     >>> round(d.average_precision, 4), d.auroc, d.fpr95
     (0.8333, 0.75, 0.5)
     """
     check_rule(fpr_rule, recall)
     if not callable(chunks):
-        raise MetricError(f"chunks is {type(chunks).__name__}; expected a function that gives a fresh iterator at every call")
+        raise MetricError(
+            f"chunks is {type(chunks).__name__}; expected a function that gives a fresh iterator at every"
+            " call"
+        )
     found = _Highest(limit, void)
     span, judged, positives = (np.inf, -np.inf), 0, 0
     for score, anomaly, where, _ in _flat(chunks, void):
@@ -71,14 +78,26 @@ def stream(
     span = span if judged else (np.nan, np.nan)
     blocks = _ranges(chunks, void, found, judged, connectivity)
     return summarise(
-        blocks, positives, judged - positives, span=span, fpr_rule=fpr_rule, recall=recall, thin=True, fpr_limit=fpr_limit, alarm=alarm
-    )  # fmt: skip
+        blocks,
+        positives,
+        judged - positives,
+        span=span,
+        fpr_rule=fpr_rule,
+        recall=recall,
+        thin=True,
+        fpr_limit=fpr_limit,
+        alarm=alarm,
+    )
 
 
 class _Buffer:
-    """Scores that wait to be sorted: of anomalous pixels or of all that are not void, from ``low`` to below ``high``."""
+    """Scores that wait to be sorted: of anomalous pixels or of all that are not void, from ``low`` to below
+    ``high``.
+    """
 
-    def __init__(self, only_anomalous: bool, void: int, low: float, high: float, size: int, kind: np.dtype) -> None:
+    def __init__(
+        self, only_anomalous: bool, void: int, low: float, high: float, size: int, kind: np.dtype
+    ) -> None:
         self.only, self.void, self.low, self.high = only_anomalous, void, kind.type(low), kind.type(high)
         self.size, self.values, self.waiting = size, np.empty(size + _SLICE, kind), 0
 
@@ -102,7 +121,14 @@ class _Buffer:
                 self.waiting += len(part)
             else:
                 self.waiting = _kernels().gather(
-                    part, anomaly[start : start + _SLICE], self.only, self.void, self.low, self.high, self.values, self.waiting
+                    part,
+                    anomaly[start : start + _SLICE],
+                    self.only,
+                    self.void,
+                    self.low,
+                    self.high,
+                    self.values,
+                    self.waiting,
                 )
 
     def widen(self, kind: np.dtype) -> None:
@@ -119,7 +145,8 @@ class _Buffer:
 
 
 class _Highest:
-    """The highest ``limit`` distinct scores of anomalous pixels below ``top``, from chunks in any order; ``cut`` when there are more.
+    """The highest ``limit`` distinct scores of anomalous pixels below ``top``, from chunks in any order;
+    ``cut`` when there are more.
 
     ``kind`` is the type they are held in: float32, until a chunk of float64 comes.
     """
@@ -127,7 +154,9 @@ class _Highest:
     def __init__(self, limit: int, void: int, top: float = np.inf, kind: np.dtype = _NARROW) -> None:
         self.limit, self.top, self.cut, self.kind = max(int(limit), 1), top, False, kind
         self.values, self.spare = np.empty(0, kind), np.empty(0, kind)
-        self.buffer = _Buffer(only_anomalous=True, void=void, low=-np.inf, high=top, size=_BUFFER // 4, kind=kind)
+        self.buffer = _Buffer(
+            only_anomalous=True, void=void, low=-np.inf, high=top, size=_BUFFER // 4, kind=kind
+        )
 
     def add(self, score: np.ndarray, anomaly: np.ndarray) -> None:
         """Take a chunk in; scores that cannot be among the highest are left out at once."""
@@ -144,11 +173,19 @@ class _Highest:
     def settle(self) -> None:
         """Take in what waits, and give back the memory that collecting took."""
         self._merge(self.buffer.empty())
-        self.values, self.spare, self.buffer.values = self.values.copy(), np.empty(0, self.kind), np.empty(0, self.kind)
+        self.values, self.spare, self.buffer.values = (
+            self.values.copy(),
+            np.empty(0, self.kind),
+            np.empty(0, self.kind),
+        )
 
     def _merge(self, values: np.ndarray) -> None:
         room = len(self.values) + len(values)
-        out = self.spare if len(self.spare) >= room else np.empty(min(2 * room, self.limit + len(self.buffer.values)), self.kind)
+        out = (
+            self.spare
+            if len(self.spare) >= room
+            else np.empty(min(2 * room, self.limit + len(self.buffer.values)), self.kind)
+        )
         n = _kernels().union(self.values, values, out)
         self.spare = self.values.base if self.values.base is not None else self.values
         self.values = out[max(0, n - self.limit) : n]
@@ -156,8 +193,12 @@ class _Highest:
             self.cut, self.buffer.low = True, self.values[0]
 
 
-def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int, connectivity: Connectivity | None = None) -> Iterator[Rows]:
-    """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next where there is one."""
+def _ranges(
+    chunks: Chunks, void: int, found: _Highest, judged: int, connectivity: Connectivity | None = None
+) -> Iterator[Rows]:
+    """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next
+    where there is one.
+    """
     hits = higher = 0
     while len(found.values):
         following = _Highest(found.limit, void, float(found.values[0]), found.kind) if found.cut else None
@@ -170,7 +211,13 @@ def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int, connectivit
             above = higher + np.cumsum(up_to[part.start + 1 : high + 1][::-1], dtype=np.int64)
             through = hits + np.cumsum(mine)
             share = np.empty(0) if shares is None else shares.sums[part][::-1]
-            yield Rows(found.values[part][::-1], mine, above + equal[part][::-1] - through, above - (through - mine), share)
+            yield Rows(
+                found.values[part][::-1],
+                mine,
+                above + equal[part][::-1] - through,
+                above - (through - mine),
+                share,
+            )
             hits, higher = int(through[-1]), int(above[-1])
         higher += int(up_to[0])
         if following is None:
@@ -180,7 +227,9 @@ def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int, connectivit
 
 
 class _Shares:
-    """Sums, at each score of a range, of the shares of their regions that anomalous pixels with that score are."""
+    """Sums, at each score of a range, of the shares of their regions that anomalous pixels with that score
+    are.
+    """
 
     def __init__(self, found: _Highest, connectivity: Connectivity) -> None:
         self.marks, self.top = found.values, found.top
@@ -195,21 +244,34 @@ class _Shares:
         values, share = values[order], share[order]
         part = slice(*values.searchsorted(np.array([self.marks[0], self.top], values.dtype)))
         values, share = values[part], share[part]
-        starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, np.int64)
+        starts = (
+            np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, np.int64)
+        )
         if len(starts):
             self.sums[self.marks.searchsorted(values[starts])] += np.add.reduceat(share, starts)
 
 
 def _count(
-    chunks: Chunks, void: int, found: _Highest, following: _Highest | None, judged: int, shares: _Shares | None = None
+    chunks: Chunks,
+    void: int,
+    found: _Highest,
+    following: _Highest | None,
+    judged: int,
+    shares: _Shares | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return anomalous pixels with each score of ``found``, all pixels up to each from the one before, and all with it; fill ``following`` and ``shares``."""
+    """Return anomalous pixels with each score of ``found``, all pixels up to each from the one before, and
+    all with it; fill ``following`` and ``shares``.
+    """
     marks, low = found.values, found.values[0] if found.cut else -np.inf
     kind = np.uint32 if judged < 1 << 32 else np.int64
     own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
-    size = min(max(16 * len(marks), _BUFFER // 64), _BUFFER, judged)  # many values a mark: a mark costs more than a value
+    size = min(
+        max(16 * len(marks), _BUFFER // 64), _BUFFER, judged
+    )  # many values a mark: a mark costs more than a value
     everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
-    anomalous = _Buffer(only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4), kind=found.kind)
+    anomalous = _Buffer(
+        only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4), kind=found.kind
+    )
     seen = 0
     for given, anomaly, _, shape in _flat(chunks, void):
         score = given.astype(found.kind, copy=False)
@@ -223,7 +285,9 @@ def _count(
         if shares is not None:
             shares.add(score, anomaly, shape)
     if seen != judged:
-        raise MetricError(f"chunks gave {judged} pixels at first and {seen} later; expected the same at every call")
+        raise MetricError(
+            f"chunks gave {judged} pixels at first and {seen} later; expected the same at every call"
+        )
     _kernels().count_between(everything.empty(), marks, up_to, equal)
     _kernels().count_equal(anomalous.empty(), marks, own)
     return own, up_to, equal
@@ -243,8 +307,12 @@ def _flat(chunks: Chunks, void: int) -> Iterator[tuple[np.ndarray, np.ndarray, s
         )
 
 
-def _first_look(score: np.ndarray, anomaly: np.ndarray, void: int, where: str) -> tuple[tuple[float, float], int, int]:
-    """Return (least, largest) score and how many pixels are known and anomalous; MetricError for what is wrong."""
+def _first_look(
+    score: np.ndarray, anomaly: np.ndarray, void: int, where: str
+) -> tuple[tuple[float, float], int, int]:
+    """Return (least, largest) score and how many pixels are known and anomalous; MetricError for what is
+    wrong.
+    """
     known, anomalous = int(np.count_nonzero(anomaly == 0)), int(np.count_nonzero(anomaly == 1))
     if known + anomalous < len(score):
         check_mask(anomaly, void, where)

@@ -1,8 +1,11 @@
-"""Round scores of which nobody says what they are: in the order of the scores, to 16 bits, fine where a score of its kind needs it.
+"""Round scores of which nobody says what they are: in the order of the scores, to 16 bits, fine where a score
+of its kind needs it.
 
-Conventions: what comes out is float16 by its bits, so that histograms count it as any score; its values mean nothing. A score between 0 and 1 is rounded by its logit, fine near both ends, and what
-lies beyond the ends keeps its order in steps of a 128th. Any other is rounded as its difference to an offset, with eight bits of fraction and seven of exponent: to a part in 512 of the difference,
-for differences of 2^-62 to 2^62. Which of the two is judged by the first image (`offset_of_submitted`).
+Conventions: what comes out is float16 by its bits, so that histograms count it as any score; its values mean
+nothing. A score between 0 and 1 is rounded by its logit, fine near both ends, and what lies beyond the ends
+keeps its order in steps of a 128th. Any other is rounded as its difference to an offset, with eight bits of
+fraction and seven of exponent: to a part in 512 of the difference, for differences of 2^-62 to 2^62. Which of
+the two is judged by the first image (`offset_of_submitted`).
 Source: own.
 """
 
@@ -20,9 +23,25 @@ _FEWER = 8  # times fewer steps that a score between 0 and 1 may be rounded to b
 def round_submitted(score: np.ndarray, offset: float | None) -> np.ndarray:
     """Return a float32 score (H, W) as float16, in its order; without an offset as one between 0 and 1.
 
-    >>> bool((np.diff(round_submitted(np.array([-7e8, -1.0, 0.0, 1e-9, 1e-3, 1.0, 1.01, 7e8], np.float32), 0.0)) > 0).all())
+    >>> bool(
+    ...     (
+    ...         np.diff(
+    ...             round_submitted(np.array([-7e8, -1.0, 0.0, 1e-9, 1e-3, 1.0, 1.01, 7e8], np.float32), 0.0)
+    ...         )
+    ...         > 0
+    ...     ).all()
+    ... )
     True
-    >>> bool((np.diff(round_submitted(np.array([-7e8, -1.0, 0.0, 1e-9, 1e-3, 1 - 1e-6, 1.0, 1.01, 7e8], np.float32), None)) > 0).all())
+    >>> bool(
+    ...     (
+    ...         np.diff(
+    ...             round_submitted(
+    ...                 np.array([-7e8, -1.0, 0.0, 1e-9, 1e-3, 1 - 1e-6, 1.0, 1.01, 7e8], np.float32), None
+    ...             )
+    ...         )
+    ...         > 0
+    ...     ).all()
+    ... )
     True
     """
     if offset is None:
@@ -32,7 +51,8 @@ def round_submitted(score: np.ndarray, offset: float | None) -> np.ndarray:
 
 
 def offset_of_submitted(score: np.ndarray) -> float | None:
-    """Return the offset that scores of this kind are counted from, their median, judged by those of one image; None for scores between 0 and 1, unless their logits would be rounded to far fewer steps.
+    """Return the offset that scores of this kind are counted from, their median, judged by those of one
+    image; None for scores between 0 and 1, unless their logits would be rounded to far fewer steps.
 
     >>> offset_of_submitted(np.array([-3.0, 1.0, 2.5], np.float32))
     1.0
@@ -55,15 +75,21 @@ def _by_logit(score: np.ndarray) -> np.ndarray:
         return logit
     end = int(np.array(LOGIT_END, np.float16).view(np.uint16))
     beyond = np.where(below, 1 - score.astype(np.float64), score).astype(np.float32)
-    outside = _with_sign(np.minimum(end + _places(np.maximum(beyond, 1), lowest=1.0, fraction=7), _LAST), below)
+    outside = _with_sign(
+        np.minimum(end + _places(np.maximum(beyond, 1), lowest=1.0, fraction=7), _LAST), below
+    )
     return np.where(below | above, outside, logit)
 
 
 def _places(values: np.ndarray, *, lowest: float, fraction: int) -> np.ndarray:
-    """Return whole numbers in the order of float32 values of 0 and more: so many bits of their fraction and the exponent, from 0 at the ``lowest``."""
+    """Return whole numbers in the order of float32 values of 0 and more: so many bits of their fraction and
+    the exponent, from 0 at the ``lowest``.
+    """
     dropped = 23 - fraction
     bits = values.view(np.int32).astype(np.int64) + (1 << (dropped - 1))  # to the nearest
-    return np.clip((bits >> dropped) - (int(np.array(lowest, np.float32).view(np.int32)) >> dropped), 0, _LAST)
+    return np.clip(
+        (bits >> dropped) - (int(np.array(lowest, np.float32).view(np.int32)) >> dropped), 0, _LAST
+    )
 
 
 def _with_sign(places: np.ndarray, negative: np.ndarray) -> np.ndarray:

@@ -1,7 +1,10 @@
-"""Doubt that a network was trained to give: the probability of a void class, that of an outlier, and the entropy of a Dirichlet distribution.
+"""Doubt that a network was trained to give: the probability of a void class, that of an outlier, and the
+entropy of a Dirichlet distribution.
 
-Conventions: logits are (C, h, w) float32 of any size, brought bilinearly to a size (width, height) before anything is made of them; the result is (H, W) float32, large = more anomalous.
-Source: S4 5.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic et al. 2019 (outlier head).
+Conventions: logits are (C, h, w) float32 of any size, brought bilinearly to a size (width, height) before
+anything is made of them; the result is (H, W) float32, large = more anomalous.
+Source: S4 5.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic et al. 2019 (outlier
+head).
 """
 
 from __future__ import annotations
@@ -40,9 +43,12 @@ def outlier_share(logit: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def differential_entropy(logits: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return the differential entropy (H, W) of the Dirichlet whose concentrations are the exponentials of the logits.
+    """Return the differential entropy (H, W) of the Dirichlet whose concentrations are the exponentials of
+    the logits.
 
-    >>> float(differential_entropy(np.zeros((2, 1, 1), np.float32), (1, 1))[0, 0])  # even over all probabilities
+    >>> float(
+    ...     differential_entropy(np.zeros((2, 1, 1), np.float32), (1, 1))[0, 0]
+    ... )  # even over all probabilities
     0.0
     """
     out = np.empty((size[1], size[0]), np.float32)

@@ -1,6 +1,8 @@
-"""Fitted methods beside a network: they are loaded for the scorers that name them, see what the network says of a block of pictures, and score pixels.
+"""Fitted methods beside a network: they are loaded for the scorers that name them, see what the network says
+of a block of pictures, and score pixels.
 
-Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors of the model's folder of methods, whose digest begins so. A block is (N, 3, H, W), as the network is given it.
+Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
+of the model's folder of methods, whose digest begins so. A block is (N, 3, H, W), as the network is given it.
 """
 
 from __future__ import annotations
@@ -23,11 +25,21 @@ from faultscape.uncertainty.methods.catalogue import method_named
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
-_SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")  # options from which features follow
+_SHOWN = (
+    "size",
+    "window",
+    "scales",
+    "mean",
+    "std",
+    "layout",
+    "multiple",
+)  # options from which features follow
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
-    """Return the methods {word: method} that words among scorers name, of the methods of a model. ModelError where one is not there, or another by now."""
+    """Return the methods {word: method} that words among scorers name, of the methods of a model. ModelError
+    where one is not there, or another by now.
+    """
     asked = {word: split_fitted(word) for word in words}
     asked = {word: parts for word, parts in asked.items() if parts is not None}
     if not asked:
@@ -37,14 +49,17 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
         path = Path(folder, f"{called}{ENDING}")
         if not path.is_file() or digest_of(path) != digest:
             raise ModelError(
-                f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again with --scorer {called}"
+                f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again"
+                f" with --scorer {called}"
             )
         made[word] = built(path)
     return made
 
 
 def built(path: Path) -> Fitted:
-    """Return the method that a file holds; ModelError where its options or its tensors are not those of such a method."""
+    """Return the method that a file holds; ModelError where its options or its tensors are not those of such
+    a method.
+    """
     from faultscape.uncertainty.methods.method import read
 
     about, tensors = read(path)
@@ -65,8 +80,12 @@ def shown_as(options: Mapping[str, object]) -> str:
     return ", ".join(f"{key.replace('_', '-')} {options[key]}" for key in _SHOWN if options.get(key))
 
 
-def check_fitted(folder: str, words: Sequence[str], network: str, options: Mapping[str, object], name: str) -> None:
-    """ModelError where a method among scorers was fitted to another network than that of this digest, or to images that were shown otherwise."""
+def check_fitted(
+    folder: str, words: Sequence[str], network: str, options: Mapping[str, object], name: str
+) -> None:
+    """ModelError where a method among scorers was fitted to another network than that of this digest, or to
+    images that were shown otherwise.
+    """
     asked = [parts[0] for word in words if (parts := split_fitted(word)) is not None]
     if not asked:
         return
@@ -74,11 +93,14 @@ def check_fitted(folder: str, words: Sequence[str], network: str, options: Mappi
         about = read_about(Path(folder, f"{called}{ENDING}"))
         if about.shown != shown_as(options):
             raise ModelError(
-                f"{name}: its method {called} was fitted to images shown with {about.shown or 'no options'}, and now it is {shown_as(options) or 'none'}; predict without {called} first, then fit it again"
+                f"{name}: its method {called} was fitted to images shown with {about.shown or 'no options'},"
+                f" and now it is {shown_as(options) or 'none'}; predict without {called} first, then fit it"
+                " again"
             )
         if about.network != network:
             raise ModelError(
-                f"{name}: its method {called} was fitted to another network, or to other weights; run `faultscape fit` for it again"
+                f"{name}: its method {called} was fitted to another network, or to other weights; run"
+                " `faultscape fit` for it again"
             )
 
 
@@ -96,9 +118,15 @@ def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
 
 
 def with_values(
-    network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer], kept: Sequence[str]
+    network: Network,
+    methods: Mapping[str, Fitted],
+    block: np.ndarray,
+    answers: Sequence[Answer],
+    kept: Sequence[str],
 ) -> list[Answer]:
-    """Return answers to a block with the values of each method; of their embeddings those of the layers that are to be ``kept``. ModelError where a network cannot do what a method asks."""
+    """Return answers to a block with the values of each method; of their embeddings those of the layers that
+    are to be ``kept``. ModelError where a network cannot do what a method asks.
+    """
     made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
     still = {word: method for word, method in methods.items() if method.epsilon <= 0}
     for number, arrays in enumerate(_values(network, still, block, answers)):
@@ -108,18 +136,30 @@ def with_values(
             continue
         if not hasattr(network, "call") or network.marginal:
             raise ModelError(
-                f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0"
+                f"{network.name}: input preprocessing needs gradients of logits, which only torch networks"
+                " have; fit the method with --epsilon 0"
             )
         call, module = network.call, network.module  # type: ignore[attr-defined]
-        moves, parts = cast("MovesInput", method), [block[k : k + 1] for k in range(len(block))]  # a gradient takes memory
+        moves, parts = (
+            cast("MovesInput", method),
+            [block[k : k + 1] for k in range(len(block))],
+        )  # a gradient takes memory
         if network.fixed_batch:  # type: ignore[attr-defined]
             parts = [padded_to(block, network.fixed_batch)]  # type: ignore[attr-defined]
-        moved = [input_gradient.moved(call, module, network.name, network.device, part, moves) for part in parts]
+        moved = [
+            input_gradient.moved(call, module, network.name, network.device, part, moves) for part in parts
+        ]
         there = np.concatenate(moved)[: len(block)]
-        for number, arrays in enumerate(_values(network, {word: method}, block, network.run(there, method.layers))):
+        for number, arrays in enumerate(
+            _values(network, {word: method}, block, network.run(there, method.layers))
+        ):
             made[number].update(arrays)
     return [
-        replace(answer, embeddings={layer: answer.embeddings[layer] for layer in kept}, values={**answer.values, **values})
+        replace(
+            answer,
+            embeddings={layer: answer.embeddings[layer] for layer in kept},
+            values={**answer.values, **values},
+        )
         for answer, values in zip(answers, made, strict=True)
     ]
 
@@ -127,7 +167,9 @@ def with_values(
 def _values(
     network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer]
 ) -> list[dict[str, tuple[np.ndarray, ...]]]:
-    """Return what methods make of each of some answers, one at a time, so that no more than one picture's features are worked on."""
+    """Return what methods make of each of some answers, one at a time, so that no more than one picture's
+    features are worked on.
+    """
     import torch
 
     from faultscape.prediction.sources.torch_pass import running
@@ -140,7 +182,9 @@ def _values(
         for answer in answers if methods else ():
             grids = {
                 layer: as_grid(
-                    torch.from_numpy(answer.embeddings[layer])[None].to(device), block.shape[2:], f"{network.name}: layer {layer}"
+                    torch.from_numpy(answer.embeddings[layer])[None].to(device),
+                    block.shape[2:],
+                    f"{network.name}: layer {layer}",
                 )
                 for layer in layers_of(methods)
             }
@@ -157,7 +201,9 @@ def _values(
 
 
 def logits_of(answer: Answer, name: str) -> np.ndarray:
-    """Return the logits (C, h, w) of an answer, of one that has only members the logarithm of their mean probability. ModelError where it has neither."""
+    """Return the logits (C, h, w) of an answer, of one that has only members the logarithm of their mean
+    probability. ModelError where it has neither.
+    """
     if answer.scores is not None:
         return answer.scores
     if not answer.members:

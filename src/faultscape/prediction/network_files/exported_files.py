@@ -1,9 +1,11 @@
-"""Whether the file of an exported program (``.pt2``) holds a graph and numbers, and nothing that torch would run while it reads them.
+"""Whether the file of an exported program (``.pt2``) holds a graph and numbers, and nothing that torch would
+run while it reads them.
 
-Conventions: torch reads such a file with more than a parser: it unpickles objects, loads compiled libraries, evaluates the text
-of symbolic sizes, finds functions by dotted names, and writes names into the code of ``forward``. So a file is looked through
-first, by torch's own reader of archives: members are those of a graph, sizes are arithmetic, functions are operators that compute
-(those that write files are not), names are names. What is not is refused; guards, which are code, are never asked for.
+Conventions: torch reads such a file with more than a parser: it unpickles objects, loads compiled libraries,
+evaluates the text of symbolic sizes, finds functions by dotted names, and writes names into the code of
+``forward``. So a file is looked through first, by torch's own reader of archives: members are those of a
+graph, sizes are arithmetic, functions are operators that compute (those that write files are not), names are
+names. What is not is refused; guards, which are code, are never asked for.
 """
 
 from __future__ import annotations
@@ -20,9 +22,28 @@ _MEMBER = re.compile(
     r"archive_format|archive_version|byteorder|\.data/[\w.-]+|models/[\w-]+\.json|data/(weights|constants|sample_inputs)/[\w.-]+|extra/[^\\]+"
 )
 _PICKLED = re.compile(r"(custom|opaque)_obj_", re.IGNORECASE)
-NAMESPACES = ("aten", "prim", "prims", "quantized", "quantized_decomposed", "profiler", "torchvision")  # whose operators compute
-EFFECTS = ("save", "from_file", "PythonOp", "IgnoredPythonOp", "rpc_async", "rpc_remote", "rpc_sync")  # all of them that do more
-_FLOW = "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast|flex_attention"
+NAMESPACES = (
+    "aten",
+    "prim",
+    "prims",
+    "quantized",
+    "quantized_decomposed",
+    "profiler",
+    "torchvision",
+)  # whose operators compute
+EFFECTS = (
+    "save",
+    "from_file",
+    "PythonOp",
+    "IgnoredPythonOp",
+    "rpc_async",
+    "rpc_remote",
+    "rpc_sync",
+)  # all of them that do more
+_FLOW = (
+    "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast"
+    "|flex_attention"
+)
 _OPERATOR = re.compile(
     rf"torch\.ops\.({'|'.join(NAMESPACES)})\.(?!__|({'|'.join(EFFECTS)})(\.|$))\w+(\.(?!__)\w+)?|torch\.ops\.higher_order\.({_FLOW})"
     r"|torch\.ops\.aten\.__i?(and|or|xor|lshift|rshift)__\.\w+|torch\.sym_\w+|math\.[a-z]\w*"
@@ -39,9 +60,19 @@ _TEXT = (
     "guards_code",
 )  # read as text, JSON or not at all
 _ARITHMETIC = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Name, ast.keyword, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.Name,
+    ast.keyword,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
     ast.expr_context,
-)  # fmt: skip
+)
 
 
 def check(path: str) -> None:
@@ -56,33 +87,43 @@ def check(path: str) -> None:
             graphs = {name: archive.read_bytes(name) for name in names if name.startswith("models/")}
             configs = [archive.read_bytes(name) for name in names if name.endswith("_config.json")]
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(f"{path}: is no exported program: {library_text(error, first_line=True, most=200)}") from None
+        raise ModelError(
+            f"{path}: is no exported program: {library_text(error, first_line=True, most=200)}"
+        ) from None
     if not graphs:
         raise ModelError(f"{path}: holds no exported program; save one with torch.export.save")
     for name in names:
         if _PICKLED.search(name):
             raise ModelError(
-                f"{path}: holds the object {name!r}, which only unpickling could read; export the network without it"
+                f"{path}: holds the object {name!r}, which only unpickling could read; export the network"
+                " without it"
             )
         if not _MEMBER.fullmatch(name) or ".." in name:
             raise ModelError(
-                f"{path}: holds {name!r}, which is no part of a graph with its weights; save it with torch.export.save alone"
+                f"{path}: holds {name!r}, which is no part of a graph with its weights; save it with"
+                " torch.export.save alone"
             )
     if len({name.lower() for name in names}) < len(names):
         raise ModelError(f"{path}: holds two members of one name; it is damaged or forged")
     if any(_PICKLED.search(config.decode("utf-8", "replace")) for config in configs):
-        raise ModelError(f"{path}: names an object that only unpickling could read; export the network without it")
+        raise ModelError(
+            f"{path}: names an object that only unpickling could read; export the network without it"
+        )
     for graph in graphs.values():
         for problem in problems(graph):
             raise ModelError(f"{path}: {problem}; only graphs of torch's own operators are run")
 
 
 def problems(graph: bytes) -> Iterator[str]:
-    """Yield what in the JSON of a graph torch would evaluate, call or write into code, and is neither arithmetic, an operator nor a name.
+    """Yield what in the JSON of a graph torch would evaluate, call or write into code, and is neither
+    arithmetic, an operator nor a name.
 
     >>> list(problems(b'{"target": "torch.ops.aten.relu.default", "expr_str": "2*s0 + 1", "name": "relu"}'))
     []
-    >>> list(problems(b'{"target": "torch.os.system"}')), list(problems(b'{"target": "torch.ops.aten.from_file.default"}'))
+    >>> (
+    ...     list(problems(b'{"target": "torch.os.system"}')),
+    ...     list(problems(b'{"target": "torch.ops.aten.from_file.default"}')),
+    ... )
     (["calls 'torch.os.system'"], ["calls 'torch.ops.aten.from_file.default'"])
     """
     try:
@@ -114,9 +155,15 @@ def _within(value: Any, key: str) -> Iterator[str]:
 
 
 def arithmetic(text: str) -> bool:
-    """Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as SymPy writes it; quoted words name symbols alone.
+    """Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
+    SymPy writes it; quoted words name symbols alone.
 
-    >>> arithmetic("16*FloorDiv(Symbol('s0', integer=True) - 1, 2) + Max(1, u0)"), arithmetic("__import__('os')"), arithmetic("s0.real"), arithmetic("S('exit()')")
+    >>> (
+    ...     arithmetic("16*FloorDiv(Symbol('s0', integer=True) - 1, 2) + Max(1, u0)"),
+    ...     arithmetic("__import__('os')"),
+    ...     arithmetic("s0.real"),
+    ...     arithmetic("S('exit()')"),
+    ... )
     (True, False, False, False)
     """
     try:
@@ -131,7 +178,9 @@ def arithmetic(text: str) -> bool:
             if node.func.id in ("Symbol", "Float"):
                 quoted |= {id(word) for word in node.args}
         elif isinstance(node, ast.Constant):
-            plain = isinstance(node.value, str) and id(node) in quoted and re.fullmatch(r"[\w.+-]*", node.value)
+            plain = (
+                isinstance(node.value, str) and id(node) in quoted and re.fullmatch(r"[\w.+-]*", node.value)
+            )
             if not (plain or isinstance(node.value, int | float)):
                 return False
         elif not isinstance(node, _ARITHMETIC) or (isinstance(node, ast.Name) and "__" in node.id):

@@ -1,8 +1,9 @@
 """Which files beside an ONNX file hold its weights, read from the file itself without the package onnx.
 
-Conventions: an ONNX file is a message of protocol buffers: fields, each a number with how it is written, then its value; messages lie within messages. Numbers are
-those of onnx.proto. Only what leads to tensors is followed, and the numbers of a tensor are stepped over. What a tensor says of its size is compared with the file
-that holds it, before anybody reads that.
+Conventions: an ONNX file is a message of protocol buffers: fields, each a number with how it is written, then
+its value; messages lie within messages. Numbers are those of onnx.proto. Only what leads to tensors is
+followed, and the numbers of a tensor are stepped over. What a tensor says of its size is compared with the
+file that holds it, before anybody reads that.
 """
 
 from __future__ import annotations
@@ -28,9 +29,16 @@ WITHIN = {
     "FunctionProto": {7: "NodeProto", 11: "AttributeProto"},
     "GraphProto": {1: "NodeProto", 5: "TensorProto", 15: "SparseTensorProto"},
     "NodeProto": {5: "AttributeProto"},
-    "AttributeProto": {5: "TensorProto", 6: "GraphProto", 10: "TensorProto", 11: "GraphProto", 22: "SparseTensorProto", 23: "SparseTensorProto"},
+    "AttributeProto": {
+        5: "TensorProto",
+        6: "GraphProto",
+        10: "TensorProto",
+        11: "GraphProto",
+        22: "SparseTensorProto",
+        23: "SparseTensorProto",
+    },
     "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
-}  # fmt: skip
+}
 PLACES, WHERE, ELSEWHERE = (
     13,
     14,
@@ -46,21 +54,26 @@ def digest(source: str, options: ModelOptions) -> str:
     del options
     files = [(Path(source), Path(source).stat().st_size)]
     for file, end in weights_beside(source).items():
-        size = file.stat().st_size  # what lies far behind the last number of a tensor is another network's, or nobody's
+        size = (
+            file.stat().st_size
+        )  # what lies far behind the last number of a tensor is another network's, or nobody's
         files.append((file, end if end and size > end + _REST else size))
     return digest_of_files(source, files)
 
 
 def weights_beside(path: str | Path) -> dict[Path, int]:
-    """Return the files that hold weights of an ONNX file, in the order of their names, with how many bytes of each from its start it names (0: all); none where it is no such file, which its reader says better.
+    """Return the files that hold weights of an ONNX file, in the order of their names, with how many bytes of
+    each from its start it names (0: all); none where it is no such file, which its reader says better.
 
-    ModelError where one of them is not there, is shorter than that, or is named outside the file's folder, and where the ONNX file itself is larger than one can be.
+    ModelError where one of them is not there, is shorter than that, or is named outside the file's folder,
+    and where the ONNX file itself is larger than one can be.
     """
     try:
         size = os.stat(path).st_size
         if size > MOST_BYTES:
             raise ModelError(
-                f"{path}: has {size:,} bytes; an ONNX file has at most {MOST_BYTES:,}, and larger weights lie in files beside it"
+                f"{path}: has {size:,} bytes; an ONNX file has at most {MOST_BYTES:,}, and larger weights lie"
+                " in files beside it"
             )
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             named: dict[str, int] = {}
@@ -73,21 +86,27 @@ def weights_beside(path: str | Path) -> dict[Path, int]:
         plain = Path(os.path.normpath(name))
         if plain.is_absolute() or plain.parts[:1] == ("..",):
             raise ModelError(
-                f"{path}: names weights outside its folder, {name[:200]!r}; put them beside it, and save it with that name"
+                f"{path}: names weights outside its folder, {name[:200]!r}; put them beside it, and save it"
+                " with that name"
             )
         file = Path(path).parent / plain
         if not file.is_file():
-            raise ModelError(f"{path}: its weights {name[:200]!r} are not beside it; put that file into its folder")
+            raise ModelError(
+                f"{path}: its weights {name[:200]!r} are not beside it; put that file into its folder"
+            )
         if (size := file.stat().st_size) < end:
             raise ModelError(
-                f"{path}: its weights {name[:200]!r} have {size:,} bytes, and it names {end:,}; copy that file again"
+                f"{path}: its weights {name[:200]!r} have {size:,} bytes, and it names {end:,}; copy that"
+                " file again"
             )
         files[file] = end
     return files
 
 
 def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
-    """Yield where the numbers of tensors lie that are not in the file, and where they end there; IndexError or ValueError where it is torn or another."""
+    """Yield where the numbers of tensors lie that are not in the file, and where they end there; IndexError
+    or ValueError where it is torn or another.
+    """
     todo, left = [("ModelProto", 0, len(data))], MOST_FIELDS
     while todo:
         kind, first, last = todo.pop()
@@ -96,7 +115,9 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
         if left < 0:
             raise ModelError(f"{path}: has more than {MOST_FIELDS:,} fields, which no network has")
         if kind != "TensorProto":
-            todo += [(WITHIN[kind][number], start, end) for number, start, end in fields if number in WITHIN[kind]]
+            todo += [
+                (WITHIN[kind][number], start, end) for number, start, end in fields if number in WITHIN[kind]
+            ]
         elif (WHERE, ELSEWHERE, ELSEWHERE) in fields:
             said = {}
             for number, start, end in fields:
@@ -104,7 +125,10 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
                     entry = {n: data[a:b].decode() for n, a, b in _fields(data, start, end)}
                     said[entry.get(1, "")] = entry.get(2, "")
             if "location" in said:
-                yield said["location"], int(said.get("offset") or 0) + int(said["length"]) if said.get("length") else 0
+                yield (
+                    said["location"],
+                    (int(said.get("offset") or 0) + int(said["length"]) if said.get("length") else 0),
+                )
 
 
 def _fields(data: mmap.mmap, at: int, last: int) -> Iterator[Field]:

@@ -1,9 +1,10 @@
 """Whether the code of a TorchScript file calls only operators that compute, before torch sees any of it.
 
-Conventions: torch runs parts of such a file while it loads it (default arguments, constants of classes, ``__setstate__``), and an
-operator of its language writes files. So the text of the code is looked through first, as torch's own reader of archives gives
-it. Only the form that torch itself writes is taken (ASCII without comments, strings in double quotes on one line, none beside
-another), in which every operator stands by its name: behind a dot, or as the last argument of ``getattr``.
+Conventions: torch runs parts of such a file while it loads it (default arguments, constants of classes,
+``__setstate__``), and an operator of its language writes files. So the text of the code is looked through
+first, as torch's own reader of archives gives it. Only the form that torch itself writes is taken (ASCII
+without comments, strings in double quotes on one line, none beside another), in which every operator stands
+by its name: behind a dot, or as the last argument of ``getattr``.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ _CLASSES = ("profiler", "quantized", "rnn")  # of torch's own in C++, those that
 
 
 def check(path: str) -> None:
-    """ModelError naming the first thing in the code of a TorchScript file that is more than computing; other errors are those of torch's reader."""
+    """ModelError naming the first thing in the code of a TorchScript file that is more than computing; other
+    errors are those of torch's reader.
+    """
     import torch
 
     archive = torch._C.PyTorchFileReader(path)  # noqa: SLF001 - the reader that torch.jit.load itself uses; there is no public one
     names = archive.get_all_records()
     if any(name.lower() == "model.json" for name in names):
         raise ModelError(
-            f"{path}: is written as torch did before 1.1; load it there, and save it with torch.jit.save of a later one"
+            f"{path}: is written as torch did before 1.1; load it there, and save it with torch.jit.save of a"
+            " later one"
         )
     for name in names:
         if name.lower().endswith(".py"):
@@ -38,9 +42,15 @@ def check(path: str) -> None:
 def problems(code: bytes) -> Iterator[str]:
     r"""Yield what in code is an operator that does more than compute, or hides which one it is.
 
-    >>> list(problems(b'def forward(self, x: Tensor) -> Tensor:\n  return ops.quantized.relu6(torch.relu(x))'))
+    >>> list(
+    ...     problems(b"def forward(self, x: Tensor) -> Tensor:\n  return ops.quantized.relu6(torch.relu(x))")
+    ... )
     []
-    >>> list(problems(b'torch.save(x, "file")')), list(problems(b'getattr(torch, "sa" "ve")(x, "file")')), list(problems(b'ops.mine.run(x)'))
+    >>> (
+    ...     list(problems(b'torch.save(x, "file")')),
+    ...     list(problems(b'getattr(torch, "sa" "ve")(x, "file")')),
+    ...     list(problems(b"ops.mine.run(x)")),
+    ... )
     (["calls 'save'"], ['holds strings beside each other'], ["calls operators of 'mine'"])
     """
     words: list[str] = []
@@ -66,14 +76,21 @@ def problems(code: bytes) -> Iterator[str]:
             name = _named(words, place)
             if not re.fullmatch(r'"[\w.-]+"', name) or name[1:-1] in EFFECTS:
                 yield f"asks for {name[:80]!r} by getattr"
-        elif word == "ops" and before != "." and after != ":" and not (after == "." and words[place + 2] in NAMESPACES):
+        elif (
+            word == "ops"
+            and before != "."
+            and after != ":"
+            and not (after == "." and words[place + 2] in NAMESPACES)
+        ):
             yield f"calls operators of {words[place + 2]!r}"
         elif word == "__torch__" and not _plain(words[place + 1 : place + 7]):
             yield f"uses the class {''.join(words[place : place + 7])!r}"
 
 
 def _named(words: list[str], place: int) -> str:
-    """Return the string that ends the arguments of the call at a place, empty where that is no single string behind a comma."""
+    """Return the string that ends the arguments of the call at a place, empty where that is no single string
+    behind a comma.
+    """
     depth = 0
     for at in range(place + 1, len(words)):
         depth += (words[at] in "([{") - (words[at] in ")]}") if words[at] else 0
@@ -83,7 +100,9 @@ def _named(words: list[str], place: int) -> str:
 
 
 def _plain(after: list[str]) -> bool:
-    """Whether what follows ``__torch__`` names a class of the file, or one of torch's that ordinary networks hold; never a part of such a name."""
+    """Whether what follows ``__torch__`` names a class of the file, or one of torch's that ordinary networks
+    hold; never a part of such a name.
+    """
     if after[0] != "." or (after[1] == "torch" and after[2] != "."):
         return False
     return after[1:4] != ["torch", ".", "classes"] or (after[4] == "." and after[5] in _CLASSES)

@@ -1,9 +1,10 @@
 """A digest of the weights that a loaded network holds, wherever its loader took them from.
 
-Conventions: of a torch module its state counts (tensors, and what quantised layers keep packed). A callable that is none is
-looked through for modules, tensors and arrays: what a partial, a bound method, a closure or defaults hold, what its functions
-name of their file, lists and dicts, and the attributes of objects, though not objects within objects. The order is that of the
-code, so that the same code with the same weights has the same digest in every process.
+Conventions: of a torch module its state counts (tensors, and what quantised layers keep packed). A callable
+that is none is looked through for modules, tensors and arrays: what a partial, a bound method, a closure or
+defaults hold, what its functions name of their file, lists and dicts, and the attributes of objects, though
+not objects within objects. The order is that of the code, so that the same code with the same weights has the
+same digest in every process.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import numpy as np
 
 
 def digest(network: Any) -> tuple[str, bool]:
-    """Return a digest of the weights within a network, empty where none were found, and whether every part of them could be read."""
+    """Return a digest of the weights within a network, empty where none were found, and whether every part of
+    them could be read.
+    """
     import torch
 
     hashed, any_found, all_read = hashlib.sha256(), False, True
@@ -45,7 +48,12 @@ def note(name: str, found: str, all_read: bool) -> tuple[str, ...]:
     if found and all_read:
         return ()
     which = "some of its weights cannot be read" if found else "no weights were found in what it returns"
-    return (f"note: {name}: {which}, so that it is not noticed when they change; give the model another name then",)
+    return (
+        (
+            f"note: {name}: {which}, so that it is not noticed when they change; give the model another name"
+            " then"
+        ),
+    )
 
 
 def _within(thing: Any) -> Iterator[Any]:
@@ -72,7 +80,9 @@ def _within(thing: Any) -> Iterator[Any]:
         known = numbers | functools.partial | MethodType | FunctionType | list | tuple | dict
         yield from (value for value in getattr(thing, "__dict__", {}).values() if isinstance(value, known))
         yield from (
-            kind.__dict__["__call__"] for kind in type(thing).__mro__ if isinstance(kind.__dict__.get("__call__"), FunctionType)
+            kind.__dict__["__call__"]
+            for kind in type(thing).__mro__
+            if isinstance(kind.__dict__.get("__call__"), FunctionType)
         )
 
 
@@ -99,7 +109,9 @@ def _add(hashed: Any, name: str, value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return _add_tensor(hashed, name, value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        hashed.update(f"{name} {value.dtype} {value.shape}\0".encode() + np.ascontiguousarray(value).tobytes())
+        hashed.update(
+            f"{name} {value.dtype} {value.shape}\0".encode() + np.ascontiguousarray(value).tobytes()
+        )
         return True
     if isinstance(value, str | bytes | bool | int | float | complex | torch.dtype | torch.device | None):
         hashed.update(f"{name} {value!r}\0".encode())
@@ -117,9 +129,18 @@ def _add_tensor(hashed: Any, name: str, value: Any) -> bool:
             _add(hashed, f"{name} scale", plain.q_per_channel_scales() if each else plain.q_scale())
             _add(hashed, f"{name} zero", plain.q_per_channel_zero_points() if each else plain.q_zero_point())
             plain = plain.int_repr()
-        plain = (plain if plain.layout == torch.strided else plain.to_dense()).resolve_conj().resolve_neg().contiguous()
+        plain = (
+            (plain if plain.layout == torch.strided else plain.to_dense())
+            .resolve_conj()
+            .resolve_neg()
+            .contiguous()
+        )
         numbers = plain.reshape(-1).view(torch.uint8).numpy()
-    except (RuntimeError, NotImplementedError, ValueError):  # weights that are not there, or of a kind that has no plain form
+    except (
+        RuntimeError,
+        NotImplementedError,
+        ValueError,
+    ):  # weights that are not there, or of a kind that has no plain form
         return False
     hashed.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
     hashed.update(numbers.data)

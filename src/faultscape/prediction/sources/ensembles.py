@@ -1,7 +1,8 @@
 """A model that is several networks of the study: the mean of their probabilities, and how they differ.
 
-Conventions: ``ensemble:MODEL,MODEL,...``. Each member sees images as it was told in its own right; all have the same classes in the same channels. They run image by image, one member after
-another, so that no more is held than the members' scores of one image. Labels are the classes of the largest mean probability.
+Conventions: ``ensemble:MODEL,MODEL,...``. Each member sees images as it was told in its own right; all have
+the same classes in the same channels. They run image by image, one member after another, so that no more is
+held than the members' scores of one image. Labels are the classes of the largest mean probability.
 Source: S4 eq. 1 and 2; Lakshminarayanan et al. 2017.
 """
 
@@ -25,7 +26,13 @@ from faultscape.study.settings import ModelOptions, ModelSettings, Settings
 
 PREFIX = "ensemble:"
 OPTIONS = ("threads", "keep", "scorer")
-_BESIDE = ("keep", "scorer", "offsets", "unmapped", "labels")  # a member's options that change nothing of an ensemble
+_BESIDE = (
+    "keep",
+    "scorer",
+    "offsets",
+    "unmapped",
+    "labels",
+)  # a member's options that change nothing of an ensemble
 KindNamed = Callable[[str], Source]
 
 
@@ -59,7 +66,10 @@ def check(name: str, source: str) -> None:
     """ModelError for fewer than two members, or one that is named twice or is the ensemble itself."""
     members = names_of(source)
     if len(members) < 2 or not all(members):
-        raise ModelError(f"{name}={source}: an ensemble has two members or more, models of the study; write {name}={PREFIX}a,b,c")
+        raise ModelError(
+            f"{name}={source}: an ensemble has two members or more, models of the study; write"
+            f" {name}={PREFIX}a,b,c"
+        )
     if twice := next((member for member in members if members.count(member) > 1), None):
         raise ModelError(f"{name}={source}: {twice!r} is named twice; name each member once")
     if name in members:
@@ -79,16 +89,20 @@ def origin(source: Source, request: Request, *, kind_named: KindNamed) -> Origin
     for name, member in members.items():
         if kind_named(member.kind).load is None:
             raise ModelError(
-                f"{request.name}={request.source}: {name} is {article(kind_named(member.kind).called)}; an ensemble runs the networks of its members"
+                f"{request.name}={request.source}: {name} is {article(kind_named(member.kind).called)}; an"
+                " ensemble runs the networks of its members"
             )
     labels = {name: member.labels for name, member in members.items()}
     first = next(iter(labels))
     if other := next((name for name in labels if labels[name] != labels[first]), None):
         raise ModelError(
-            f"{request.name}={request.source}: {first} and {other} have other labels in their channels; an ensemble takes members whose --labels agree"
+            f"{request.name}={request.source}: {first} and {other} have other labels in their channels; an"
+            " ensemble takes members whose --labels agree"
         )
     options = cast("ModelOptions", {"threads": 1, **request.options})
-    runtime = "torch" if any(kind_named(member.kind).runtime == "torch" for member in members.values()) else "onnx"
+    runtime = (
+        "torch" if any(kind_named(member.kind).runtime == "torch" for member in members.values()) else "onnx"
+    )
     held = _digest(members, kind_named)
     made = stamps.of_images(held, request.settings, request.shards(), options, labels[first])
     return Origin(options, labels[first], made.stamps, keys=made.keys, digest=held, runtime=runtime)
@@ -103,10 +117,17 @@ def open_ensemble(opening: Opening, settings: Settings, *, kind_named: KindNamed
     for member in members.values():
         kind = kind_named(member.kind)
         assert kind.load is not None
-        told = cast("ModelOptions", {key: value for key, value in member.options.items() if key not in _BESIDE})
-        with bounds.bounded(when=kind.runtime == "onnx" and devices.pick(opening.device, kind.runtime) == "cpu"):
+        told = cast(
+            "ModelOptions", {key: value for key, value in member.options.items() if key not in _BESIDE}
+        )
+        with bounds.bounded(
+            when=kind.runtime == "onnx" and devices.pick(opening.device, kind.runtime) == "cpu"
+        ):
             one = networks.inference(
-                member.source, {**told, "device": opening.device, "task": settings.task}, load=kind.load, runtime=kind.runtime
+                member.source,
+                {**told, "device": opening.device, "task": settings.task},
+                load=kind.load,
+                runtime=kind.runtime,
             )
         opened.append(one)
     keep = networks.keep_of(opening.options, settings.task)
@@ -139,7 +160,11 @@ class Ensemble(Inference):
         start, answers = time.perf_counter(), []
         for item in prepared:
             assert isinstance(item, PreparedForAll)
-            answers.append(self._together_of([member.run([one])[0] for member, one in zip(self.members, item.of, strict=True)]))
+            answers.append(
+                self._together_of(
+                    [member.run([one])[0] for member, one in zip(self.members, item.of, strict=True)]
+                )
+            )
         self._spent.seconds = time.perf_counter() - start
         return answers
 
@@ -163,11 +188,21 @@ class Ensemble(Inference):
         if silent := next((m for m, layers in zip(self.members, held, strict=True) if not layers), None):
             return f"{silent.network.name}: gives labels and no logits; an ensemble averages probabilities"
         if len({len(layers) for layers in held}) > 1:
-            return f"{self.name}: its members have {', '.join(str(len(of)) for of in held)} members of their own; an ensemble takes networks of as many"
+            return (
+                f"{self.name}: its members have {', '.join(str(len(of)) for of in held)} members of their"
+                " own; an ensemble takes networks of as many"
+            )
         members = tuple(layer for layers in held for layer in layers)
         if len({len(of) for of in members}) > 1:
-            return f"{self.name}: its members have {', '.join(str(len(layers[0])) for layers in held)} channels; an ensemble takes members of as many"
-        variances = [answer.variance for answer in answers if isinstance(answer, Answer) and answer.variance is not None]
+            return (
+                f"{self.name}: its members have {', '.join(str(len(layers[0])) for layers in held)} channels;"
+                " an ensemble takes members of as many"
+            )
+        variances = [
+            answer.variance
+            for answer in answers
+            if isinstance(answer, Answer) and answer.variance is not None
+        ]
         whole = len(variances) == len(answers) and len({values.shape for values in variances}) == 1
         return Answer(members=members, variance=np.mean(variances, axis=0) if whole else None)
 
@@ -182,7 +217,9 @@ def _members(name: str, source: str, settings: Settings) -> dict[str, ModelSetti
     words = names_of(source)
     if unknown := next((word for word in words if word not in settings.models), None):
         known = ", ".join(settings.models) or "none"
-        raise ModelError(f"{name}: the study has no model {unknown!r}, which is to be a member; it has {known}")
+        raise ModelError(
+            f"{name}: the study has no model {unknown!r}, which is to be a member; it has {known}"
+        )
     return {word: settings.models[word] for word in words}
 
 

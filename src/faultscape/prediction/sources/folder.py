@@ -1,7 +1,8 @@
 """A model that is a folder of label maps.
 
-Conventions: maps are stored as they came, in the file's own labels; they are brought to another size only when read, by nearest neighbour. A
-map may have the photo's size, the working size, or the photo's aspect ratio within a pixel; any other size needs ``resize_maps``.
+Conventions: maps are stored as they came, in the file's own labels; they are brought to another size only
+when read, by nearest neighbour. A map may have the photo's size, the working size, or the photo's aspect
+ratio within a pixel; any other size needs ``resize_maps``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,12 @@ class FolderModel:
     """Reads the maps of one model and checks each for size and values."""
 
     def __init__(
-        self, classes: Classes, labels: dict[str, str], working_size: tuple[int, int] | None, *, resize_maps: bool
+        self,
+        classes: Classes,
+        labels: dict[str, str],
+        working_size: tuple[int, int] | None,
+        *,
+        resize_maps: bool,
     ) -> None:
         self._places = table(classes, labels)
         self._allowed = allowed(classes, labels)
@@ -48,7 +54,9 @@ class FolderModel:
         self._colours: np.ndarray | None = None
 
     def read(self, path: str, width: int, height: int) -> bytes:
-        """Return the runs of one map of a photo of this size; LabelMapError names the file, the value and what is allowed."""
+        """Return the runs of one map of a photo of this size; LabelMapError names the file, the value and
+        what is allowed.
+        """
         try:
             label_map = read_map(path, self._colours)
         except LabelMapError:
@@ -57,7 +65,9 @@ class FolderModel:
             self._colours = colour_table(self._classes)  # 32 MB, only once somebody codes classes by colour
             label_map = read_map(path, self._colours)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
-        if label_map.dtype == np.uint16 and label_map.max() < 256:  # the same map has the same code, however its file was written
+        if (
+            label_map.dtype == np.uint16 and label_map.max() < 256
+        ):  # the same map has the same code, however its file was written
             label_map = label_map.astype(np.uint8)
         code = runs.encode(label_map)
         check_values(path, runs.labels(code), self._places, self._allowed)
@@ -65,7 +75,12 @@ class FolderModel:
 
 
 def check_size(
-    path: str, label_map: np.ndarray, photo: tuple[int, int], working: tuple[int, int] | None, *, resize_maps: bool = False
+    path: str,
+    label_map: np.ndarray,
+    photo: tuple[int, int],
+    working: tuple[int, int] | None,
+    *,
+    resize_maps: bool = False,
 ) -> None:
     """LabelMapError unless a map has a size that fits its photo."""
     h, w = label_map.shape
@@ -74,8 +89,8 @@ def check_size(
     if not (resize_maps or (w, h) in (photo, working) or same_aspect):
         other = f", the working size {working[0]} x {working[1]}" if working else ""
         raise LabelMapError(
-            f"{path}: is {w} x {h} pixels, its photo {width} x {height}; expected the photo's size{other} or the photo's aspect ratio "
-            "(--resize-maps takes any size)"
+            f"{path}: is {w} x {h} pixels, its photo {width} x {height}; expected the photo's size{other} or"
+            " the photo's aspect ratio (--resize-maps takes any size)"
         )
 
 
@@ -99,13 +114,17 @@ def coded_by_colour(files: Sequence[str]) -> bool:
 
 
 def fingerprint(source: str, files: Sequence[str]) -> str:
-    """Return a digest that changes when any file below ``source`` changes (by size and times of change, not by reading them)."""
+    """Return a digest that changes when any file below ``source`` changes (by size and times of change, not
+    by reading them).
+    """
     digest = hashlib.sha256()
     for path in files:
         state = os.stat(path) if path and Path(path).exists() else None
         name = os.path.relpath(path, source) if path else ""
         digest.update(
-            f"{name}\0{state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)}\n".encode("utf-8", "surrogateescape")
+            f"{name}\0{state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)}\n".encode(
+                "utf-8", "surrogateescape"
+            )
         )
     return digest.hexdigest()[:32]
 
@@ -115,7 +134,9 @@ class OpenFolder(OpenModel):
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
-        self._model = FolderModel(settings.class_list, opening.labels, settings.working_size, resize_maps=resize)
+        self._model = FolderModel(
+            settings.class_list, opening.labels, settings.working_size, resize_maps=resize
+        )
         self._folder = opening.source
 
     def batch_size(self, images: int) -> int:
@@ -135,14 +156,18 @@ class OpenFolder(OpenModel):
             return Row(image.id, None, problem="" if image.parent else "no map of this image was found")
         try:
             code, sure = self._model.read(path, image.width, image.height), beside(self._folder, path)
-            kept = {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
+            kept = (
+                {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
+            )
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
         return Row(image.id, code, kept)
 
 
 def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[str, str]:
-    """Return {image id: path of its map}: of images that were made of others only by their whole ids, so that these take no map of their parents."""
+    """Return {image id: path of its map}: of images that were made of others only by their whole ids, so that
+    these take no map of their parents.
+    """
     found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
     collected, made = list[str](), set[str]()
     for _, images in shards():
@@ -156,7 +181,9 @@ def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[st
 
 
 def origin(source: Source, request: Request) -> Origin:
-    """Return what the maps of a folder follow from: its files, as far as their sizes and times say that they are the same."""
+    """Return what the maps of a folder follow from: its files, as far as their sizes and times say that they
+    are the same.
+    """
     del source
     place, settings, notes = request.source, request.settings, list[str]()
     given = label_names.of_file(request.labels, settings, None) if request.labels else {}
@@ -164,7 +191,11 @@ def origin(source: Source, request: Request) -> Origin:
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
     files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
-    known = label_names.of_colours(settings) if coloured else request.held or label_names.of_label_ids(settings.class_list, files)
+    known = (
+        label_names.of_colours(settings)
+        if coloured
+        else request.held or label_names.of_label_ids(settings.class_list, files)
+    )
     labels = given or known
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(request.options.get("resize_maps", False), colours)

@@ -1,10 +1,11 @@
 """A model that is a person's own function, ``file.py:function``.
 
-Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any callable from (N, 3,
-H, W) float32 tensors to logits, with what it says of its input in attributes (``mean``, ``std``, ``size``, ``multiple``,
-``classes``; those of the function itself serve as well). Any other function is a predictor: it takes one (H, W, 3) uint8 photo
-and returns labels (whole numbers, H x W), logits (C x h x w) (a classifier: one label, or C logits), or a dict with ``logits`` or
-``labels`` and perhaps ``confidence``. The file is run as it is: it is the user's own code.
+Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any
+callable from (N, 3, H, W) float32 tensors to logits, with what it says of its input in attributes (``mean``,
+``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any other function
+is a predictor: it takes one (H, W, 3) uint8 photo and returns labels (whole numbers, H x W), logits (C x h x
+w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
+The file is run as it is: it is the user's own code.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
     except OptionError as error:
         with suppress(OptionError):
             if isinstance(plug.load("model", source), Source):
-                raise ModelError(f"{source}: is a kind of model; name what it is to read too, as {source}:PLACE") from None
+                raise ModelError(
+                    f"{source}: is a kind of model; name what it is to read too, as {source}:PLACE"
+                ) from None
         raise ModelError(str(error)) from None
     if not _without_arguments(function):
         return PredictorNetwork(function, source, classifies=options.get("task") == CLASSIFICATION)
@@ -82,7 +85,9 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
         raise ModelError(f"{source}: it failed while loading: {said_by(error)}") from None
     if not callable(loaded):
-        raise ModelError(f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}")
+        raise ModelError(
+            f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}"
+        )
     said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
     given = cast("ModelOptions", {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}})
     return of_module(loaded, source, given, device)
@@ -109,7 +114,9 @@ class PredictorNetwork:
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
         """Return what the function gives for each photo."""
         if embeddings:
-            raise ModelError(f"{self.name}: a function of one photo has no layers to keep; let it return a network instead")
+            raise ModelError(
+                f"{self.name}: a function of one photo has no layers to keep; let it return a network instead"
+            )
         return [self._of(np.ascontiguousarray(picture.transpose(1, 2, 0))) for picture in block]
 
     def _of(self, photo: np.ndarray) -> Answer:
@@ -120,11 +127,14 @@ class PredictorNetwork:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
             raise ModelError(f"{self.name}: the function failed: {said_by(error)}") from None
         if given is None:
-            raise ModelError(f"{self.name}: the function returned None; let it return labels, logits, or a dict of them")
+            raise ModelError(
+                f"{self.name}: the function returned None; let it return labels, logits, or a dict of them"
+            )
         said = given if isinstance(given, dict) else {}
         if isinstance(given, dict) and not {"logits", "labels"} & set(given):
             raise ModelError(
-                f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or `labels` among them"
+                f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or"
+                " `labels` among them"
             )
         values = _array(said.get("logits", said.get("labels")) if said else given)
         given_as = _described(values)
@@ -134,14 +144,16 @@ class PredictorNetwork:
         if values.ndim == 3 and values.dtype.kind == "f" and values.size:
             if len(values) == 1:
                 raise ModelError(
-                    f"{self.name}: the function gave one channel, whose largest is always class 0; let it give a channel a class, or labels"
+                    f"{self.name}: the function gave one channel, whose largest is always class 0; let it"
+                    " give a channel a class, or labels"
                 )
             with np.errstate(over="ignore"):
                 return Answer(values.astype(np.float32), confidence=confidence)
         if values.ndim == 2 and values.dtype.kind in "iub" and values.size:
             if values.min() < 0 or values.max() > 65535:
                 raise ModelError(
-                    f"{self.name}: the function gave labels from {values.min()} to {values.max()}; labels are 0 to 65535"
+                    f"{self.name}: the function gave labels from {values.min()} to {values.max()}; labels are"
+                    " 0 to 65535"
                 )
             return Answer(labels=values.astype(np.uint16), confidence=confidence)
         expected = (
@@ -158,7 +170,11 @@ def _described(values: np.ndarray) -> str:
     >>> _described(np.asarray("cat")), _described(np.zeros(3))
     ("'cat'", 'float64 of shape (3,)')
     """
-    return repr(values.item()) if values.ndim == 0 and values.dtype.kind in "US" else f"{values.dtype} of shape {values.shape}"
+    return (
+        repr(values.item())
+        if values.ndim == 0 and values.dtype.kind in "US"
+        else f"{values.dtype} of shape {values.shape}"
+    )
 
 
 def _array(value: Any) -> np.ndarray:
@@ -172,7 +188,8 @@ def _numbers(confidence: Any, name: str) -> np.ndarray:
         return _array(confidence).astype(np.float32)
     except (TypeError, ValueError):
         raise ModelError(
-            f"{name}: the function gave a confidence that is no array of numbers; expected 0 to 1 a pixel, H x W"
+            f"{name}: the function gave a confidence that is no array of numbers; expected 0 to 1 a pixel,"
+            " H x W"
         ) from None
 
 

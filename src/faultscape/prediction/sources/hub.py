@@ -1,7 +1,8 @@
 """Fetch a model from the Hugging Face hub: a snapshot of configuration and weights, in the hub's own cache.
 
-Conventions: ``OWNER/MODEL`` or ``OWNER/MODEL@REVISION``. The commit that was found is recorded with the model, so that every later run and every worker takes the same.
-Safetensors are preferred; a repository that has none gives its checkpoint, which is then read as weights alone.
+Conventions: ``OWNER/MODEL`` or ``OWNER/MODEL@REVISION``. The commit that was found is recorded with the
+model, so that every later run and every worker takes the same. Safetensors are preferred; a repository that
+has none gives its checkpoint, which is then read as weights alone.
 """
 
 from __future__ import annotations
@@ -38,12 +39,16 @@ def folder_of(source: str, revision: str) -> str:
 
 
 def fetch(repository: str) -> tuple[str, str]:
-    """Return (folder, commit) of a repository; what is cached needs no network. ModelError with what to do when it cannot be had."""
+    """Return (folder, commit) of a repository; what is cached needs no network. ModelError with what to do
+    when it cannot be had.
+    """
     name, _, revision = repository.partition("@")
     try:
         from huggingface_hub import errors, snapshot_download
     except ImportError:
-        raise ModelError(f"hf:{repository}: fetching it needs huggingface_hub; install faultscape[torch]") from None
+        raise ModelError(
+            f"hf:{repository}: fetching it needs huggingface_hub; install faultscape[torch]"
+        ) from None
 
     def get(patterns: list[str]) -> Path:
         return Path(snapshot_download(name, revision=revision or None, allow_patterns=[*_SMALL, *patterns]))
@@ -54,22 +59,26 @@ def fetch(repository: str) -> tuple[str, str]:
             folder = get(["pytorch_model*.bin"])
     except errors.HFValidationError:
         raise ModelError(
-            f"hf:{repository}: a model of the hub is named OWNER/MODEL, for example hf:nvidia/segformer-b0-finetuned-ade-512-512"
+            f"hf:{repository}: a model of the hub is named OWNER/MODEL, for example"
+            " hf:nvidia/segformer-b0-finetuned-ade-512-512"
         ) from None
     except errors.GatedRepoError:
         raise ModelError(
-            f"hf:{repository}: its owner asks you to accept terms first: do so on the hub's page, then run `hf auth login`"
+            f"hf:{repository}: its owner asks you to accept terms first: do so on the hub's page, then run"
+            " `hf auth login`"
         ) from None
     except errors.RepositoryNotFoundError:
         raise ModelError(
-            f"hf:{repository}: the hub has no such model, or it is private: check the name, or run `hf auth login`"
+            f"hf:{repository}: the hub has no such model, or it is private: check the name, or run `hf auth"
+            " login`"
         ) from None
     except errors.RevisionNotFoundError:
         raise ModelError(f"hf:{repository}: the model has no revision {revision!r}") from None
     except Exception as error:  # noqa: BLE001 - each HTTP library has its own errors
         why = library_text(error, first_line=True, most=200)
         raise ModelError(
-            f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); where there is a network run `hf download {name}`, "
-            "copy that folder here, and name the folder instead of the model"
+            f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); where"
+            f" there is a network run `hf download {name}`, copy that folder here, and name the folder"
+            " instead of the model"
         ) from None
     return str(folder), folder.name

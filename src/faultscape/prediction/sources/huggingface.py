@@ -1,8 +1,11 @@
-"""A model that is a folder as the transformers library saves it: semantic networks, networks of queries marginalised class x mask, and classifiers.
+"""A model that is a folder as the transformers library saves it: semantic networks, networks of queries
+marginalised class x mask, and classifiers.
 
-Conventions: pictures are prepared by the library's own processor, one at a time, so that no picture depends on its batch. Scores of a network of queries are
-the sum over queries of softmax(class) without its last, the empty class, times sigmoid(mask), the masks at the size at which the library marginalises them.
-EoMT cuts long pictures into windows along their longer side, as its processor does. Weights come from safetensors, or from checkpoints read as weights alone.
+Conventions: pictures are prepared by the library's own processor, one at a time, so that no picture depends
+on its batch. Scores of a network of queries are the sum over queries of softmax(class) without its last, the
+empty class, times sigmoid(mask), the masks at the size at which the library marginalises them. EoMT cuts long
+pictures into windows along their longer side, as its processor does. Weights come from safetensors, or from
+checkpoints read as weights alone.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ class TransformersNetwork:
             import transformers
         except ImportError:
             raise ModelError(f"{name}: running it needs transformers; install faultscape[torch]") from None
-        given = cast("ModelOptions", {key: value for key, value in options.items() if value not in (None, "", [])})
+        given = cast(
+            "ModelOptions", {key: value for key, value in options.items() if value not in (None, "", [])}
+        )
         self.device, self.batch = device, int(given.get("batch", BATCH))
         self._precision = precision_of(str(given.get("precision", "")), device)
         self._classifies = given.get("task") == CLASSIFICATION
@@ -52,7 +57,9 @@ class TransformersNetwork:
             self._kind = config.model_type
             self.marginal = self._kind in QUERIES and not self._classifies
             auto = (
-                transformers.AutoModelForUniversalSegmentation if self.marginal else transformers.AutoModelForSemanticSegmentation
+                transformers.AutoModelForUniversalSegmentation
+                if self.marginal
+                else transformers.AutoModelForSemanticSegmentation
             )
             auto = transformers.AutoModelForImageClassification if self._classifies else auto
             safe = any(Path(folder).glob("*.safetensors"))
@@ -81,22 +88,28 @@ class TransformersNetwork:
         size = size or self._plain.size
         if self._processor is None:
             return self._plain.prepare(photo, target, size)
-        changed: dict[str, Any] = {f"image_{key}": value if len(value) > 1 else value * 3 for key, value in self._own.items()}
+        changed: dict[str, Any] = {
+            f"image_{key}": value if len(value) > 1 else value * 3 for key, value in self._own.items()
+        }
         if size is not None:
             photo = resized(photo, size)
             changed |= {"do_resize": False, "do_center_crop": False, "do_pad": False}
         if getattr(self._processor, "do_split_image", False):
             changed |= {"do_split_image": False, "do_pad": False}
         try:
-            made = self._processor(images=photo, return_tensors="np", input_data_format="channels_last", **changed)[
-                "pixel_values"
-            ]
-        except Exception as error:  # noqa: BLE001 - the library checks nothing before it works
-            raise ModelError(f"{self.name}: its processor failed: {type(error).__name__}: {library_text(error)}") from None
+            made = self._processor(
+                images=photo, return_tensors="np", input_data_format="channels_last", **changed
+            )["pixel_values"]
+        except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
+            raise ModelError(
+                f"{self.name}: its processor failed: {type(error).__name__}: {library_text(error)}"
+            ) from None
         return np.ascontiguousarray(np.asarray(made[0]), np.float32)
 
     def windows(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
-        """Return the (top, left, height, width) of the windows that the processor itself would cut; none for most networks."""
+        """Return the (top, left, height, width) of the windows that the processor itself would cut; none for
+        most networks.
+        """
         if not getattr(self._processor, "do_split_image", False):
             return []
         side, longer = _edge(self._processor.size, "shortest_edge"), max(height, width)
@@ -135,43 +148,71 @@ class TransformersNetwork:
             size = (side, _edge(self._processor.size, "longest_edge") or side) if self._processor else None
         if size is not None:
             masks = torch.nn.functional.interpolate(masks, size=size, mode="bilinear", align_corners=False)
-        return torch.einsum("bqc,bqhw->bchw", given.class_queries_logits.float().softmax(-1)[..., :-1], masks.sigmoid())
+        return torch.einsum(
+            "bqc,bqhw->bchw", given.class_queries_logits.float().softmax(-1)[..., :-1], masks.sigmoid()
+        )
 
     def _words(self) -> tuple[str, ...]:
         if self._processor is None:
-            return (f"{self.name} brings no processor; pictures are normalised by the means of ImageNet, or by --mean and --std",)
+            return (
+                (
+                    f"{self.name} brings no processor; pictures are normalised by the means of ImageNet, or"
+                    " by --mean and --std"
+                ),
+            )
         if getattr(self._processor, "do_center_crop", False) and self._plain.size is None:
-            cut = f"note: the processor of {self.name} cuts out the centre of each picture, and the library stretches its labels over all of it"
+            cut = (
+                f"note: the processor of {self.name} cuts out the centre of each picture, and the library"
+                " stretches its labels over all of it"
+            )
             return (f"{cut}; --input-size WIDTHxHEIGHT shows it whole pictures",)
         return ()
 
 
 def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> Any:
-    """Return the folder's configuration; ModelError when it is of no kind that segments by classes, or that gives a picture one."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES as CLASSIFY
-    from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
+    """Return the folder's configuration; ModelError when it is of no kind that segments by classes, or that
+    gives a picture one.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES as CLASSIFY,
+    )
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC,
+    )
 
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
+        config = transformers.AutoConfig.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
         raise ModelError(f"{name}: transformers cannot read its config.json: {library_text(error)}") from None
     if classifies and config.model_type not in CLASSIFY:
         raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives a picture no class")
     if not classifies and config.model_type not in (*SEMANTIC, *QUERIES):
         known = ", ".join(sorted([*SEMANTIC, *QUERIES]))
-        raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives no map of classes; kinds that do are {known}")
+        raise ModelError(
+            f"{name}: is of kind {config.model_type!r}, which gives no map of classes; kinds that do are"
+            f" {known}"
+        )
     return config
 
 
 def _processor(transformers: Any, folder: str) -> Any:
-    """Return the folder's image processor in its form without torchvision, or None where the folder has none."""
-    if not Path(folder, "preprocessor_config.json").is_file() and not Path(folder, "processor_config.json").is_file():
+    """Return the folder's image processor in its form without torchvision, or None where the folder has
+    none.
+    """
+    if (
+        not Path(folder, "preprocessor_config.json").is_file()
+        and not Path(folder, "processor_config.json").is_file()
+    ):
         return None
     now = int(transformers.__version__.partition(".")[0]) >= 5
     way = {"backend": "pil"} if now else {"use_fast": False}
     try:
-        return transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **way)
-    except Exception as error:  # noqa: BLE001 - the library's errors share no root
+        return transformers.AutoImageProcessor.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, **way
+        )
+    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
         raise ModelError(f"{folder}: its image processor cannot be loaded: {library_text(error)}") from None
 
 

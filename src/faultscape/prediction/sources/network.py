@@ -1,7 +1,9 @@
-"""What every kind of network is to the rest of this room: pictures are prepared for it, and it answers with scores or labels.
+"""What every kind of network is to the rest of this room: pictures are prepared for it, and it answers with
+scores or labels.
 
-Conventions: a prepared picture is (3, H, W), ready to run; pictures of one shape run together. Scores are (C, h, w) float32 of any size: logits, or of a
-``marginal`` network the sums of class x mask over its queries, which lie between 0 and the number of queries.
+Conventions: a prepared picture is (3, H, W), ready to run; pictures of one shape run together. Scores are (C,
+h, w) float32 of any size: logits, or of a ``marginal`` network the sums of class x mask over its queries,
+which lie between 0 and the number of queries.
 """
 
 from __future__ import annotations
@@ -19,10 +21,14 @@ DOUBT = ("members", "variance", OUTLIER)  # what a network may give beside its l
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it was asked for.
+    """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else
+    it was asked for.
 
-    ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture or of draws, beside the scores, or of an ensemble and of a network that has members within
-    it, which have no scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of one that says so. ``values`` {method: arrays (K, h, w)} is what fitted methods made of it, of which they score pixels.
+    ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture
+    or of draws, beside the scores, or of an ensemble and of a network that has members within it, which have
+    no scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of
+    one that says so. ``values`` {method: arrays (K, h, w)} is what fitted methods made of it, of which they
+    score pixels.
     """
 
     scores: np.ndarray | None = None
@@ -35,19 +41,25 @@ class Answer:
 
 
 class Network(Protocol):
-    """An open network. Errors of its methods: ModelError, or MemoryError where fewer pictures at once may do."""
+    """An open network. Errors of its methods: ModelError, or MemoryError where fewer pictures at once may
+    do.
+    """
 
     name: str  # what errors call it
     batch: int  # prepared pictures that run at once
     device: str  # where it runs, in words
     class_names: list[str]  # of its channels, empty where it does not say
-    channels: int | None  # where that is known, at the latest when it was tried; None of one that gives labels
+    channels: (
+        int | None
+    )  # where that is known, at the latest when it was tried; None of one that gives labels
     marginal: bool
     notes: tuple[str, ...]  # what its user should know
     weights: str  # a digest of weights that no file of its source holds, else empty
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return an (H, W, 3) uint8 photo prepared: at ``size``, or where that is None as the network wants it when maps are wanted at ``target``."""
+        """Return an (H, W, 3) uint8 photo prepared: at ``size``, or where that is None as the network wants
+        it when maps are wanted at ``target``.
+        """
         ...
 
     def run(self, block: np.ndarray, embeddings: Sequence[str]) -> list[Answer]:

@@ -1,6 +1,9 @@
-"""A model that `train` made: a folder with network.json and weights.safetensors, which is all that it needs, on any machine.
+"""A model that `train` made: a folder with network.json and weights.safetensors, which is all that it needs,
+on any machine.
 
-Conventions: SOURCE is the folder; of a network whose backbone is a person's own code, FOLDER/backbone.py:FUNCTION, so that nobody runs code that they did not name. It is built from its description and never unpickled. Checkpoints, logs and whatever else lies in the folder are no part of what it is.
+Conventions: SOURCE is the folder; of a network whose backbone is a person's own code,
+FOLDER/backbone.py:FUNCTION, so that nobody runs code that they did not name. It is built from its description
+and never unpickled. Checkpoints, logs and whatever else lies in the folder are no part of what it is.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ PARTS = ("network.json", "weights.safetensors", OWN)
 
 
 def parted(source: str) -> tuple[Path, str]:
-    """Return the folder of a SOURCE, and the function of its backbone's code that it names, '' where it names none.
+    """Return the folder of a SOURCE, and the function of its backbone's code that it names, '' where it names
+    none.
 
     >>> parted("net/backbone.py:build")[1], parted("./net/")[1]
     ('build', '')
@@ -71,14 +75,18 @@ def kept_as(source: str) -> str:
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of what the network is: its description, its weights, and the file of a backbone of one's own."""
+    """Return a digest of what the network is: its description, its weights, and the file of a backbone of
+    one's own.
+    """
     del options
     files = [path for name in PARTS if (path := folder_of(source) / name).is_file()]
     return digest_of_files(source, [(path, path.stat().st_size) for path in files])
 
 
 def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
-    """Open a network that `train` made; ModelError where its folder is damaged, or its backbone is code that the source does not name."""
+    """Open a network that `train` made; ModelError where its folder is damaged, or its backbone is code that
+    the source does not name.
+    """
     need_torch(source)
     from faultscape.uncertainty import description
 

@@ -1,9 +1,11 @@
 """A model that is an ONNX file: any network with logits or labels, of pixels or of whole pictures.
 
-Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N; an output named
-``confidence`` is kept. Outputs named ``members`` (N x T x C x h x w, logits that are averaged as probabilities) and ``variance`` (N x h x w, of logits) stand beside logits, or members in their place. The file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1),
-``.size``, ``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names). The number of threads is fixed, so
-that results do not depend on the machine's load.
+Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N;
+an output named ``confidence`` is kept. Outputs named ``members`` (N x T x C x h x w, logits that are averaged
+as probabilities) and ``variance`` (N x h x w, of logits) stand beside logits, or members in their place. The
+file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1), ``.size``,
+``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names).
+The number of threads is fixed, so that results do not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -28,26 +30,37 @@ _WORDS = ("mean", "std", "classes", "multiple", "dirichlet")  # metadata that is
 
 
 class OnnxNetwork:
-    """An open network; ``classes`` are numbers of channels that it may well have. ModelError when the file is no network that segments."""
+    """An open network; ``classes`` are numbers of channels that it may well have. ModelError when the file is
+    no network that segments.
+    """
 
     marginal = False
     notes: tuple[str, ...] = ()
     weights = ""
 
     def __init__(
-        self, path: str | Path, options: ModelOptions | None = None, classes: Sequence[int] = (), device: str = "cpu"
+        self,
+        path: str | Path,
+        options: ModelOptions | None = None,
+        classes: Sequence[int] = (),
+        device: str = "cpu",
     ) -> None:
         try:
             import onnxruntime
         except ImportError:
-            raise ModelError(f"{path}: running ONNX models needs onnxruntime; install faultscape[onnx]") from None
+            raise ModelError(
+                f"{path}: running ONNX models needs onnxruntime; install faultscape[onnx]"
+            ) from None
         self.name = str(path)
         if not Path(path).is_file():
             raise ModelError(f"{path}: no such file")
         weights_beside(path)  # refuses what lies outside its folder
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
-        given = cast("ModelOptions", {key: value for key, value in (options or {}).items() if value not in (None, "", [])})
+        given = cast(
+            "ModelOptions",
+            {key: value for key, value in (options or {}).items() if value not in (None, "", [])},
+        )
         settings.intra_op_num_threads = int(given.get("threads", THREADS))
         settings.inter_op_num_threads = 1
         providers: list[Any] = ["CPUExecutionProvider"]
@@ -60,7 +73,9 @@ class OnnxNetwork:
                 bounds.SECONDS, lambda: onnxruntime.InferenceSession(file, settings, providers=providers)
             )
         except TimeoutError:
-            raise ModelError(f"{path}: onnxruntime has not opened it within {bounds.SECONDS:.0f} s; check the file") from None
+            raise ModelError(
+                f"{path}: onnxruntime has not opened it within {bounds.SECONDS:.0f} s; check the file"
+            ) from None
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             raise ModelError(f"{path}: onnxruntime cannot load it: {library_text(error)}") from None
         said = {**self._metadata(), **given}
@@ -68,7 +83,9 @@ class OnnxNetwork:
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or len(inputs[0].shape) != 4:
             takes = " and ".join(f"{i.name} of {len(i.shape)} axes" for i in inputs) or "nothing"
-            raise ModelError(f"{path}: it takes {takes}; expected one input of pictures, which has 4 axes, N x 3 x H x W")
+            raise ModelError(
+                f"{path}: it takes {takes}; expected one input of pictures, which has 4 axes, N x 3 x H x W"
+            )
         self._input, shape = inputs[0], inputs[0].shape
         self.layout = said.get("layout") or ("nhwc" if shape[3] == 3 and shape[1] != 3 else "nchw")
         if self.layout not in ("nchw", "nhwc"):
@@ -77,9 +94,13 @@ class OnnxNetwork:
         self.batch = shape[0] if isinstance(shape[0], int) and shape[0] > 0 else int(said.get("batch", BATCH))
         self.fixed = _fixed(shape[2:4] if self.layout == "nchw" else shape[1:3])
         self.inputs = inputs_of(said, self.name, size=self.fixed, whole=self._input.type == "tensor(uint8)")
-        self.window, self.stride = (size_of(said[key], key) if said.get(key) else None for key in ("window", "stride"))
+        self.window, self.stride = (
+            size_of(said[key], key) if said.get(key) else None for key in ("window", "stride")
+        )
         if not isinstance(said.get("classes", []), list):
-            raise ModelError(f"{path}: its metadata faultscape.classes is no list of names: {str(said['classes'])[:80]!r}")
+            raise ModelError(
+                f"{path}: its metadata faultscape.classes is no list of names: {str(said['classes'])[:80]!r}"
+            )
         self.class_names = [str(name) for name in said.get("classes", [])]
         self.dirichlet = said.get("dirichlet") is True
         self._names = [o.name for o in outputs]
@@ -88,7 +109,11 @@ class OnnxNetwork:
         self._channels_last = _last(self._main.shape, self.layout, [len(self.class_names), *classes])
         shape = self._main.shape
         self._classifies = given.get("task") == CLASSIFICATION
-        number = shape[3 if self._channels_last else 1] if len(shape) == 4 or (self._classifies and len(shape) == 2) else None
+        number = (
+            shape[3 if self._channels_last else 1]
+            if len(shape) == 4 or (self._classifies and len(shape) == 2)
+            else None
+        )
         number = shape[2] if self._only_members and len(shape) == 5 else number
         self.channels = number if isinstance(number, int) and number > 1 else None
 
@@ -107,11 +132,14 @@ class OnnxNetwork:
             block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
         settings = self._run_options()
         try:
-            given = bounds.within(bounds.SECONDS * count, lambda: self._session.run(None, {self._input.name: block}, settings))
+            given = bounds.within(
+                bounds.SECONDS * count, lambda: self._session.run(None, {self._input.name: block}, settings)
+            )
         except TimeoutError:
             settings.terminate = True  # heeded between two nodes
             raise ModelError(
-                f"{self.name}: gave no answer within {bounds.SECONDS:.0f} s an image; show it less with --input-size or --window"
+                f"{self.name}: gave no answer within {bounds.SECONDS:.0f} s an image; show it less with"
+                " --input-size or --window"
             ) from None
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
             if "allocate memory" in str(error):
@@ -124,11 +152,21 @@ class OnnxNetwork:
 
     def _check(self, name: str, values: Any, count: int) -> None:
         """ModelError unless an output is numbers, of each image those behind its first axis."""
-        if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and values.ndim and len(values) >= count:
+        if (
+            isinstance(values, np.ndarray)
+            and values.dtype.kind in "fiub"
+            and values.ndim
+            and len(values) >= count
+        ):
             return
-        given = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else f"a {type(values).__name__}"
+        given = (
+            f"{values.dtype} of shape {values.shape}"
+            if isinstance(values, np.ndarray)
+            else f"a {type(values).__name__}"
+        )
         raise ModelError(
-            f"{self.name}: its output {name!r} is {given}; expected numbers whose first axis is the {counted(count, 'image')} that it was shown"
+            f"{self.name}: its output {name!r} is {given}; expected numbers whose first axis is the"
+            f" {counted(count, 'image')} that it was shown"
         )
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
@@ -144,7 +182,8 @@ class OnnxNetwork:
             return Answer(labels=_flat(values, self.name), confidence=confidence, embeddings=kept)
         if values.ndim != 3:
             raise ModelError(
-                f"{self.name}: output {self._main.name!r} gives each image an array of shape {values.shape}; expected logits, classes x H x W, or labels, H x W"
+                f"{self.name}: output {self._main.name!r} gives each image an array of shape {values.shape};"
+                " expected logits, classes x H x W, or labels, H x W"
             )
         scores = None if self._only_members else np.ascontiguousarray(values, np.float32)
         return Answer(
@@ -156,14 +195,19 @@ class OnnxNetwork:
             values={} if outlier is None else {OUTLIER: (outlier[None],)},
         )
 
-    def _doubt(self, named: dict[str, Any], row: int) -> tuple[tuple[np.ndarray, ...], np.ndarray | None, np.ndarray | None]:
-        """Return the members (C, h, w), the variance (h, w) and the logits of outliers (h, w) of one image, where the network has such outputs."""
+    def _doubt(
+        self, named: dict[str, Any], row: int
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray | None, np.ndarray | None]:
+        """Return the members (C, h, w), the variance (h, w) and the logits of outliers (h, w) of one image,
+        where the network has such outputs.
+        """
         held = [np.asarray(named[key][row], np.float32) if key in named else None for key in DOUBT]
         for key, values in zip(DOUBT, held, strict=True):
             axes, wanted = (4, "N x T x C x h x w") if key == "members" else (2, "N x h x w")
             if values is not None and (values.ndim != axes or not values.size):
                 raise ModelError(
-                    f"{self.name}: its output {key!r} gives each image an array of shape {values.shape}; expected {wanted}"
+                    f"{self.name}: its output {key!r} gives each image an array of shape {values.shape};"
+                    f" expected {wanted}"
                 )
         members, variance, outlier = held
         if self._only_members and members is None:
@@ -180,27 +224,34 @@ class OnnxNetwork:
             try:
                 out[key] = json.loads(text) if key in _WORDS else text
             except (ValueError, RecursionError):
-                raise ModelError(f"{self.name}: its metadata faultscape.{key} is no JSON: {text[:80]!r}") from None
+                raise ModelError(
+                    f"{self.name}: its metadata faultscape.{key} is no JSON: {text[:80]!r}"
+                ) from None
         return out
 
 
 def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
-    """Return the file, or where values within the network are asked for the same network with these as outputs."""
+    """Return the file, or where values within the network are asked for the same network with these as
+    outputs.
+    """
     if not layers:
         return path
     try:
         import onnx
     except ImportError:
-        raise ModelError(f"{path}: keeping a layer of an ONNX network needs the package onnx; install faultscape[onnx]") from None
+        raise ModelError(
+            f"{path}: keeping a layer of an ONNX network needs the package onnx; install faultscape[onnx]"
+        ) from None
     try:
         model = onnx.load(path)
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes protobuf raise
+    except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no public root
         raise ModelError(f"{path}: onnx cannot read it: {library_text(error)}") from None
     known = {name for node in model.graph.node for name in node.output}
     if missing := [layer for layer in layers if layer not in known]:
         last = ", ".join([name for node in model.graph.node for name in node.output][-8:])
         raise ModelError(
-            f"{path}: has no value named {missing[0]!r}.{closest(missing[0], sorted(known))} Its last values are {last}"
+            f"{path}: has no value named {missing[0]!r}.{closest(missing[0], sorted(known))} Its last values"
+            f" are {last}"
         )
     there = {output.name for output in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=layer) for layer in layers if layer not in there)
@@ -210,19 +261,27 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
 def _fixed(shape: Sequence[Any]) -> Size | None:
     """Return (width, height) where the network's shape fixes both."""
     height, width = shape
-    return (width, height) if isinstance(height, int) and isinstance(width, int) and height > 0 and width > 0 else None
+    return (
+        (width, height)
+        if isinstance(height, int) and isinstance(width, int) and height > 0 and width > 0
+        else None
+    )
 
 
 def _flat(values: np.ndarray, path: str) -> np.ndarray:
-    """Return an (H, W) label output without its axes of length one, uint16; floats are labels where they are whole numbers."""
+    """Return an (H, W) label output without its axes of length one, uint16; floats are labels where they are
+    whole numbers.
+    """
     flat = values.reshape(values.shape[-2:]) if values.size == values.shape[-1] * values.shape[-2] else values
     if flat.ndim != 2 or not flat.size or not (flat.min() >= 0 and flat.max() <= 65535):  # NaN is neither
         raise ModelError(
-            f"{path}: the label output must be H x W whole numbers from 0 to 65535; got shape {values.shape}{_span(values)}"
+            f"{path}: the label output must be H x W whole numbers from 0 to 65535; got shape"
+            f" {values.shape}{_span(values)}"
         )
     if flat.dtype.kind == "f" and (flat != np.rint(flat)).any():
         raise ModelError(
-            f"{path}: gave one channel of numbers that are not whole, whose largest is always class 0; let it give a channel a class, or labels"
+            f"{path}: gave one channel of numbers that are not whole, whose largest is always class 0; let it"
+            " give a channel a class, or labels"
         )
     return flat.astype(np.uint16)
 
@@ -234,7 +293,8 @@ def _span(values: np.ndarray) -> str:
 def _last(shape: list[Any], layout: str, numbers: list[int]) -> bool:
     """Whether channels are the last axis of an output, N x C x H x W or N x H x W x C.
 
-    A number of classes that one of both axes has decides; else that the last is fixed and the first is not; else the layout of the input.
+    A number of classes that one of both axes has decides; else that the last is fixed and the first is not;
+    else the layout of the input.
     """
     if len(shape) != 4:
         return False

@@ -1,7 +1,8 @@
-"""A model of a kind that a person's own file defines: ``file.py:SOURCE:PLACE``, where SOURCE is a `prediction.Source` and PLACE what it is to read.
+"""A model of a kind that a person's own file defines: ``file.py:SOURCE:PLACE``, where SOURCE is a
+`prediction.Source` and PLACE what it is to read.
 
-Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a row an image, in
-order, labels that mean something, and maps of a size that fits their photos.
+Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a
+row an image, in order, labels that mean something, and maps of a size that fits their photos.
 """
 
 from __future__ import annotations
@@ -106,16 +107,23 @@ def _parted(source: str) -> tuple[str, str, str]:
 
 
 class OwnModel(OpenModel):
-    """What a person's own kind of model opened, with a look at what it yields; ``fault`` says why the first image that its code fails on, or whose answer cannot be used, has a problem."""
+    """What a person's own kind of model opened, with a look at what it yields; ``fault`` says why the first
+    image that its code fails on, or whose answer cannot be used, has a problem.
+    """
 
     fault = ""
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         kind, place = find(opening.source)
-        self._source, self._settings, self._resize = opening.source, settings, bool(opening.options.get("resize_maps"))
+        self._source, self._settings, self._resize = (
+            opening.source,
+            settings,
+            bool(opening.options.get("resize_maps")),
+        )
         if opening.digest != digest(opening.source, opening.options):
             raise ModelError(
-                f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+                f"{opening.source}: its files changed while this line ran; run the same line again, which"
+                " does all of it with the new ones"
             )
         with _own_errors(self._source):
             self._model = kind.open(replace(opening, source=place), settings)
@@ -129,7 +137,9 @@ class OwnModel(OpenModel):
             return self._model.batch_size(images)
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the model yields; what its code fails on is done image by image, and an image that it fails on is a problem of that image."""
+        """Yield what the model yields; what its code fails on is done image by image, and an image that it
+        fails on is a problem of that image.
+        """
         for batch in batches:
             try:
                 yield from self._yielded(batch, part)
@@ -141,13 +151,16 @@ class OwnModel(OpenModel):
                     yield from self.batches([[image] for image in batch], part)
 
     def _yielded(self, batch: Sequence[Image], part: Part) -> list[Batch]:
-        """Return what the model yields of a batch; ModelError where it is not of the images that were asked for."""
+        """Return what the model yields of a batch; ModelError where it is not of the images that were asked
+        for.
+        """
         with _own_errors(self._source):
             made = list(self._model.batches([batch], part))
             rows = [row.id for one in made for row in one.rows]
         if rows != [image.id for image in batch] or len(made) != 1:
             raise ModelError(
-                f"{self._source}: yielded rows of {rows[:3]}; expected a row for each of {[image.id for image in batch][:3]}, in this order"
+                f"{self._source}: yielded rows of {rows[:3]}; expected a row for each of"
+                f" {[image.id for image in batch][:3]}, in this order"
             )
         with _own_errors(self._source):
             checked = [self._checked(image, row) for image, row in zip(batch, made[0].rows, strict=True)]

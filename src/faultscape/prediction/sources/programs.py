@@ -1,9 +1,12 @@
-"""A model that is a program: it reads pictures from one folder and writes label maps to another, as submissions to Fishyscapes do.
+"""A model that is a program: it reads pictures from one folder and writes label maps to another, as
+submissions to Fishyscapes do.
 
-Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where it names neither they are its last two words. The input
-holds the pictures of one shard, numbered (``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps ``NUMBER_confidence.npy``
-(0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a shell: it is the user's own code. It ends with the process that runs it
-(child_process.py); a folder of pictures whose holder was killed is removed when the next program runs.
+Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where
+it names neither they are its last two words. The input holds the pictures of one shard, numbered
+(``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps
+``NUMBER_confidence.npy`` (0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a
+shell: it is the user's own code. It ends with the process that runs it (child_process.py); a folder of
+pictures whose holder was killed is removed when the next program runs.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ class OpenProgram(OpenModel):
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
-        self._maps = FolderModel(settings.class_list, opening.labels, settings.working_size, resize_maps=resize)
+        self._maps = FolderModel(
+            settings.class_list, opening.labels, settings.working_size, resize_maps=resize
+        )
         self._opening = opening
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
@@ -62,11 +67,14 @@ class OpenProgram(OpenModel):
             pass
 
     def _refuse_changes(self, hint: str = "") -> None:
-        """ModelError when its files are not those with which the run began: a program is opened anew each time it is run."""
+        """ModelError when its files are not those with which the run began: a program is opened anew each
+        time it is run.
+        """
         source = self._opening.source
         if digest(source, {}) != self._opening.digest:
             raise ModelError(
-                f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones{hint}"
+                f"{source}: its files changed while this line ran; run the same line again, which does all of"
+                f" it with the new ones{hint}"
             )
 
 
@@ -83,7 +91,9 @@ def recognised(source: str, task: str) -> bool:
 def check(name: str, source: str) -> None:
     """ModelError where there is no command, or no such program."""
     if not source[5:].strip():
-        raise ModelError(f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}")
+        raise ModelError(
+            f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}"
+        )
     if shutil.which(first := words_of(source[5:], Path(), Path())[0]) is None:
         raise ModelError(f"{name}={source}: there is no program {first}, or it may not be run")
 
@@ -104,7 +114,9 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batch:
-    """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A picture that is not what was collected is a failure."""
+    """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A
+    picture that is not what was collected is a failure.
+    """
     with held_folder() as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
         inward.mkdir()
@@ -119,17 +131,22 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
         loaded = time.perf_counter()
         if len(problems) == len(images):
             return Batch(
-                [Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)], (loaded - start, 0.0, 0.0, 0.0)
+                [Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)],
+                (loaded - start, 0.0, 0.0, 0.0),
             )
         status, last = run_words(command, words_of(command, inward, outward), folder)
         ran = time.perf_counter()
         found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
         if not found:
-            raise ModelError(f"exec:{command}: ended with status {status} and wrote no map{f': {last}' if last else ''}")
+            raise ModelError(
+                f"exec:{command}: ended with status {status} and wrote no map{f': {last}' if last else ''}"
+            )
         rows = [
-            Row(image.id, None, problem=problems[k])
-            if k in problems
-            else replace(_row(model, image, found, f"{k:05d}", status, last), photo=photos[k])
+            (
+                Row(image.id, None, problem=problems[k])
+                if k in problems
+                else replace(_row(model, image, found, f"{k:05d}", status, last), photo=photos[k])
+            )
             for k, image in enumerate(images)
         ]
         return Batch(rows, (loaded - start, ran - loaded, 0.0, time.perf_counter() - ran))
@@ -137,13 +154,18 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
 
 @contextmanager
 def held_folder() -> Iterator[str]:
-    """Yield a folder for a program, which is locked while it is in use; those that nobody uses any more are removed first."""
+    """Yield a folder for a program, which is locked while it is in use; those that nobody uses any more are
+    removed first.
+    """
     locks = glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_FOLDER}*", _HELD))
     for lock in filter(os.path.isfile, locks):
         with suppress(OSError), open(lock, "rb") as file:
             if _hold(file):
                 shutil.rmtree(os.path.dirname(lock), ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder, open(os.path.join(folder, "holding"), "wb") as file:
+    with (
+        tempfile.TemporaryDirectory(prefix=_FOLDER) as folder,
+        open(os.path.join(folder, "holding"), "wb") as file,
+    ):
         if _hold(file):  # by its name it is known only once it is locked
             os.rename(file.name, os.path.join(folder, _HELD))
         yield folder
@@ -161,7 +183,8 @@ def _hold(file: IO[bytes]) -> bool:
 
 
 def _copied(image: Image, to: Path) -> str | None:
-    """Write a picture of the corpus for the program, under its own ending; its SHA-256 is returned where the corpus knows its store's tag alone.
+    """Write a picture of the corpus for the program, under its own ending; its SHA-256 is returned where the
+    corpus knows its store's tag alone.
 
     A copy: a link would let the program change the photo.
     """
@@ -192,11 +215,21 @@ def words_of(command: str, inward: Path, outward: Path) -> list[str]:
 
 
 def run_words(
-    command: str, words: Sequence[str], folder: str, *, env: Mapping[str, str] | None = None, where: Path | None = None
+    command: str,
+    words: Sequence[str],
+    folder: str,
+    *,
+    env: Mapping[str, str] | None = None,
+    where: Path | None = None,
 ) -> tuple[int, str]:
-    """Run the words of a command, which works in a folder, and return its exit status and the last line that it said; ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder that it begins in."""
+    """Run the words of a command, which works in a folder, and return its exit status and the last line that
+    it said; ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder
+    that it begins in.
+    """
     try:
-        with Path(folder, "said").open("w+b") as file:  # held open: the program may put something else in its place
+        with Path(folder, "said").open(
+            "w+b"
+        ) as file:  # held open: the program may put something else in its place
             status = child_process.run(words, file, folder, env=env, where=where)
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4000))
             lines = file.read(4000).decode("utf-8", "replace").split("\n")
@@ -209,14 +242,24 @@ def _row(model: FolderModel, image: Image, found: dict[str, str], number: str, s
     path = found.get(number)
     if path is None:
         return Row(
-            image.id, None, problem=f"the command wrote no map of it; it ended with status {status}{f': {last}' if last else ''}"
+            image.id,
+            None,
+            problem=(
+                f"the command wrote no map of it; it ended with status {status}{f': {last}' if last else ''}"
+            ),
         )
     beside = found.get(f"{number}_confidence")
     try:
         code = model.read(path, image.width, image.height)
         if beside is None:
             return Row(image.id, code)
-        return Row(image.id, code, {"confidence": (array_codes.encode(read_confidence(beside, runs.shape(code))),)})
+        return Row(
+            image.id, code, {"confidence": (array_codes.encode(read_confidence(beside, runs.shape(code))),)}
+        )
     except FaultscapeError as error:
         told = str(error).replace(path, f"the map of {image.id}")
-        return Row(image.id, None, problem=told if beside is None else told.replace(beside, f"the confidence of {image.id}"))
+        return Row(
+            image.id,
+            None,
+            problem=told if beside is None else told.replace(beside, f"the confidence of {image.id}"),
+        )

@@ -1,7 +1,9 @@
-"""A table of a classifier's answers as a model of a study: which row is whose, and what its words mean among the study's classes.
+"""A table of a classifier's answers as a model of a study: which row is whose, and what its words mean among
+the study's classes.
 
-Conventions: a table is read whole. Words become ids of the classes that the study has now, and the key of a part begins with these; answers keep the order of the table,
-the likeliest first. Rows are found once, for all images of the study: a worker is told the row of each image of its shard.
+Conventions: a table is read whole. Words become ids of the classes that the study has now, and the key of a
+part begins with these; answers keep the order of the table, the likeliest first. Rows are found once, for all
+images of the study: a worker is told the row of each image of its shard.
 """
 
 from __future__ import annotations
@@ -34,15 +36,20 @@ _NAMED = 5  # words that are no class, the most frequent
 
 
 class AnswerTable(OpenModel):
-    """A table whose words are looked up among the study's classes; ``codes`` are its rows' answers, nothing where the first label is no class."""
+    """A table whose words are looked up among the study's classes; ``codes`` are its rows' answers, nothing
+    where the first label is no class.
+    """
 
     def __init__(self, opening: Opening, settings: Settings, name: str = "") -> None:
         if opening.digest != digest(opening.source, {}):
             raise ModelError(
-                f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+                f"{opening.source}: its files changed while this line ran; run the same line again, which"
+                " does all of it with the new ones"
             )
         self.said = tables.read(opening.source)
-        self._codes = _codes(_numbers(self.said, opening, settings, name or opening.source), self.said.probabilities)
+        self._codes = _codes(
+            _numbers(self.said, opening, settings, name or opening.source), self.said.probabilities
+        )
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
         """Yield the answers in the rows that ``part.files`` names."""
@@ -63,7 +70,9 @@ class AnswerTable(OpenModel):
             return Row(image.id, code)
         word = self._word(int(row))
         return Row(
-            image.id, None, problem=f"{word!r} is no class of the study" if word else "the table has no label of this image"
+            image.id,
+            None,
+            problem=f"{word!r} is no class of the study" if word else "the table has no label of this image",
         )
 
     def _word(self, row: int) -> str:
@@ -104,7 +113,9 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def origin(source: Source, request: Request) -> Origin:
-    """Return what the answers of a table follow from, and the rows of the study's images; ModelError where not one answer can be used."""
+    """Return what the answers of a table follow from, and the rows of the study's images; ModelError where
+    not one answer can be used.
+    """
     name, place, settings = request.name, request.source, request.settings
     held = request.options.get("labels", {})
     mapping = of_words(request.labels, settings) or (held if isinstance(held, dict) else {})
@@ -121,22 +132,31 @@ def origin(source: Source, request: Request) -> Origin:
     )
     if others:
         notes.append(f"{name}: {counted(others, 'line')} of {place} left out, of no image of the study")
-    for word, times in opened.strange_words(rows_of[image.id] for image in images if image.id in rows_of).most_common(_NAMED):
+    for word, times in opened.strange_words(
+        rows_of[image.id] for image in images if image.id in rows_of
+    ).most_common(_NAMED):
         why = f"; {doubtful}" if (doubtful := shared(word, settings.class_list)) else ""
         notes.append(
-            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study (failures.csv){why}; --labels FILE says what labels mean"
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study"
+            f" (failures.csv){why}; --labels FILE says what labels mean"
         )
     if opened.said.columns and mapping and (never := never_named(mapping, settings.class_list)):
         notes.append(
-            f"note: {name}: never names {len(never)} of {len(settings.class_list)} classes, of which it has no column: {', '.join(never[:6])}{' ...' * (len(never) > 6)}"
+            f"note: {name}: never names {len(never)} of {len(settings.class_list)} classes, of which it has"
+            f" no column: {', '.join(never[:6])}{' ...' * (len(never) > 6)}"
         )
-    files = {shard: {image.id: str(rows_of[image.id]) for image in rows if image.id in rows_of} for shard, rows in shards}
+    files = {
+        shard: {image.id: str(rows_of[image.id]) for image in rows if image.id in rows_of}
+        for shard, rows in shards
+    }
     first = settings.classes.first_name_of  # a class that is called something else now means what it meant
     meant = {word: first.get(class_, class_) for word, class_ in mapping.items()}
     key = f"{label_maps.classes_key(settings)}:{key_of(sha, place.removeprefix(_parted(place)[0]), meant)}"
     synonyms = {first.get(class_, class_): words for class_, words in settings.synonyms.items()}
     words = (synonyms, settings.classes.wnids)  # by which a word may mean another class than before
-    stamps = {shard: f"{key_of(key, words, [image.id for image in rows], files[shard])}:" for shard, rows in shards}
+    stamps = {
+        shard: f"{key_of(key, words, [image.id for image in rows], files[shard])}:" for shard, rows in shards
+    }
     keys = dict.fromkeys(files, key)
     return Origin(options, {}, stamps, files, keys, tuple(notes), digest=sha, opened=opened)
 
@@ -147,19 +167,25 @@ def _parted(source: str) -> tuple[str, tuple[str, ...]]:
 
 def _refuse_lost_classes(name: str, mapping: dict[str, str], settings: Settings) -> None:
     """ClassesError for a mapping that names a class which the study has no more."""
-    if lost := next((word for word, n in mapping.items() if n not in (*settings.classes.names, "void")), None):
+    if lost := next(
+        (word for word, n in mapping.items() if n not in (*settings.classes.names, "void")), None
+    ):
         raise ClassesError(
-            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no class of the study any more; give --labels FILE with today's classes"
+            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no class of the study any more;"
+            " give --labels FILE with today's classes"
         )
 
 
 def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str) -> np.ndarray:
-    """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is no class; ModelError where none is one."""
+    """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is no
+    class; ModelError where none is one.
+    """
     classes, held, source = settings.class_list, opening.options.get("labels", {}), opening.source
     mapping = held if isinstance(held, dict) else {}
     if said.columns and not mapping and said.columns != len(classes):
         raise ModelError(
-            f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give --labels FILE that says which class each column is, or void"
+            f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give"
+            " --labels FILE that says which class each column is, or void"
         )
     known = {str(id_): n for id_, n in zip(classes.ids, classes.names, strict=True)}
     known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
@@ -167,27 +193,40 @@ def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str)
     ids = dict(zip(classes.names, classes.ids, strict=True))
     everything = said.words.ravel().tolist()
     words = sorted(set(everything))
-    place_of_word = np.array([*map(dict(zip(words, range(len(words)), strict=True)).__getitem__, everything)], np.intp)
+    place_of_word = np.array(
+        [*map(dict(zip(words, range(len(words)), strict=True)).__getitem__, everything)], np.intp
+    )
     meaning = tables.meanings(words, lambda word: known.get(word) or by_name(word, settings), ids, mapping)
     if words and (meaning == tables.UNKNOWN).all():
         some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
         doubtful = next((f": {why}" for word in words if (why := shared(word, classes))), "")
         raise ModelError(
-            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; say what they mean with --labels FILE"
+            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; say what they"
+            " mean with --labels FILE"
         )
     return meaning[place_of_word].reshape(said.words.shape)
 
 
 def _unclear(settings: Settings, images: Sequence[Image]) -> str:
-    """Return why rows without names could be images in more than one order, or nothing where all orders at hand are one.
+    """Return why rows without names could be images in more than one order, or nothing where all orders at
+    hand are one.
 
-    People list images as their list does, as rows stand in Parquet, or sorted as a computer sorts names (image 10 before image 9); what is one folder's is together.
+    People list images as their list does, as rows stand in Parquet, or sorted as a computer sorts names
+    (image 10 before image 9); what is one folder's is together.
     """
     if settings.own_order:
         return "a list gave the study's images in an order of its own"
     order = sorted(images, key=lambda image: counting(image.id))
     rows = [row_of(image.source) for image in order]
-    if len({_folder(image, row) for image, row in zip(images, map(row_of, (i.source for i in images)), strict=True)}) > 1:
+    if (
+        len(
+            {
+                _folder(image, row)
+                for image, row in zip(images, map(row_of, (i.source for i in images)), strict=True)
+            }
+        )
+        > 1
+    ):
         return "the study's images come from several lists, folders or sets"
     if rows[0] is not None and rows != sorted(rows, key=lambda row: row or ("", 0)):
         return "the rows of its Parquet file stand in another order than their ids"
@@ -205,7 +244,9 @@ def _folder(image: Image, row: tuple[str, int] | None) -> tuple[str, str]:
 
 
 def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:
-    """Return the code of each row's answer, nothing where its first label is no class; other labels that are none are left out."""
+    """Return the code of each row's answer, nothing where its first label is no class; other labels that are
+    none are left out.
+    """
     known = numbers != tables.UNKNOWN
     order = np.argsort(~known, axis=1, kind="stable")
     rows = np.flatnonzero(known[:, 0])

@@ -1,13 +1,15 @@
 """A classifier that is a table of what it said: CSV, Parquet or NPZ.
 
-Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, or the first column), ``label`` (or
-``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where it is one), ``label_2``,
-``probability_2``, ... the likeliest first; which columns were taken is said where they are called otherwise. A name with and
-without the ending of a picture is one image. ``FILE.csv:COLUMN`` takes another column for labels, with its probabilities in
-``COLUMN_probability`` if that is there, or in the one column of probabilities where these can only be its own. ``FILE.npz:KEY`` is labels (I,) or probabilities (I, C), ``FILE.npz:KEY:INDEX`` one
-column of labels (I, J); its rows are named by an array ``images``, else they are the study's images in the order in which people
-count, where no other order is at hand. A label is a class by name, id, WordNet id or synonym, a column of probabilities the class
-at its place; a mapping file goes before all of these, and may say ``void``: no answer.
+Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, or the first column),
+``label`` (or ``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where
+it is one), ``label_2``, ``probability_2``, ... the likeliest first; which columns were taken is said where
+they are called otherwise. A name with and without the ending of a picture is one image. ``FILE.csv:COLUMN``
+takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there, or in the
+one column of probabilities where these can only be its own. ``FILE.npz:KEY`` is labels (I,) or probabilities
+(I, C), ``FILE.npz:KEY:INDEX`` one column of labels (I, J); its rows are named by an array ``images``, else
+they are the study's images in the order in which people count, where no other order is at hand. A label is a
+class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file
+goes before all of these, and may say ``void``: no answer.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ _LABELS, _SURE = (
     ("label", "prediction", "predicted_label", "predicted_class", "predicted", "pred", "class"),
     ("probability", "confidence", "prob", "score"),
 )
-_PLAIN = frozenset(("image", "id", "label", "prediction", "probability", "confidence"))  # what is taken without a word
+_PLAIN = frozenset(
+    ("image", "id", "label", "prediction", "probability", "confidence")
+)  # what is taken without a word
 UNKNOWN = -2  # in place of the id of a class that the study does not have
 _ROUNDING = 2e-3  # probabilities that were written with three digits add up to one within this
 _MOST_BYTES = 1 << 33
@@ -48,9 +52,11 @@ _MOST_BYTES = 1 << 33
 
 @dataclass(frozen=True)
 class Said:
-    """What a table says: ``words`` (I, K) labels as they stand there ("" for none), ``probabilities`` (I, K) or None, ``images`` their names or None.
+    """What a table says: ``words`` (I, K) labels as they stand there ("" for none), ``probabilities`` (I, K)
+    or None, ``images`` their names or None.
 
-    ``columns`` is how many classes a table of all probabilities has: its words are their places; 0 where words are labels.
+    ``columns`` is how many classes a table of all probabilities has: its words are their places; 0 where
+    words are labels.
     """
 
     images: list[str] | None
@@ -86,33 +92,45 @@ def read(source: str) -> Said:
 def meanings(
     words: Sequence[str], resolve: Callable[[str], str | None], ids: dict[str, int], mapping: dict[str, str]
 ) -> np.ndarray:
-    """Return the class id of each word, -1 for void and UNKNOWN for what is no class; ``resolve`` finds a class name, ``mapping`` goes before it."""
+    """Return the class id of each word, -1 for void and UNKNOWN for what is no class; ``resolve`` finds a
+    class name, ``mapping`` goes before it.
+    """
     plain = [re.sub(r"(?<=\d)\.0+$", "", word) for word in words]  # numbers with gaps are written as 3.0
-    names = [mapping.get(word) or resolve(word) or mapping.get(n) or resolve(n) for word, n in zip(words, plain, strict=True)]
-    return np.array([-1 if name == "void" else UNKNOWN if name is None else ids[name] for name in names], np.int64)
+    names = [
+        mapping.get(word) or resolve(word) or mapping.get(n) or resolve(n)
+        for word, n in zip(words, plain, strict=True)
+    ]
+    return np.array(
+        [-1 if name == "void" else UNKNOWN if name is None else ids[name] for name in names], np.int64
+    )
 
 
 def rows_of(
     said: Said, ids: Sequence[str], source: str, *, unclear: str = "", say: Callable[[str], None] = print
 ) -> tuple[dict[str, int], int]:
-    """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot be told apart, or fit nothing.
+    """Return {image id: row} and how many rows belong to no image; ModelError for a table whose rows cannot
+    be told apart, or fit nothing.
 
-    ``unclear`` says why the order of the study's images is not one that everybody would take; rows without names are refused then.
+    ``unclear`` says why the order of the study's images is not one that everybody would take; rows without
+    names are refused then.
     """
     if not len(said.words):
         raise ModelError(f"{source}: has no rows")
     if said.images is None:
         if len(said.words) != len(ids):
             raise ModelError(
-                f"{source}: has {counted(len(said.words), 'row')} without names, the study {counted(len(ids), 'image')}; add an array `images` that names them"
+                f"{source}: has {counted(len(said.words), 'row')} without names, the study"
+                f" {counted(len(ids), 'image')}; add an array `images` that names them"
             )
         if unclear:
             raise ModelError(
-                f"{source}: its rows have no names, and {unclear}; give it an array `images` that names the image of each row"
+                f"{source}: its rows have no names, and {unclear}; give it an array `images` that names the"
+                " image of each row"
             )
         order = sorted(ids, key=counting)
         say(
-            f"{source}: its rows have no names; they are taken as the images in the order in which people count, {order[0]!r} first and {order[-1]!r} last"
+            f"{source}: its rows have no names; they are taken as the images in the order in which people"
+            f" count, {order[0]!r} first and {order[-1]!r} last"
         )
         return {id_: row for row, id_ in enumerate(order)}, 0
     meant = ids_meant(said.images, ids)
@@ -127,12 +145,15 @@ def rows_of(
 
 
 def _refuse_twice(given: Sequence[str], names: Sequence[str], source: str) -> None:
-    """ModelError for a table in which an image has two lines, by one name or by two, with and without an ending."""
+    """ModelError for a table in which an image has two lines, by one name or by two, with and without an
+    ending.
+    """
     (again, _), count = Counter(names).most_common(1)[0], sum(times > 1 for times in Counter(names).values())
     ways = list(dict.fromkeys(said for said, name in zip(given, names, strict=True) if name == again))
     if len(ways) > 1 and again in ways:
         raise ModelError(
-            f"{source}: has two lines of {counted(count, 'image')}, named with and without an ending ({ways[0]!r} and {ways[1]!r}); give each image one line"
+            f"{source}: has two lines of {counted(count, 'image')}, named with and without an ending"
+            f" ({ways[0]!r} and {ways[1]!r}); give each image one line"
         )
     raise ModelError(f"{source}: has two lines of the image {again!r}; give each image one")
 
@@ -144,19 +165,25 @@ def _of_columns(path: str, picked: str) -> Said:
     if not image or label not in names or label == image:
         wanted = f"column of labels {picked!r}" if picked else f"column `label`; name one as {path}:COLUMN"
         near = closest(picked, [name for name in names if name != image]) if picked else ""
-        if other := tables.parted_otherwise(names, tabs=".tsv" in path.lower()) if tables.is_text(path) else "":
+        if other := (
+            tables.parted_otherwise(names, tabs=".tsv" in path.lower()) if tables.is_text(path) else ""
+        ):
             raise ModelError(f"{path}: {other}")
         bare = (
             ""
             if picked or called(HEADS, names) or not tables.is_text(path)
             else ", its first line, which is taken as the names of the columns"
         )
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        there = ", ".join(name[:60] for name in names[:8])
+        raise ModelError(f"{path}: has no {wanted}; it has {there}{more}{bare}.{near}")
+    if (
+        tables.is_text(path)
+        and what_is(names, _first_cells(path, names), columns=(*HEADS, label.strip().lower())) != "columns"
+    ):
         raise ModelError(
-            f"{path}: has no {wanted}; it has {', '.join(name[:60] for name in names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}{bare}.{near}"
-        )
-    if tables.is_text(path) and what_is(names, _first_cells(path, names), columns=(*HEADS, label.strip().lower())) != "columns":
-        raise ModelError(
-            f"{path}: its first line ({', '.join(names)[:80]}) looks like an image and not like names of columns; write a line such as image,label above"
+            f"{path}: its first line ({', '.join(names)[:80]}) looks like an image and not like names of"
+            " columns; write a line such as image,label above"
         )
     beside = _beside(names, label) if picked else []
     own = (
@@ -170,7 +197,8 @@ def _of_columns(path: str, picked: str) -> Said:
         labels, sure = [*labels, more], [*sure, likely]
     if any(sure) and not all(sure):
         raise ModelError(
-            f"{path}: {labels[sure.index('')]!r} has no column of probabilities, and others have; give all of them one, or none"
+            f"{path}: {labels[sure.index('')]!r} has no column of probabilities, and others have; give all of"
+            " them one, or none"
         )
     if twice := next((name for name in (image, *labels, *sure) if names.count(name) > 1), None):
         raise ModelError(f"{path}: has two columns {twice!r}; give each its own name")
@@ -181,29 +209,49 @@ def _of_columns(path: str, picked: str) -> Said:
     notes = _column_notes(path, image, labels, sure, always=bool(picked)) if not own else ()
     if own and beside:
         notes = (
-            f"{path}: {', '.join(map(repr, beside))} {'is' if len(beside) == 1 else 'are'} not read, since nothing says of which labels; probabilities of {label!r} stand in a column `{label}_probability`",
+            (
+                f"{path}: {', '.join(map(repr, beside))} {'is' if len(beside) == 1 else 'are'} not read,"
+                f" since nothing says of which labels; probabilities of {label!r} stand in a column"
+                f" `{label}_probability`"
+            ),
         )
     if not all(sure):
         return Said(images, words, None, notes=notes)
     values = np.array([_numbers(path, name, table) for name in sure]).T.reshape(words.shape)
-    if sure[0] not in ("probability", "confidence") and not own and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any():
+    if (
+        sure[0] not in ("probability", "confidence")
+        and not own
+        and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any()
+    ):
         note = f"{path}: {sure[0]!r} leaves 0..1 and is no probability; it is not taken"
         return Said(images, words, None, notes=(*_column_notes(path, image, labels, [""]), note))
     _shares(path, values)
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
-        row = int(((np.diff(values, axis=1, prepend=np.inf) > 0).any(1) | (np.nansum(values, 1) > 1 + _ROUNDING)).argmax())
+        row = int(
+            (
+                (np.diff(values, axis=1, prepend=np.inf) > 0).any(1) | (np.nansum(values, 1) > 1 + _ROUNDING)
+            ).argmax()
+        )
         raise ModelError(
-            f"{_line(path, row)}: {images[row]!r} has probabilities {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1 at most"
+            f"{_line(path, row)}: {images[row]!r} has probabilities"
+            f" {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1"
+            " at most"
         )
     return Said(images, words, values, notes=notes)
 
 
 def _first_cells(path: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield the cells below the first one of a file's first line, which is read when the first of them is asked for."""
-    yield from _texts(tables.read(path, names[:1]), names[0]).to_pylist() if names.count(names[0]) == 1 else ()
+    """Yield the cells below the first one of a file's first line, which is read when the first of them is
+    asked for.
+    """
+    yield from (
+        _texts(tables.read(path, names[:1]), names[0]).to_pylist() if names.count(names[0]) == 1 else ()
+    )
 
 
-def _column_notes(path: str, image: str, labels: Sequence[str], sure: Sequence[str], *, always: bool = False) -> tuple[str, ...]:
+def _column_notes(
+    path: str, image: str, labels: Sequence[str], sure: Sequence[str], *, always: bool = False
+) -> tuple[str, ...]:
     """Return which columns were taken, where one of them is called otherwise than usual, or ``always``."""
     taken = {"images": image, "labels": labels[0], "probabilities": sure[0]}
     if not always and {column for column in taken.values() if column} <= _PLAIN:
@@ -212,16 +260,21 @@ def _column_notes(path: str, image: str, labels: Sequence[str], sure: Sequence[s
 
 
 def _beside(names: Sequence[str], label: str) -> list[str]:
-    """Return the columns of probabilities that are called after no labels, where a column of labels has none that are called after it.
+    """Return the columns of probabilities that are called after no labels, where a column of labels has none
+    that are called after it.
 
     >>> _beside(["image", "net", "score"], "net"), _beside(["image", "net", "score", "net_score"], "net")
     (['score'], [])
     """
-    return [] if _sure(names, label, "", label) else [name for name in names if name in _SURE and name != label]
+    return (
+        [] if _sure(names, label, "", label) else [name for name in names if name in _SURE and name != label]
+    )
 
 
 def _belongs(names: Sequence[str], image: str, label: str, sure: str) -> bool:
-    """Whether probabilities can only be those of a column of labels: no other is there, or none of a known name where its own is known."""
+    """Whether probabilities can only be those of a column of labels: no other is there, or none of a known
+    name where its own is known.
+    """
     others = [name for name in names if name not in (image, label, sure)]
     known = label.strip().lower() in _LABELS and not any(name.strip().lower() in _LABELS for name in others)
     return known or not others
@@ -241,9 +294,13 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
         raise ModelError(f"{path}: has no array {key!r}; it has {about}.{closest(key, tuple(arrays))}")
     if key not in arrays or len(index) > 1 or (index and not re.fullmatch(r"[0-9]{1,9}", index[0])):
         raise ModelError(
-            f"{path}: name an array, and of several models' labels a column, as {path}:KEY or {path}:KEY:INDEX; it has {about}"
+            f"{path}: name an array, and of several models' labels a column, as {path}:KEY or"
+            f" {path}:KEY:INDEX; it has {about}"
         )
-    array, names = arrays[key], next((arrays[k] for k in ("images", "image", "ids", "id") if k in arrays), None)
+    array, names = (
+        arrays[key],
+        next((arrays[k] for k in ("images", "image", "ids", "id") if k in arrays), None),
+    )
     if index and (array.ndim != 2 or int(index[0]) >= array.shape[1]):
         raise ModelError(f"{path}:{key}: has no column {index[0]}; its shape is {array.shape}")
     array = array[:, int(index[0])] if index else array
@@ -251,10 +308,15 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
     if images is not None and (array.ndim == 0 or len(images) != len(array)):
         raise ModelError(f"{path}: names {len(images)} images, and {key} is of shape {array.shape}")
     if array.ndim == 1 and array.dtype.kind in "iuUS":
-        return Said(images, np.array([word.strip() for word in _words(path, array)], dtype=object).reshape(-1, 1), None)
+        return Said(
+            images,
+            np.array([word.strip() for word in _words(path, array)], dtype=object).reshape(-1, 1),
+            None,
+        )
     if array.ndim != 2 or array.dtype.kind != "f" or array.shape[1] < 2:
         raise ModelError(
-            f"{path}:{key}: is {array.dtype} of shape {array.shape}; expected labels (I,), or probabilities (I, C); a column is {path}:{key}:INDEX"
+            f"{path}:{key}: is {array.dtype} of shape {array.shape}; expected labels (I,), or probabilities"
+            f" (I, C); a column is {path}:{key}:INDEX"
         )
     shares = array.astype(np.float64)
     _shares(path, shares, key)
@@ -263,11 +325,15 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
         row = int((~(off <= _ROUNDING)).argmax())
         raise ModelError(f"{path}:{key}: are no probabilities: row {row} adds up to {shares[row].sum():.3g}")
     order = np.argsort(-shares, axis=1, kind="stable")[:, :TOP]
-    return Said(images, order.astype(str).astype(object), np.take_along_axis(shares, order, 1), shares.shape[1])
+    return Said(
+        images, order.astype(str).astype(object), np.take_along_axis(shares, order, 1), shares.shape[1]
+    )
 
 
 def _arrays(path: str) -> dict[str, np.ndarray]:
-    """Return the arrays of an NPZ file; ModelError where it is none, holds objects, or unpacks to more than is read."""
+    """Return the arrays of an NPZ file; ModelError where it is none, holds objects, or unpacks to more than
+    is read.
+    """
     data = read_bytes(path, ModelError, limit=_MOST_BYTES)
     if not zipfile.is_zipfile(io.BytesIO(data)):
         raise ModelError(f"{path}: is no NPZ file, or was cut short; write it again with numpy.savez")
@@ -297,12 +363,16 @@ def _texts(table: pa.Table, name: str) -> Any:
 def _numbers(path: str, name: str, table: pa.Table) -> np.ndarray:
     """Return a column of probabilities, NaN where one is missing."""
     texts = _texts(table, name)
-    given = pc.call_function("if_else", [pc.call_function("equal", [texts, ""]), pa.scalar(None, pa.string()), texts])
+    given = pc.call_function(
+        "if_else", [pc.call_function("equal", [texts, ""]), pa.scalar(None, pa.string()), texts]
+    )
     try:
         return given.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         row, word = next((row, word) for row, word in enumerate(texts.to_pylist()) if not _is_number(word))
-        raise ModelError(f"{_line(path, row)}: {name} is {word[:60]!r}; expected a number between 0 and 1, or nothing") from None
+        raise ModelError(
+            f"{_line(path, row)}: {name} is {word[:60]!r}; expected a number between 0 and 1, or nothing"
+        ) from None
 
 
 def _is_number(word: str) -> bool:
@@ -320,10 +390,15 @@ def _line(path: str, row: int) -> str:
 
 
 def _shares(path: str, values: np.ndarray, key: str = "") -> None:
-    """ModelError that names the first row whose probabilities (I, K) leave 0..1; those of an array are called by its ``key``."""
+    """ModelError that names the first row whose probabilities (I, K) leave 0..1; those of an array are called
+    by its ``key``.
+    """
     off = ~np.isnan(values) & ~((values >= 0) & (values <= 1))
     if off.any():
         row = int(off.any(1).argmax())
         odd, most = values[row][off[row]][0], np.nanmax(values)
         per_cent = "; divide per cent by 100" if odd > 1 and most <= 100 else ""
-        raise ModelError(f"{_line(path, row)}{key and f' of {key}'}: probabilities lie between 0 and 1; got {odd:g}{per_cent}")
+        raise ModelError(
+            f"{_line(path, row)}{key and f' of {key}'}: probabilities lie between 0 and 1; got"
+            f" {odd:g}{per_cent}"
+        )

@@ -1,11 +1,13 @@
-"""A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or TorchScript.
+"""A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or
+TorchScript.
 
-Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with
-``.logits``, or the first of a tuple; whole numbers (N, H, W) are labels; of a classifier (N, C) and (N,). Beside logits, or in their place, there may be ``members``
-(N, T, C, h, w), logits that are averaged as probabilities, and a ``variance`` (N, h, w) of logits. An archive says its own
-input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded module in
-attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is
-refused.
+Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an
+object with ``.logits``, or the first of a tuple; whole numbers (N, H, W) are labels; of a classifier (N, C)
+and (N,). Beside logits, or in their place, there may be ``members`` (N, T, C, h, w), logits that are averaged
+as probabilities, and a ``variance`` (N, h, w) of logits. An archive says its own input in the extra file
+``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded module in attributes of
+these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than
+compute, is refused.
 """
 
 from __future__ import annotations
@@ -36,9 +38,11 @@ _EXTRA = "faultscape.json"
 
 
 class TorchNetwork:
-    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before that.
+    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before
+    that.
 
-    ``fixed`` is the shape (N, 3, H, W) of its input, None where an axis may have any length: what is fixed goes before both.
+    ``fixed`` is the shape (N, 3, H, W) of its input, None where an axis may have any length: what is fixed
+    goes before both.
     """
 
     marginal = False
@@ -89,7 +93,11 @@ class TorchNetwork:
         ):
             given = self.call(torch.from_numpy(block).to(self.device))
             members, variance, outlier = doubt_of(given, self.name, len(block))
-            values = members[:, 0] if members is not None and not has_logits(given) else numbers_of(given, self.name)
+            values = (
+                members[:, 0]
+                if members is not None and not has_logits(given)
+                else numbers_of(given, self.name)
+            )
             kept = {layer: plain(value) for layer, value in seen.items()}
         if len(values) != len(block):
             raise ModelError(f"{self.name}: gave {len(values)} results for {len(block)} pictures")
@@ -100,9 +108,14 @@ class TorchNetwork:
             wanted = "labels are N x H x W" if whole else "logits are N x C x H x W"
             raise ModelError(f"{self.name}: gave {values.dtype} of shape {values.shape}; {wanted}")
         if whole and (values.min() < 0 or values.max() > 65535):
-            raise ModelError(f"{self.name}: gave labels from {values.min()} to {values.max()}; labels are 0 to 65535")
+            raise ModelError(
+                f"{self.name}: gave labels from {values.min()} to {values.max()}; labels are 0 to 65535"
+            )
         if not whole and values.shape[1] == 1:
-            raise ModelError(f"{self.name}: gave one channel, whose largest is always class 0; let it give a channel a class")
+            raise ModelError(
+                f"{self.name}: gave one channel, whose largest is always class 0; let it give a channel a"
+                " class"
+            )
         layers = by_picture(kept, len(block), self.name)
         if whole:
             return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(count)]
@@ -120,7 +133,9 @@ class TorchNetwork:
 
 
 def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
-    """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds more than a graph with its weights."""
+    """Open what ``torch.export.save`` wrote; ModelError when it is no such file or holds more than a graph
+    with its weights.
+    """
     torch = need_torch(path)
     _no_layers(path, options)
     with only_weights():
@@ -132,10 +147,16 @@ def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
             module = program.module(check_guards=False)  # guards are code of the file
             fixed, channels = _shapes(program)
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}") from None
+        raise ModelError(
+            f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}"
+        ) from None
     if len(fixed) != 4 or fixed[1] not in (None, 3):
-        raise ModelError(f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected pictures, N x 3 x H x W")
-    return TorchNetwork(module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels)
+        raise ModelError(
+            f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected pictures, N x 3 x H x W"
+        )
+    return TorchNetwork(
+        module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels
+    )
 
 
 def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
@@ -152,8 +173,8 @@ def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
         is_script = False
     if not is_script:
         raise ModelError(
-            f"{path}: is no TorchScript file; of weights alone no network can be made: write a function that builds the network and name it as "
-            "file.py:function, or save it with torch.export"
+            f"{path}: is no TorchScript file; of weights alone no network can be made: write a function that"
+            " builds the network and name it as file.py:function, or save it with torch.export"
         )
     try:
         scripted_files.check(path)
@@ -162,13 +183,21 @@ def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
     except ModelError:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(f"{path}: torch.jit cannot load it: {library_text(error, first_line=True)}") from None
+        raise ModelError(
+            f"{path}: torch.jit cannot load it: {library_text(error, first_line=True)}"
+        ) from None
     return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
 
 
 def of_module(module: Any, name: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
-    """Take a module, or any callable on tensors, that a person's function returned; the weights that it holds are part of what it is."""
-    said = {key: value for key in KEYS if (value := getattr(module, key, None)) is not None and not callable(value)}
+    """Take a module, or any callable on tensors, that a person's function returned; the weights that it holds
+    are part of what it is.
+    """
+    said = {
+        key: value
+        for key in KEYS
+        if (value := getattr(module, key, None)) is not None and not callable(value)
+    }
     if hasattr(module, "eval"):
         module = module.eval()
     found, all_read = weights.digest(module)
@@ -181,7 +210,9 @@ def of_module(module: Any, name: str, options: ModelOptions, device: str = "cpu"
 
 
 def _let_draw(module: Any, options: ModelOptions) -> None:
-    """Let heads that can draw members do so where a scorer asks how these differ; a head that was told how many keeps that."""
+    """Let heads that can draw members do so where a scorer asks how these differ; a head that was told how
+    many keeps that.
+    """
     if not any(scorer_named(word).needs == "members" for word in options.get("scorer", []) if word != NONE):
         return
     for layer in module.modules() if hasattr(module, "modules") else ():
@@ -192,8 +223,9 @@ def _let_draw(module: Any, options: ModelOptions) -> None:
 def _no_layers(path: str, options: ModelOptions) -> None:
     if options.get("layers"):
         raise ModelError(
-            f"{path}: exported programs and TorchScript keep no layers, so that --keep embedding cannot be had of them; "
-            "name a function that returns the network as file.py:function, or export it to ONNX"
+            f"{path}: exported programs and TorchScript keep no layers, so that --keep embedding cannot be"
+            " had of them; name a function that returns the network as file.py:function, or export it to"
+            " ONNX"
         )
 
 
@@ -216,7 +248,9 @@ def numbers_of(given: Any, name: str) -> np.ndarray:
     if isinstance(given, tuple | list) and given:
         given = given[0]
     if isinstance(given, dict):
-        raise ModelError(f"{name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among them")
+        raise ModelError(
+            f"{name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among them"
+        )
     return plain(given)
 
 
@@ -228,21 +262,30 @@ def has_logits(given: Any) -> bool:
 
 
 def doubt_of(given: Any, name: str, count: int) -> list[np.ndarray | None]:
-    """Return the members (N, T, C, h, w), the variance (N, h, w) and the logits of outliers (N, h, w) within whatever a network gave, None where there are none; ModelError for other shapes."""
+    """Return the members (N, T, C, h, w), the variance (N, h, w) and the logits of outliers (N, h, w) within
+    whatever a network gave, None where there are none; ModelError for other shapes.
+    """
     found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in DOUBT}
     held = [None if found.get(key) is None else plain(found[key]) for key in DOUBT]
     for key, values in zip(DOUBT, held, strict=True):
         axes, wanted = (5, "N x T x C x h x w") if key == "members" else (3, "N x h x w")
         if values is not None and (values.ndim != axes or len(values) != count or not values.size):
-            raise ModelError(f"{name}: gave {key} of shape {values.shape} for {count} pictures; expected {wanted}")
+            raise ModelError(
+                f"{name}: gave {key} of shape {values.shape} for {count} pictures; expected {wanted}"
+            )
     return held
 
 
 def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:
-    """Return what layers gave, for each of ``count`` pictures; ModelError where a layer does not give one value a picture."""
+    """Return what layers gave, for each of ``count`` pictures; ModelError where a layer does not give one
+    value a picture.
+    """
     for layer, value in kept.items():
         if not value.ndim or len(value) != count:
-            raise ModelError(f"{name}: the layer {layer} gave {value.shape} for {count} pictures, so that no picture has its own")
+            raise ModelError(
+                f"{name}: the layer {layer} gave {value.shape} for {count} pictures, so that no picture has"
+                " its own"
+            )
     return [{layer: value[k] for layer, value in kept.items()} for k in range(count)]
 
 
@@ -258,10 +301,16 @@ def plain(value: Any) -> np.ndarray:
 
 
 def _shapes(program: Any) -> tuple[list[int | None], int | None]:
-    """Return the shape of an exported program's first input, None where an axis may have any length, and how many channels its only output has."""
+    """Return the shape of an exported program's first input, None where an axis may have any length, and how
+    many channels its only output has.
+    """
     nodes = {node.name: node.meta.get("val") for node in program.graph.nodes}
     shapes = [
-        [n if isinstance(n, int) else None for n in getattr(nodes.get(names[0]), "shape", ())] if names else []
+        (
+            [n if isinstance(n, int) else None for n in getattr(nodes.get(names[0]), "shape", ())]
+            if names
+            else []
+        )
         for names in (program.graph_signature.user_inputs, program.graph_signature.user_outputs)
     ]
     one = len(program.graph_signature.user_outputs) == 1 and len(shapes[1]) in (2, 4)

@@ -17,7 +17,9 @@ INPUT = ":in"  # behind a layer's name: what it is given, in place of what it gi
 
 @contextmanager
 def running(name: str, device: str, precision: str, *, gradients: bool = False) -> Iterator[None]:
-    """Run torch at this precision, without gradients where they are not asked for; what it raises becomes ModelError, or MemoryError when memory is short."""
+    """Run torch at this precision, without gradients where they are not asked for; what it raises becomes
+    ModelError, or MemoryError when memory is short.
+    """
     import torch
 
     kind = device.partition(":")[0]
@@ -35,7 +37,9 @@ def running(name: str, device: str, precision: str, *, gradients: bool = False) 
         if is_out_of_memory(error):
             torch.cuda.empty_cache()  # nothing where there is no GPU
             raise MemoryError(library_text(error, first_line=True)) from None
-        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}") from None
+        raise ModelError(
+            f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}"
+        ) from None
 
 
 @contextmanager
@@ -46,20 +50,33 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
     known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
     for word in layers:
         layer = word.removesuffix(INPUT)
-        layer = f"net.{layer}" if layer not in known and f"net.{layer}" in known else layer  # of a network with another head
+        layer = (
+            f"net.{layer}" if layer not in known and f"net.{layer}" in known else layer
+        )  # of a network with another head
         if layer not in known:
             some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
-            raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
+            raise ModelError(
+                f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}"
+            )
         if word.endswith(INPUT):
             hooks.append(
-                known[layer].register_forward_pre_hook(lambda _m, given, word=word: seen.__setitem__(word, _copied(given[0])))
+                known[layer].register_forward_pre_hook(
+                    lambda _m, given, word=word: seen.__setitem__(word, _copied(given[0]))
+                )
             )
         else:
-            hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, word=word: seen.__setitem__(word, _copied(out))))
+            hooks.append(
+                known[layer].register_forward_hook(
+                    lambda _m, _i, out, word=word: seen.__setitem__(word, _copied(out))
+                )
+            )
     try:
         yield seen
         if silent := [layer for layer in layers if layer not in seen]:
-            raise ModelError(f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be kept")
+            raise ModelError(
+                f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be"
+                " kept"
+            )
     finally:
         for hook in hooks:
             hook.remove()

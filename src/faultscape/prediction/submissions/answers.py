@@ -1,7 +1,10 @@
-"""What a submission wrote for some images: ``NUMBER_anomaly.npy`` and ``NUMBER_segmentation.npy`` of each, checked before any of it is used.
+"""What a submission wrote for some images: ``NUMBER_anomaly.npy`` and ``NUMBER_segmentation.npy`` of each,
+checked before any of it is used.
 
-Conventions: an anomaly is (H, W) floats, all finite, at the size of its image; a segmentation (H, W) whole numbers, places of the class list. A file that is something else, of another name, or a
-link, makes the whole refused; an image that lacks a file was left out. Files are read one at a time, and never more of one than its image may have.
+Conventions: an anomaly is (H, W) floats, all finite, at the size of its image; a segmentation (H, W) whole
+numbers, places of the class list. A file that is something else, of another name, or a link, makes the whole
+refused; an image that lacks a file was left out. Files are read one at a time, and never more of one than its
+image may have.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ _WHOLE = 1 << 16
 
 @dataclass(frozen=True)
 class Shown:
-    """An image as a submission was shown it: under which number, and its size (height, width); ``id`` is what the study calls it."""
+    """An image as a submission was shown it: under which number, and its size (height, width); ``id`` is what
+    the study calls it.
+    """
 
     number: str
     shape: tuple[int, int]
@@ -39,7 +44,8 @@ class Answer:
 
 
 class Answers:
-    """The answers that lie in a folder, to images that were shown; ``lacking`` {number: which files it did not write}. RefusedError, which counts what is wrong and names the first, where anything is.
+    """The answers that lie in a folder, to images that were shown; ``lacking`` {number: which files it did
+    not write}. RefusedError, which counts what is wrong and names the first, where anything is.
 
     ``places`` (65536,) says which values a segmentation may hold, ``allowed`` says it in words.
     """
@@ -53,15 +59,25 @@ class Answers:
             if name in found and (why := self._fault(name, one)):
                 faults.append(f"{name}, of {one.id}, {why}")
         if faults:
-            raise RefusedError(f"{counted(len(faults), 'file')} of {len(found)} cannot be used; the first: {faults[0]}")
+            raise RefusedError(
+                f"{counted(len(faults), 'file')} of {len(found)} cannot be used; the first: {faults[0]}"
+            )
         self.lacking: Mapping[str, list[str]] = {
             one.number: absent
             for one in shown
-            if (absent := [word for word, ending in (("anomaly", ANOMALY), ("segmentation", SEGMENTATION)) if f"{one.number}{ending}" not in found])
-        }  # fmt: skip
+            if (
+                absent := [
+                    word
+                    for word, ending in (("anomaly", ANOMALY), ("segmentation", SEGMENTATION))
+                    if f"{one.number}{ending}" not in found
+                ]
+            )
+        }
 
     def read(self, one: Shown) -> Answer:
-        """Return the answer to an image that lacks none; RefusedError where it is another than was checked."""
+        """Return the answer to an image that lacks none; RefusedError where it is another than was
+        checked.
+        """
         try:
             return Answer(self._anomaly(one), self._segmentation(one))
         except ModelError as error:
@@ -87,7 +103,9 @@ class Answers:
         return scores
 
     def _segmentation(self, one: Shown) -> np.ndarray:
-        given = read_npy(self._folder / f"{one.number}{SEGMENTATION}", ModelError, shape=one.shape, kinds="iu")
+        given = read_npy(
+            self._folder / f"{one.number}{SEGMENTATION}", ModelError, shape=one.shape, kinds="iu"
+        )
         low, high = int(given.min()), int(given.max())
         if low < 0 or high >= _WHOLE:
             raise ModelError(f"holds the value {low if low < 0 else high}; allowed are {self._allowed}")

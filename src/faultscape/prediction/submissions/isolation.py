@@ -1,8 +1,11 @@
-"""A program without reach of what it must not see: the network, other processes, and folders of this machine, as far as the system lets us keep them from it.
+"""A program without reach of what it must not see: the network, other processes, and folders of this machine,
+as far as the system lets us keep them from it.
 
-Conventions: Linux alone, by namespaces that need no rights: the program is started by this file, run as a program of its own, which imports nothing of ours. It gets a user namespace, in which it is no
-administrator and cannot undo what was done, a network without interfaces, a process tree of its own, and an empty folder in the place of each that is hidden. What can be had is tried before it is
-promised (`available`). Its environment holds nothing but the words of `environment`.
+Conventions: Linux alone, by namespaces that need no rights: the program is started by this file, run as a
+program of its own, which imports nothing of ours. It gets a user namespace, in which it is no administrator
+and cannot undo what was done, a network without interfaces, a process tree of its own, and an empty folder in
+the place of each that is hidden. What can be had is tried before it is promised (`available`). Its
+environment holds nothing but the words of `environment`.
 """
 
 from __future__ import annotations
@@ -20,7 +23,16 @@ from pathlib import Path
 NETWORK, PROCESSES, FILES = "the network", "other processes", "the study and its images"
 REST = "other files of this machine"  # never hidden: nobody knows which of them the program needs
 _WAYS = ((NETWORK, PROCESSES, FILES), (NETWORK, FILES), (NETWORK,), (FILES,))  # tried in this order
-_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+_KEPT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+)
 _USER, _NET, _MOUNT, _PID, _IPC = 0x10000000, 0x40000000, 0x00020000, 0x20000000, 0x08000000  # CLONE_NEW...
 _READ_ONLY, _NO_SUID, _NO_DEVICE, _NO_EXEC, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # MS_...
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -30,7 +42,8 @@ _TRIAL = """
 import os, sys
 folder, *wanted = sys.argv[1:]
 alone = [line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line] in ([], ["lo"])
-found = {"the network": alone, "other processes": all(int(name) < 9 for name in os.listdir("/proc") if name.isdigit()), "the study and its images": not os.listdir(folder)}
+few = all(int(name) < 9 for name in os.listdir("/proc") if name.isdigit())
+found = {"the network": alone, "other processes": few, "the study and its images": not os.listdir(folder)}
 sys.exit(0 if all(found[one] for one in wanted) else 1)
 """
 
@@ -44,7 +57,9 @@ def available() -> tuple[str, ...]:
         Path(folder, "truth").touch()
         for way in _WAYS:
             trial = [sys.executable, "-I", "-S", "-c", _TRIAL, folder, *way]
-            done = subprocess.run(line_of(trial, way, [folder]), check=False, capture_output=True, stdin=subprocess.DEVNULL)  # noqa: S603 - our own words
+            done = subprocess.run(  # noqa: S603 - a line of ours
+                line_of(trial, way, [folder]), check=False, capture_output=True, stdin=subprocess.DEVNULL
+            )
             if done.returncode == 0:
                 return way
     return ()
@@ -62,14 +77,21 @@ def environment(ours: Mapping[str, str], home: str) -> dict[str, str]:
     """Return all that a program finds in its environment.
 
     >>> environment({"PATH": "/bin", "FAULTSCAPE_DATA": "/data", "PWD": "/study"}, "/tmp/x")
-    {'PATH': '/bin', 'HOME': '/tmp/x', 'TMPDIR': '/tmp/x', 'PWD': '/tmp/x', 'USER': 'submission', 'LOGNAME': 'submission'}
+    {'PATH': '/bin', 'HOME': '/tmp/x', 'TMPDIR': '/tmp/x', 'PWD': '/tmp/x', 'USER': 'submission', 'LOGNAME':
+    'submission'}
     """
     kept = {"PATH": os.defpath} | {name: ours[name] for name in _KEPT if name in ours}
-    return kept | dict.fromkeys(("HOME", "TMPDIR", "PWD"), home) | dict.fromkeys(("USER", "LOGNAME"), "submission")
+    return (
+        kept
+        | dict.fromkeys(("HOME", "TMPDIR", "PWD"), home)
+        | dict.fromkeys(("USER", "LOGNAME"), "submission")
+    )
 
 
 def become(plan: str, *words: str) -> None:
-    """Be the command, kept from what the plan says; exit status 126 where that cannot be, 127 where there is no such command."""
+    """Be the command, kept from what the plan says; exit status 126 where that cannot be, 127 where there is
+    no such command.
+    """
     import ctypes
 
     hidden, folders = (json.loads(plan)[key] for key in ("hidden", "folders"))
@@ -90,7 +112,8 @@ def become(plan: str, *words: str) -> None:
         Path("/proc/self/uid_map").write_text(f"{user or _NOBODY} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group or _NOBODY} {group} 1")
         if PROCESSES in hidden:
-            _fork()  # who asked for a process tree is not in it; its first child is, with which all others end
+            # who asked for a process tree is not in it; its first child is, with which all others end
+            _fork()
             call("prctl", _DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
         mount(b"none", "/", _RECURSIVE | _PRIVATE)
         if PROCESSES in hidden:
@@ -108,7 +131,9 @@ def become(plan: str, *words: str) -> None:
 
 
 def _fork() -> None:
-    """Go on as a child; the parent waits for it, and for what it leaves behind meanwhile, and ends as it does."""
+    """Go on as a child; the parent waits for it, and for what it leaves behind meanwhile, and ends as it
+    does.
+    """
     child = os.fork()
     while child:
         ended, status = os.waitpid(-1, 0)

@@ -1,9 +1,12 @@
-"""A model that is a program which others hand in: it sees images under numbers, without their truth in its reach, and writes an anomaly score and a segmentation of each.
+"""A model that is a program which others hand in: it sees images under numbers, without their truth in its
+reach, and writes an anomaly score and a segmentation of each.
 
-Conventions: ``submission:COMMAND``, with ``{input}`` and ``{output}`` as of ``exec:``. The input holds the images of one shard as PNG of their pixels alone, ``0000.png`` and so on, in an order that
-follows from a seed and their bytes; the output is to hold ``0000_anomaly.npy`` and ``0000_segmentation.npy`` (answers.py). Values of a segmentation are places of the class list, C is void; --labels
-says otherwise. Both are kept at the working size, taken by nearest neighbour as truth is; the score is kept beside the labels as doubt. The program runs once a shard, whose answers are yielded a few
-images at a time.
+Conventions: ``submission:COMMAND``, with ``{input}`` and ``{output}`` as of ``exec:``. The input holds the
+images of one shard as PNG of their pixels alone, ``0000.png`` and so on, in an order that follows from a seed
+and their bytes; the output is to hold ``0000_anomaly.npy`` and ``0000_segmentation.npy`` (answers.py). Values
+of a segmentation are places of the class list, C is void; --labels says otherwise. Both are kept at the
+working size, taken by nearest neighbour as truth is; the score is kept beside the labels as doubt. The
+program runs once a shard, whose answers are yielded a few images at a time.
 Source: S4 3 (hidden test data) and its submission format.
 """
 
@@ -66,7 +69,9 @@ class OpenSubmission(OpenModel):
         return _BATCH
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the program says of each batch, after one run over all; RefusedError where anything that it wrote cannot be used."""
+        """Yield what the program says of each batch, after one run over all; RefusedError where anything that
+        it wrote cannot be used.
+        """
         del part
         asked = [list(batch) for batch in batches]
         images = [image for batch in asked for image in batch]
@@ -81,40 +86,56 @@ class OpenSubmission(OpenModel):
             for batch in asked:
                 begun = time.perf_counter()
                 rows = [
-                    Row(image.id, None, problem=problems[image.id])
-                    if answers is None or image.id in problems
-                    else self._row(image, answers, shown[image.id])
+                    (
+                        Row(image.id, None, problem=problems[image.id])
+                        if answers is None or image.id in problems
+                        else self._row(image, answers, shown[image.id])
+                    )
                     for image in batch
                 ]
                 yield Batch(rows, (*seconds, 0.0, time.perf_counter() - begun))
                 seconds = (0.0, 0.0)
 
     def try_on(self, trial: Trial) -> None:
-        """Run the program over one image of the study, unless it was tried on one, and say how large its scores get."""
+        """Run the program over one image of the study, unless it was tried on one, and say how large its
+        scores get.
+        """
         if not self._tried:
             self.first_scores(trial.image)
         width, height = self._settings.working_size or trial.size
         root = next((folder for folder in (trial.where, *trial.where.parents) if folder.exists()), Path())
         for line in told(
-            {DOUBT_OF_SUBMISSION: (np.empty((height, width), np.float32),)}, trial.images, shutil.disk_usage(root).free
+            {DOUBT_OF_SUBMISSION: (np.empty((height, width), np.float32),)},
+            trial.images,
+            shutil.disk_usage(root).free,
         ):
             print(line)
 
     def first_scores(self, image: Image) -> np.ndarray | None:
-        """Return what the program scores an image with, None where the image cannot be read or is left out."""
+        """Return what the program scores an image with, None where the image cannot be read or is left
+        out.
+        """
         self._tried = image.id
         with programs.held_folder() as folder:
             shown, _ = self._show([image], Path(folder, "input"))
             answers = self._run(folder, list(shown.values())) if shown else None
             one = shown.get(image.id)
-            return None if answers is None or one is None or one.number in answers.lacking else answers.read(one).anomaly
+            return (
+                None
+                if answers is None or one is None or one.number in answers.lacking
+                else answers.read(one).anomaly
+            )
 
     def _show(self, images: Sequence[Image], folder: Path) -> tuple[dict[str, Shown], dict[str, str]]:
-        """Write images for the program and return {id: what it is shown}, and why it is not shown the others; pixels alone, since a file's name, form, date and remarks tell where it is from."""
+        """Write images for the program and return {id: what it is shown}, and why it is not shown the others;
+        pixels alone, since a file's name, form, date and remarks tell where it is from.
+        """
         folder.mkdir()
         shown: dict[str, Shown] = {}
         problems: dict[str, str] = {}
-        for k in tie_order([image.key for image in images], int(self._opening.options.get("seed", 0))).tolist():
+        for k in tie_order(
+            [image.key for image in images], int(self._opening.options.get("seed", 0))
+        ).tolist():
             image = images[k]
             try:
                 pixels, _ = read_photo(image)
@@ -129,7 +150,9 @@ class OpenSubmission(OpenModel):
         return shown, problems
 
     def _run(self, folder: str, shown: Sequence[Shown]) -> Answers:
-        """Run the program over what it is shown; RefusedError where it ends with an error, or wrote what cannot be used."""
+        """Run the program over what it is shown; RefusedError where it ends with an error, or wrote what
+        cannot be used.
+        """
         source, options = self._opening.source, self._opening.options
         self._refuse_changes()
         inward, outward, home = (Path(folder, name) for name in ("input", "output", "home"))
@@ -138,7 +161,11 @@ class OpenSubmission(OpenModel):
         words = programs.words_of(source.removeprefix(PREFIX), inward, outward)
         line = isolation.line_of(words, options.get("hidden", []), self._opening.hidden)
         status, last = programs.run_words(
-            source.removeprefix(PREFIX), line, folder, env=isolation.environment(os.environ, str(home)), where=home
+            source.removeprefix(PREFIX),
+            line,
+            folder,
+            env=isolation.environment(os.environ, str(home)),
+            where=home,
         )
         self._refuse_changes()
         if last.startswith(isolation.CANNOT):
@@ -153,7 +180,9 @@ class OpenSubmission(OpenModel):
             raise RefusedError(f"it ended with status {status}{f': {last}' if last else ''}")
         answers = Answers(folder, shown, self._places, self._allowed)
         if all(len(answers.lacking.get(one.number, ())) == 2 for one in shown):
-            raise RefusedError(f"it wrote nothing of {counted(len(shown), 'image')}{f'; it said: {last}' if last else ''}")
+            raise RefusedError(
+                f"it wrote nothing of {counted(len(shown), 'image')}{f'; it said: {last}' if last else ''}"
+            )
         return answers
 
     def _row(self, image: Image, answers: Answers, one: Shown) -> Row:
@@ -162,13 +191,18 @@ class OpenSubmission(OpenModel):
         answer = answers.read(one)
         size = self._settings.working_size or (image.width, image.height)
         said = Answer(nearest(answer.anomaly, size), nearest(answer.segmentation, size))
-        return Row(image.id, runs.encode(said.segmentation), {DOUBT_OF_SUBMISSION: (array_codes.encode(said.anomaly),)})
+        return Row(
+            image.id,
+            runs.encode(said.segmentation),
+            {DOUBT_OF_SUBMISSION: (array_codes.encode(said.anomaly),)},
+        )
 
     def _refuse_changes(self) -> None:
         source = self._opening.source
         if digest(source, {}) != self._opening.digest:
             raise ModelError(
-                f"{source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
+                f"{source}: its files changed while this line ran; run the same line again, which does all of"
+                " it with the new ones"
             )
 
 
@@ -186,15 +220,22 @@ def check(name: str, source: str) -> None:
     """ModelError where there is no command, or no such program."""
     words = _words(source)
     if not words:
-        raise ModelError(f"{name}={source}: name the command, for example {PREFIX}./segment {{input}} {{output}}")
+        raise ModelError(
+            f"{name}={source}: name the command, for example {PREFIX}./segment {{input}} {{output}}"
+        )
     if shutil.which(words[0]) is None:
         raise ModelError(f"{name}={source}: there is no program {words[0]}, or it may not be run")
 
 
 def kept_as(source: str) -> str:
-    """Return the command with the files that it names by their whole paths: it does not run in the folder in which it was typed."""
+    """Return the command with the files that it names by their whole paths: it does not run in the folder in
+    which it was typed.
+    """
     words = _words(source)
-    whole = [os.path.abspath(word) if os.path.isfile(word) and (k or os.sep in word) else word for k, word in enumerate(words)]
+    whole = [
+        os.path.abspath(word) if os.path.isfile(word) and (k or os.sep in word) else word
+        for k, word in enumerate(words)
+    ]
     return source if whole == words else PREFIX + shlex.join(whole)
 
 
@@ -204,7 +245,9 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def origin(source: Source, request: Request) -> Origin:
-    """Return what the answers of a submission follow from; a program of which that is not known is run over one image, to see which scores it gives."""
+    """Return what the answers of a submission follow from; a program of which that is not known is run over
+    one image, to see which scores it gives.
+    """
     place, settings = kept_as(request.source), request.settings
     given = label_names.of_file(request.labels, settings, None) if request.labels else {}
     labels = given or (request.held if "labels" in request.options else _by_place(settings))
@@ -214,16 +257,29 @@ def origin(source: Source, request: Request) -> Origin:
     reach = [way for way in (isolation.NETWORK, isolation.PROCESSES, isolation.FILES) if way not in ways]
     if isolation.FILES in ways and spared:
         reach.append("folders of images in which the program lies itself")
-    options = cast("ModelOptions", {"seed": 0, **request.options, "hidden": ways, "open": [*reach, isolation.REST]})
+    options = cast(
+        "ModelOptions", {"seed": 0, **request.options, "hidden": ways, "open": [*reach, isolation.REST]}
+    )
     opening = Opening(source.name, place, options, labels, request.device, found, folders)
     model, tried = OpenSubmission(opening, settings), None
     if options.get("program") != found[:16]:
         model = tried = OpenSubmission(opening, settings)
-        options = cast("ModelOptions", {**_without_scores(options), "program": found[:16], **_first_scores(model, request)})
+        options = cast(
+            "ModelOptions",
+            {**_without_scores(options), "program": found[:16], **_first_scores(model, request)},
+        )
     made = stamps.of_images(found, settings, request.shards(), options, labels)
     notes = (f"{place.removeprefix(PREFIX)} {reach_text(options)}",)
     return Origin(
-        options, labels, made.stamps, keys=made.keys, notes=notes, source=place, digest=found, opened=tried, hidden=folders
+        options,
+        labels,
+        made.stamps,
+        keys=made.keys,
+        notes=notes,
+        source=place,
+        digest=found,
+        opened=tried,
+        hidden=folders,
     )
 
 
@@ -234,7 +290,11 @@ def reach_text(options: ModelOptions) -> str:
     'runs without reach of the network; within its reach: other files of this machine'
     """
     hidden = list(options.get("hidden", []))
-    without = f"without reach of {', '.join(hidden)}" if hidden else "with nothing out of its reach but our environment"
+    without = (
+        f"without reach of {', '.join(hidden)}"
+        if hidden
+        else "with nothing out of its reach but our environment"
+    )
     return f"runs {without}; within its reach: {', '.join(options.get('open', []))}"
 
 
@@ -256,7 +316,9 @@ def _without_scores(options: ModelOptions) -> dict[str, Any]:
 
 
 def _first_scores(model: OpenSubmission, request: Request) -> dict[str, Any]:
-    """Return from what the scores of a program are counted: an offset, or the ends between which they lie, by the first image that it answers."""
+    """Return from what the scores of a program are counted: an offset, or the ends between which they lie, by
+    the first image that it answers.
+    """
     collected = (image for _, images in request.shards() for image in images if not image.parent)
     for image in sorted(collected, key=lambda image: image.key)[:3]:
         if (scores := model.first_scores(image)) is not None:
@@ -266,22 +328,33 @@ def _first_scores(model: OpenSubmission, request: Request) -> dict[str, Any]:
 
 
 def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool]:
-    """Return the folders that a submission may not see, of the study, its data sets and its images, and whether some could not be hidden since the program needs them; ModelError where that is the study."""
+    """Return the folders that a submission may not see, of the study, its data sets and its images, and
+    whether some could not be hidden since the program needs them; ModelError where that is the study.
+    """
     needed = [os.path.realpath(path) for path in (tempfile.gettempdir(), *_files(place))]
     first, *others = [os.path.realpath(folder) for folder in request.hidden] or [""]
     if first and (inside := next((path for path in needed if _holds(first, path)), None)):
         raise ModelError(
-            f"{request.name}={request.source}: {inside} lies in the study, which a submission may not see; put it elsewhere"
+            f"{request.name}={request.source}: {inside} lies in the study, which a submission may not see;"
+            " put it elsewhere"
         )
     of_sets: dict[str, set[str]] = {}
     for _, images in request.shards():
         for image in images:
             if image.source and recipe_of(image.source) is None and not is_address(image.source):
                 of_sets.setdefault(image.set, set()).add(os.path.dirname(image.source))
-    wanted = [first, *others, *(os.path.commonpath(map(os.path.realpath, sorted(folders))) for folders in of_sets.values())]
+    wanted = [
+        first,
+        *others,
+        *(os.path.commonpath(map(os.path.realpath, sorted(folders))) for folders in of_sets.values()),
+    ]
     wanted = [folder for folder in dict.fromkeys(wanted) if folder and os.path.isdir(folder)]
     possible = [folder for folder in wanted if not any(_holds(folder, path) for path in needed)]
-    outer = [folder for folder in possible if not any(other != folder and _holds(other, folder) for other in possible)]
+    outer = [
+        folder
+        for folder in possible
+        if not any(other != folder and _holds(other, folder) for other in possible)
+    ]
     return tuple(outer), len(possible) < len(wanted)
 
 

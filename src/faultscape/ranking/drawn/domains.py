@@ -1,8 +1,11 @@
 """Scores on a part of the pool, a domain (images by night, of one drive), from labels drawn from all of it.
 
-Conventions: as in ``estimates``: ``losses`` (J, M) and ``probability`` (M,) are of all draws that count, ``inside`` (M,) bool says which of them fell into the domain. How many do is chance, so that a mean there is a
-ratio of two weighted sums, sum v l / sum v over the draws inside, with the weights v of LURE; its covariance is that of LURE for what is left of each loss, (l - mean) inside and 0 outside (linearisation), times n / (n - 1)
-for the mean that was taken off. How many images of the pool lie in the domain may be known (``size``: groups, sets, conditions) or not (tags, which people gave to images that they saw).
+Conventions: as in ``estimates``: ``losses`` (J, M) and ``probability`` (M,) are of all draws that count,
+``inside`` (M,) bool says which of them fell into the domain. How many do is chance, so that a mean there is a
+ratio of two weighted sums, sum v l / sum v over the draws inside, with the weights v of LURE; its covariance
+is that of LURE for what is left of each loss, (l - mean) inside and 0 outside (linearisation), times n / (n -
+1) for the mean that was taken off. How many images of the pool lie in the domain may be known (``size``:
+groups, sets, conditions) or not (tags, which people gave to images that they saw).
 Source: Hajek 1971; Saerndal, Swensson and Wretman 1992, 5.8 and 10.3 (domains); with LURE's weights ours.
 """
 
@@ -22,7 +25,9 @@ from faultscape.ranking.drawn.steps import Steps
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A part of a study's images, in ``words`` (``tag=night``); ``known`` says that each image that is not among the ``images`` is known to lie outside."""
+    """A part of a study's images, in ``words`` (``tag=night``); ``known`` says that each image that is not
+    among the ``images`` is known to lie outside.
+    """
 
     words: str
     images: Collection[str]
@@ -39,27 +44,34 @@ def domain(
     proxy: tuple[np.ndarray, np.ndarray] | None = None,
     span: tuple[float, float] = SHARES,
 ) -> Estimates:
-    """Return the mean losses of the images of a domain, of losses (J, M) of which those ``inside`` (M,) count; ``size`` is how many images of the ``pool`` lie there, where that is known.
+    """Return the mean losses of the images of a domain, of losses (J, M) of which those ``inside`` (M,)
+    count; ``size`` is how many images of the ``pool`` lie there, where that is known.
 
-    ``proxy`` is a proxy of the losses on the draws (J, M) and its mean over the domain (J,), for a control variate as in ``prediction_powered``. Freedom, effective labels and the unit of the variance are those of the n labels
-    inside. Where n is ``size`` nothing is left open. RankingError for no label inside, for more labels than images, for shapes that do not fit, and as ``lure``.
+    ``proxy`` is a proxy of the losses on the draws (J, M) and its mean over the domain (J,), for a control
+    variate as in ``prediction_powered``. Freedom, effective labels and the unit of the variance are those of
+    the n labels inside. Where n is ``size`` nothing is left open. RankingError for no label inside, for more
+    labels than images, for shapes that do not fit, and as ``lure``.
 
     >>> losses, inside = np.array([[1.0, 0.0, 1.0, 0.0]]), np.array([True, True, False, True])
     >>> found = domain(losses, estimates.uniform_steps(4, 40), 40, inside)
     >>> found.loss.round(3), round(found.effective, 3), found.freedom
     (array([0.333]), 3.0, 2)
-    >>> domain(losses, estimates.uniform_steps(4, 40), 40, inside, size=3).covariance.tolist()  # all of it is labelled
+    >>> domain(
+    ...     losses, estimates.uniform_steps(4, 40), 40, inside, size=3
+    ... ).covariance.tolist()  # all of it is labelled
     [[0.0]]
     """
     values, inside = np.atleast_2d(np.asarray(losses, dtype=float)), np.asarray(inside)
     if inside.shape != (len(probability),) or inside.dtype != bool:
         raise RankingError(
-            f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape {inside.shape}"
+            f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape"
+            f" {inside.shape}"
         )
     number = int(inside.sum())
     if not number or (size is not None and number > size):
         raise RankingError(
-            f"a mean over a domain needs a label in it, and no more labels than images; got {number} of {'an unknown number of' if size is None else size} images"
+            f"a mean over a domain needs a label in it, and no more labels than images; got {number} of"
+            f" {'an unknown number of' if size is None else size} images"
         )
     weights = np.where(inside, estimates.lure_weights(probability, pool), 0.0)
     values = np.where(inside, values, 0.0)  # what a label outside says is nothing here
@@ -67,15 +79,25 @@ def domain(
     if proxy is None or number < 3:
         return alone
     seen, mean = np.atleast_2d(np.asarray(proxy[0], dtype=float)), np.asarray(proxy[1], dtype=float)
-    if seen.shape != values.shape or mean.shape != (len(values),) or not np.isfinite(seen).all() or not np.isfinite(mean).all():
+    if (
+        seen.shape != values.shape
+        or mean.shape != (len(values),)
+        or not np.isfinite(seen).all()
+        or not np.isfinite(mean).all()
+    ):
         raise RankingError(
-            f"a proxy has a finite number for each of {len(values)} models on each of {len(probability)} draws, and a mean; got {seen.shape} and {mean.shape}"
+            f"a proxy has a finite number for each of {len(values)} models on each of {len(probability)}"
+            f" draws, and a mean; got {seen.shape} and {mean.shape}"
         )
     seen = np.where(inside, seen, 0.0)
     j = len(values)
     joint = _ratio(np.concatenate([values, seen]), weights, probability, pool, inside, size, span).covariance
     both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
-    coefficient = float(both / spread * number / (number + TRUST)) if spread > 1e-24 * max(float((seen**2).sum()), 1.0) else 0.0
+    coefficient = (
+        float(both / spread * number / (number + TRUST))
+        if spread > 1e-24 * max(float((seen**2).sum()), 1.0)
+        else 0.0
+    )
     left = _ratio(values - coefficient * seen, weights, probability, pool, inside, size, span)
     freedom = max(number - 2, 0)
     return replace(
@@ -97,7 +119,9 @@ def _ratio(
     size: int | None,
     span: tuple[float, float],
 ) -> Estimates:
-    """Return the ratio of weighted sums of values (J, M), which are 0 outside of the domain, as the weights (M,) are."""
+    """Return the ratio of weighted sums of values (J, M), which are 0 outside of the domain, as the weights
+    (M,) are.
+    """
     number, total = int(inside.sum()), weights.sum()
     mean = values @ weights / total
     left = np.where(inside, values - mean[:, None], 0.0) * (len(inside) / total)
@@ -109,7 +133,11 @@ def _ratio(
     else:
         drawn = len(inside)
         covariance = (
-            estimates.lure(left, probability, pool, (-np.inf, np.inf)).covariance * number / (number - 1) * (drawn - 1) / drawn
+            estimates.lure(left, probability, pool, (-np.inf, np.inf)).covariance
+            * number
+            / (number - 1)
+            * (drawn - 1)
+            / drawn
         )
         images = number * pool / drawn if size is None else size
         unit = float((weights**2).sum() / total**2 * number / (-images * np.log1p(-number / images)))
@@ -136,14 +164,19 @@ def domain_scores(
     pool: Sequence[str] | None,
     where: Domain,
 ) -> Found:
-    """Return the estimates that the draws allow of a domain, and what to say: `scores.unbiased` of a part of the pool.
+    """Return the estimates that the draws allow of a domain, and what to say: `scores.unbiased` of a part of
+    the pool.
 
-    The control variate needs to know which images of the pool lie there: without that ``margins`` are what labels alone say, and there is no ``prediction_powered``.
+    The control variate needs to know which images of the pool lie there: without that ``margins`` are what
+    labels alone say, and there is no ``prediction_powered``.
     """
     names = [images[int(k)] for k in counted.columns]
     inside, notes = np.array([name in where.images for name in names], bool), list(counted.notes)
     if inside.sum() < 2:
-        few = f"fewer than two drawn images in {where.words} are decided for every model: no score of it can be estimated"
+        few = (
+            f"fewer than two drawn images in {where.words} are decided for every model: no score of it can be"
+            " estimated"
+        )
         return Found({}, False, None, [*notes, few])
     chance, losses, size, control = counted.probability, 1 - accuracy[:, counted.columns], None, None
     even = np.allclose(estimates.lure_weights(chance, counted.pool), 1)
@@ -166,16 +199,28 @@ def domain_scores(
         found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
     found[MARGINS] = domain(own, chance, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
     found["lure"] = domain(losses, chance, counted.pool, inside, size=size)
-    found = {name: estimates.inside(found[name]) for name in (MARGINS, "prediction_powered", "lure") if name in found}
+    found = {
+        name: estimates.inside(found[name])
+        for name in (MARGINS, "prediction_powered", "lure")
+        if name in found
+    }
     if not even:
         steps = estimates.uniform_steps(len(names), counted.pool)
-        reused = estimates.inside(domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-span, span))).loss
-    of = f"{size:,} of the {counted.pool:,} images" if size is not None else f"those of the {counted.pool:,} images"
+        reused = estimates.inside(
+            domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
+        ).loss
+    of = (
+        f"{size:,} of the {counted.pool:,} images"
+        if size is not None
+        else f"those of the {counted.pool:,} images"
+    )
     notes.append(
-        f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over the {int(inside.sum())} of {len(names)} counted draws that fell there"
+        f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over"
+        f" the {int(inside.sum())} of {len(names)} counted draws that fell there"
     )
     if not where.known:
         notes.append(
-            f"which images lie in {where.words} is known only of those that people looked at: an image that nobody tagged counts as outside, and nothing is taken from what models say of the others"
+            f"which images lie in {where.words} is known only of those that people looked at: an image that"
+            " nobody tagged counts as outside, and nothing is taken from what models say of the others"
         )
     return Found(found, even, reused, notes)

@@ -1,8 +1,10 @@
-"""Intervals of estimates from drawn labels: of losses between 0 and 1, of differences between models, of margins.
+"""Intervals of estimates from drawn labels: of losses between 0 and 1, of differences between models, of
+margins.
 
-Conventions: ``found`` is what ``estimates`` returns. All are Student's t intervals in their freedom, NaN where there was one draw,
-and what all labels of the pool say has no width. What few labels cannot have shown is not taken to be absent: a model without
-an observed error may err, two models that no label tells apart may differ.
+Conventions: ``found`` is what ``estimates`` returns. All are Student's t intervals in their freedom, NaN
+where there was one draw, and what all labels of the pool say has no width. What few labels cannot have shown
+is not taken to be absent: a model without an observed error may err, two models that no label tells apart may
+differ.
 Source: as ``intervals``; Zou and Donner 2008 (parts together); differences that no label shows are ours.
 """
 
@@ -17,12 +19,15 @@ from faultscape.ranking.intervals import share_intervals
 
 
 def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible, and around the losses.
+    """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible, and around
+    the losses.
 
-    Of losses above 1/2, of answers right or wrong, they reach over those of 1 - loss, mirrored, too: few rights are as few cases as few errors are.
+    Of losses above 1/2, of answers right or wrong, they reach over those of 1 - loss, mirrored, too: few
+    rights are as few cases as few errors are.
 
-    Of ``combined`` parts each bound is as far off as the squares of the parts' own distances add up to: a part of few labels
-    without an error keeps its upper bound so, which a sum of variances would lose (Zou and Donner 2008).
+    Of ``combined`` parts each bound is as far off as the squares of the parts' own distances add up to: a
+    part of few labels without an error keeps its upper bound so, which a sum of variances would lose (Zou and
+    Donner 2008).
 
     >>> from faultscape.ranking.drawn.estimates import lure, uniform_steps
     >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]]), uniform_steps(4, 9), pool=9)
@@ -46,12 +51,15 @@ def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
 def _share_bounds(found: Estimates, level: float) -> np.ndarray:
     low, high = np.array([0.0, 1.0]) if found.possible is None else found.possible.T
     loss = np.clip(found.loss, low, high)
-    bounds = share_intervals(loss, np.diagonal(found.covariance), found.unit, _factor(found, level), shift=found.shift)
+    bounds = share_intervals(
+        loss, np.diagonal(found.covariance), found.unit, _factor(found, level), shift=found.shift
+    )
     return np.stack([np.clip(bound, low, high) for bound in bounds.T], 1)
 
 
 def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, J, 2) Student's t intervals of the loss of the row model less that of the column model; NaN for one draw.
+    """Return (J, J, 2) Student's t intervals of the loss of the row model less that of the column model; NaN
+    for one draw.
 
     Two models that no label tells apart may differ all the same: ``unseen`` says by how much.
 
@@ -70,7 +78,9 @@ def margin_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
     """Return (J, 2) Student's t intervals of ``margins``, which are means of differences; NaN for one draw.
 
     >>> from faultscape.ranking.drawn.estimates import margins, prediction_powered, uniform_steps
-    >>> found = prediction_powered(margins(np.zeros((2, 9))), uniform_steps(9, 90), np.zeros((2, 90)), np.arange(9))
+    >>> found = prediction_powered(
+    ...     margins(np.zeros((2, 9))), uniform_steps(9, 90), np.zeros((2, 90)), np.arange(9)
+    ... )
     >>> margin_intervals(found).round(2)  # nine labels, alike on each
     array([[-0.22,  0.22],
            [-0.22,  0.22]])

@@ -1,13 +1,14 @@
-"""Scores of all models on the whole corpus from a few drawn labels, whatever the draws preferred, with intervals: LURE unbiased, the others approximately.
+"""Scores of all models on the whole corpus from a few drawn labels, whatever the draws preferred, with
+intervals: LURE unbiased, the others approximately.
 
-Conventions: ``losses`` (J, M) are of the drawn images in the order drawn, small = good (a score is 1 - loss); ``probability``
-(M,) is that of each step among the images left (``selection.draws``), N the number of images in the pool. All that is said is
-said of the pool. Where a selector draws only images on which models differ (``disputed`` for classes), losses are equal
-everywhere else: a difference between two models on the corpus is their difference on the pool times the pool's share, and an
-absolute score needs labels of the rest as well (``combined``). A loss of NaN is refused: a mean over what happens to be known is
-not of the pool.
-Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference, PPI++); the
-scale of the variance, margins and one coefficient for all models are ours.
+Conventions: ``losses`` (J, M) are of the drawn images in the order drawn, small = good (a score is 1 - loss);
+``probability`` (M,) is that of each step among the images left (``selection.draws``), N the number of images
+in the pool. All that is said is said of the pool. Where a selector draws only images on which models differ
+(``disputed`` for classes), losses are equal everywhere else: a difference between two models on the corpus is
+their difference on the pool times the pool's share, and an absolute score needs labels of the rest as well
+(``combined``). A loss of NaN is refused: a mean over what happens to be known is not of the pool.
+Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered
+inference, PPI++); the scale of the variance, margins and one coefficient for all models are ours.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ UNSEEN = 3  # differences on one label each that none may have shown
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the coefficient of the proxy.
+    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the
+    coefficient of the proxy.
 
-    The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as the draws alone
-    tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen`` (J, J) is a covariance of differences
-    that no label shows; what was drawn leaves losses between 0 and 1 no other means than the ``possible`` (J, 2). The weights of
-    the labels make them worth ``effective`` equal ones (Kish). Of answers right or wrong ``mirrored`` is the same of 1 - loss:
-    weights do not sum to one, so that a model that is always wrong is seen exactly from that side alone.
+    The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as
+    the draws alone tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen``
+    (J, J) is a covariance of differences that no label shows; what was drawn leaves losses between 0 and 1 no
+    other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal
+    ones (Kish). Of answers right or wrong ``mirrored`` is the same of 1 - loss: weights do not sum to one, so
+    that a model that is always wrong is seen exactly from that side alone.
     """
 
     loss: np.ndarray
@@ -52,7 +55,8 @@ class Estimates:
 
 
 def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
-    """Return (M,) v_m = 1 + (N - M) / (N - m) (1 / ((N - m + 1) q_m) - 1), Farquhar et al. eq. 6; ones for uniform draws.
+    """Return (M,) v_m = 1 + (N - M) / (N - m) (1 / ((N - m + 1) q_m) - 1), Farquhar et al. eq. 6; ones for
+    uniform draws.
 
     RankingError for no draw, more draws than images, or a probability outside (0, 1].
 
@@ -62,7 +66,9 @@ def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
     q = np.asarray(probability, dtype=float)
     number = len(q)
     if not 0 < number <= pool:
-        raise RankingError(f"an estimate needs between 1 and {pool} draws, the images of the pool; got {number}")
+        raise RankingError(
+            f"an estimate needs between 1 and {pool} draws, the images of the pool; got {number}"
+        )
     if not ((q > 0) & (q <= 1)).all():
         raise RankingError(f"probabilities of draws must lie above 0, at most 1; got {q.min()} to {q.max()}")
     m = np.arange(1, number + 1)
@@ -71,10 +77,12 @@ def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
 
 
 def uniform_steps(number: int, pool: int) -> np.ndarray:
-    """Return (M,) the probabilities 1 / (N - m + 1) of draws that prefer nothing, under which all weights are one.
+    """Return (M,) the probabilities 1 / (N - m + 1) of draws that prefer nothing, under which all weights are
+    one.
 
-    With them ``prediction_powered`` re-uses labels of a selector that has no probabilities, or of several: no longer unbiased,
-    but what the choice of images tilts the control variate takes back as far as the proxy knows it.
+    With them ``prediction_powered`` re-uses labels of a selector that has no probabilities, or of several: no
+    longer unbiased, but what the choice of images tilts the control variate takes back as far as the proxy
+    knows it.
 
     >>> uniform_steps(2, 4).round(6)
     array([0.25    , 0.333333])
@@ -82,13 +90,17 @@ def uniform_steps(number: int, pool: int) -> np.ndarray:
     return 1.0 / (pool - np.arange(number))
 
 
-def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float] = SHARES) -> Estimates:
-    """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with their covariance.
+def lure(
+    losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float] = SHARES
+) -> Estimates:
+    """Return the unbiased mean losses sum_m v_m l_m / M (Farquhar et al. eq. 6) of losses (J, M), with their
+    covariance.
 
-    The estimate is sum_m c_m a_m, c_m = N (N - M) / (M (N - m) (N - m + 1)), of a_m = (l_m / q_m + the losses before) / N, each
-    unbiased and uncorrelated with the others; the covariance is sum_m c_m^2 (a_m - mean)(a_m - mean)', scaled so that over the
-    orders of uniform draws it is (1 - M / N) s^2 / M. NaN for one draw, 0 when all are drawn. ``span`` is what a loss lies in. RankingError as ``lure_weights``,
-    or for losses that are not finite.
+    The estimate is sum_m c_m a_m, c_m = N (N - M) / (M (N - m) (N - m + 1)), of a_m = (l_m / q_m + the losses
+    before) / N, each unbiased and uncorrelated with the others; the covariance is sum_m c_m^2 (a_m -
+    mean)(a_m - mean)', scaled so that over the orders of uniform draws it is (1 - M / N) s^2 / M. NaN for one
+    draw, 0 when all are drawn. ``span`` is what a loss lies in. RankingError as ``lure_weights``, or for
+    losses that are not finite.
 
     >>> found = lure(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1 / 4, 1 / 3]), pool=4)
     >>> found.loss, found.covariance.round(6).tolist()
@@ -96,7 +108,11 @@ def lure(losses: np.ndarray, probability: np.ndarray, pool: int, span: tuple[flo
     """
     values = _checked(losses, len(probability), "losses")
     found = _lure(values, probability, pool, span)
-    return replace(found, mirrored=_lure(1 - values, probability, pool, span)) if _right_or_wrong(values, span) else found
+    return (
+        replace(found, mirrored=_lure(1 - values, probability, pool, span))
+        if _right_or_wrong(values, span)
+        else found
+    )
 
 
 def _lure(values: np.ndarray, probability: np.ndarray, pool: int, span: tuple[float, float]) -> Estimates:
@@ -122,16 +138,21 @@ def prediction_powered(
     drawn: np.ndarray,
     span: tuple[float, float] = SHARES,
 ) -> Estimates:
-    """Return mean losses with a control variate: lure(l - c h) + c mean of h over the pool, for a proxy h (J, N) of the losses.
+    """Return mean losses with a control variate: lure(l - c h) + c mean of h over the pool, for a proxy h (J,
+    N) of the losses.
 
-    ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h), over all models
-    together and believed by M / (M + 10): one a model makes intervals of differences too short where models seldom differ.
-    It comes from the same labels, as the votes behind the proxy may, so that the estimate is approximately unbiased, where
-    ``lure`` is exactly so. RankingError as ``lure``, or for a proxy of another shape.
+    ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h),
+    over all models together and believed by M / (M + 10): one a model makes intervals of differences too
+    short where models seldom differ. It comes from the same labels, as the votes behind the proxy may, so
+    that the estimate is approximately unbiased, where ``lure`` is exactly so. RankingError as ``lure``, or
+    for a proxy of another shape.
 
     >>> proxy = np.array([[0.0, 1.0, 1.0, 1.0]])
     >>> found = prediction_powered(np.array([[0.0, 1.0]]), np.array([1 / 4, 1 / 3]), proxy, np.array([0, 1]))
-    >>> found.loss.round(6), round(found.coefficient, 6)  # right as the proxy is, two labels believe it by a sixth: 1/2 + 1/4 / 6
+    >>> (
+    ...     found.loss.round(6),
+    ...     round(found.coefficient, 6),
+    ... )  # right as the proxy is, two labels believe it by a sixth: 1/2 + 1/4 / 6
     (array([0.541667]), 0.166667)
     """
     proxy, drawn = np.atleast_2d(np.asarray(proxy, dtype=float)), np.asarray(drawn, dtype=np.intp)
@@ -139,8 +160,8 @@ def prediction_powered(
     values = _checked(losses, number, "losses")
     if len(values) != j or drawn.shape != (number,) or not np.isfinite(proxy).all():
         raise RankingError(
-            f"the proxy needs a finite number for each of {len(values)} models on every image of the pool, and the place there of "
-            f"each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
+            f"the proxy needs a finite number for each of {len(values)} models on every image of the pool,"
+            f" and the place there of each of {number} draws; got shape {proxy.shape} and {len(drawn)} places"
         )
     found = _prediction_powered(values, probability, proxy, drawn, span)
     if not _right_or_wrong(values, span):
@@ -153,7 +174,11 @@ def _right_or_wrong(values: np.ndarray, span: tuple[float, float]) -> bool:
 
 
 def _prediction_powered(
-    values: np.ndarray, probability: np.ndarray, proxy: np.ndarray, drawn: np.ndarray, span: tuple[float, float]
+    values: np.ndarray,
+    probability: np.ndarray,
+    proxy: np.ndarray,
+    drawn: np.ndarray,
+    span: tuple[float, float],
 ) -> Estimates:
     j, number, seen = len(values), len(drawn), proxy[:, drawn]
     joint = _lure(np.concatenate([values, seen]), probability, proxy.shape[1], span).covariance
@@ -178,11 +203,12 @@ def _prediction_powered(
 
 
 def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
-    """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j - l_k|^power: the loss less the mean of all models'.
+    """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j -
+    l_k|^power: the loss less the mean of all models'.
 
-    Power 0 counts who wins; powers between damp large differences. Losses of 0 and 1 are the same under every power above 0;
-    losses less than 1e-12 apart are equal: a root would make much of what rounding leaves. What all models share is gone, and
-    with it the part of the variance of ``lure`` that no ranking needs.
+    Power 0 counts who wins; powers between damp large differences. Losses of 0 and 1 are the same under every
+    power above 0; losses less than 1e-12 apart are equal: a root would make much of what rounding leaves.
+    What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
 
     >>> margins(np.array([[0.5, 1.0], [0.25, 1.0]]))
     array([[ 0.125,  0.   ],
@@ -199,9 +225,11 @@ def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
 
 
 def vote_weights(losses: np.ndarray) -> np.ndarray:
-    """Return (J,) how much each model's vote counts for the true class: the log-odds of its accuracy so far, from losses (J, M) of 0 and 1, NaN where unknown.
+    """Return (J,) how much each model's vote counts for the true class: the log-odds of its accuracy so far,
+    from losses (J, M) of 0 and 1, NaN where unknown.
 
-    Eight labels of .75 come before those that are there, so that without labels all votes weigh the same; models at chance or below keep next to none.
+    Eight labels of .75 come before those that are there, so that without labels all votes weigh the same;
+    models at chance or below keep next to none.
 
     >>> vote_weights(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])).round(2)
     array([1.39, 0.85, 0.41])
@@ -212,10 +240,11 @@ def vote_weights(losses: np.ndarray) -> np.ndarray:
 
 
 def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
-    """Return the estimates of a corpus cut into parts with their shares of it, such as disputed and agreed images, drawn apart.
+    """Return the estimates of a corpus cut into parts with their shares of it, such as disputed and agreed
+    images, drawn apart.
 
-    A part none of whose labels tells two models apart is taken to be one on which all agree. RankingError for shares that do
-    not sum to one.
+    A part none of whose labels tells two models apart is taken to be one on which all agree. RankingError for
+    shares that do not sum to one.
 
     >>> part = Estimates(np.array([0.5]), np.array([[0.04]]), 9)
     >>> whole = combined([part, part], [0.25, 0.75])
@@ -223,7 +252,9 @@ def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
     (array([0.5]), array([[0.025]]))
     """
     if len(parts) != len(shares) or abs(sum(shares) - 1) > 1e-9:
-        raise RankingError(f"the parts of a corpus need shares that sum to 1; got {list(shares)} for {len(parts)} parts")
+        raise RankingError(
+            f"the parts of a corpus need shares that sum to 1; got {list(shares)} for {len(parts)} parts"
+        )
     loss = sum(share * part.loss for part, share in zip(parts, shares, strict=True))
     covariance = sum(share**2 * part.covariance for part, share in zip(parts, shares, strict=True))
     found = tuple((part, share) for part, share in zip(parts, shares, strict=True) if share)
@@ -234,12 +265,17 @@ def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
         unit=max(part.unit for part, _ in found),
         unseen=sum(share**2 * part.unseen for part, share in found if np.ptp(part.loss) > 0),
         parts=found,
-        effective=1 / uneven if (uneven := sum(share**2 / part.effective for part, share in found if part.unit)) else np.inf,
+        effective=(
+            1 / uneven
+            if (uneven := sum(share**2 / part.effective for part, share in found if part.unit))
+            else np.inf
+        ),
     )
 
 
 def inside(found: Estimates) -> Estimates:
-    """Return the estimates with each loss where what was drawn leaves it ``possible``: without bias it may fall outside.
+    """Return the estimates with each loss where what was drawn leaves it ``possible``: without bias it may
+    fall outside.
 
     >>> found = lure(np.array([[1.0, 1.0]]), np.array([1 / 16, 1 / 2]), pool=4)
     >>> found.loss.round(3), inside(found).loss
@@ -249,21 +285,23 @@ def inside(found: Estimates) -> Estimates:
 
 
 def _unit(weights: np.ndarray, pool: int) -> float:
-    """Return the variance of a share p of errors in units of p (1 - p), from the weights (M,) of the labels: Kish's number of labels.
+    """Return the variance of a share p of errors in units of p (1 - p), from the weights (M,) of the labels:
+    Kish's number of labels.
 
-    For few errors it is the logarithm that leaves out those of the pool: none among M of N images is as likely as (1 - M / N)
-    to the power of how many there are.
+    For few errors it is the logarithm that leaves out those of the pool: none among M of N images is as
+    likely as (1 - M / N) to the power of how many there are.
     """
     number = len(weights)
     return float(np.mean(weights**2) / (-pool * np.log1p(-number / pool))) if number < pool else 0.0
 
 
 def unseen(values: np.ndarray, unit: float) -> np.ndarray:
-    """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3 unit^2 / (1 + n)^2 more.
+    """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3
+    unit^2 / (1 + n)^2 more.
 
-    n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 + their squares) /
-    (1 + n) takes the place of the square of a difference of 1. What is no covariance (a and b never differ, c differs from both)
-    is the nearest above.
+    n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 +
+    their squares) / (1 + n) takes the place of the square of a difference of 1. What is no covariance (a and
+    b never differ, c differs from both) is the nearest above.
     """
     j = len(values)
     apart, square = np.zeros((2, j, j))
@@ -302,7 +340,7 @@ def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:
         raise RankingError(f"{what} need one column for each of {number} draws; got {values.shape[1]}")
     if unknown := int((~np.isfinite(values)).any(0).sum()):
         raise RankingError(
-            f"{unknown} of {number} drawn images lack the loss of a model: an unbiased estimate needs every one; label them, or "
-            "rank by re-use, which leaves unknown answers out"
+            f"{unknown} of {number} drawn images lack the loss of a model: an unbiased estimate needs every"
+            " one; label them, or rank by re-use, which leaves unknown answers out"
         )
     return values

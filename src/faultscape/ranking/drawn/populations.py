@@ -1,10 +1,12 @@
-"""Estimates from drawn labels that speak of data to come: the pool itself is a draw of images, or of whole groups of images, and other draws would have given another.
+"""Estimates from drawn labels that speak of data to come: the pool itself is a draw of images, or of whole
+groups of images, and other draws would have given another.
 
-Conventions: as in ``estimates``; ``group`` (N,) numbers the group of each image of the pool (one drive, patient, city), ``drawn``
-(M,) are the places of the draws there. Scores stay what they are; their covariance grows by what the pool's own means vary: the
-covariance of single losses over N, and, where images of a group belong together, what their deviations have in common.
-Source: Hartley and Sielken 1975 (a finite population as a draw of a larger one); clusters: Liang and Zeger 1986, Cameron and
-Miller 2015 (G - 1 degrees of freedom); for LURE ours.
+Conventions: as in ``estimates``; ``group`` (N,) numbers the group of each image of the pool (one drive,
+patient, city), ``drawn`` (M,) are the places of the draws there. Scores stay what they are; their covariance
+grows by what the pool's own means vary: the covariance of single losses over N, and, where images of a group
+belong together, what their deviations have in common.
+Source: Hartley and Sielken 1975 (a finite population as a draw of a larger one); clusters: Liang and Zeger
+1986, Cameron and Miller 2015 (G - 1 degrees of freedom); for LURE ours.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def to_come(
     proxy: np.ndarray | None = None,
     span: tuple[float, float] = (0.0, 1.0),
 ) -> Estimates:
-    """Return what the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) where there was one, say of data to come.
+    """Return what the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) where
+    there was one, say of data to come.
 
     Of fewer than six groups with labels nothing is known of how far they vary: the covariance is NaN.
 
@@ -39,7 +42,11 @@ def to_come(
     >>> np.diagonal(found.covariance).round(6)  # all labels of the pool: s^2 / N is left, not 0
     array([0.0625  , 0.083333])
     """
-    losses, group, drawn = np.asarray(losses, dtype=float), np.asarray(group), np.asarray(drawn, dtype=np.intp)
+    losses, group, drawn = (
+        np.asarray(losses, dtype=float),
+        np.asarray(group),
+        np.asarray(drawn, dtype=np.intp),
+    )
     pool, number = len(group), len(drawn)
     weights = estimates.lure_weights(probability, pool)
     off = losses - (weights * losses).sum(1, keepdims=True) / weights.sum()
@@ -59,7 +66,9 @@ def to_come(
             each[:, drawn] += weights * off / number
             together = np.array([np.bincount(code, row) for row in each])
             common = together @ together.T * labelled / (labelled - 1) - each @ each.T * number / (number - 1)
-            most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)  # as if a group were one label
+            most = float(
+                (np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2
+            )  # as if a group were one label
             before, covariance = np.trace(covariance), _positive(covariance + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)
@@ -79,14 +88,17 @@ def to_come(
 
 
 def group_numbers(images: Sequence[str], groups: Mapping[str, str] | None) -> np.ndarray | None:
-    """Return the number (I,) of the group of each image, one that is in no group being alone; nothing where no image is in a group with another.
+    """Return the number (I,) of the group of each image, one that is in no group being alone; nothing where
+    no image is in a group with another.
 
     >>> group_numbers(["x", "y", "z"], {"x": "a", "z": "a"}), group_numbers(["x", "y"], {"x": "a"})
     (array([0, 1, 0]), None)
     """
     numbers: dict[tuple[str, str], int] = {}
     found = [
-        numbers.setdefault(("group", name) if (name := (groups or {}).get(image)) else ("image", image), len(numbers))
+        numbers.setdefault(
+            ("group", name) if (name := (groups or {}).get(image)) else ("image", image), len(numbers)
+        )
         for image in images
     ]
     return np.array(found) if len(numbers) < len(images) else None

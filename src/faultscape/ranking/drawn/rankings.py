@@ -1,14 +1,16 @@
-"""Who wins, from images that were drawn for all models at once: two rankings of re-used labels, margins, and unbiased scores where draws have probabilities.
+"""Who wins, from images that were drawn for all models at once: two rankings of re-used labels, margins, and
+unbiased scores where draws have probabilities.
 
-Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN where unknown.
-``lure`` weighs every label by how (un)likely it was to be drawn, ``prediction_powered`` adds what the models themselves say of
-the images that nobody labelled. Both are scores on the pool that was drawn from; ``corpus`` adds the images on which no two
-models differ, from labels drawn there. ``margins`` is how far a model lies above the mean of all, with the same control variate.
-``reuse_margins`` takes the labels for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of``
-the "pool" holds of it; of the "chosen" images alone, by redrawing them: whatever a selector that draws nothing by chance chose,
-re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were skipped, and all that is made of
-rounds that learnt from labels: simulated, such intervals hold too seldom (docs/benchmarks-coverage.md). Which draws count:
-``drawn_steps``.
+Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN
+where unknown. ``lure`` weighs every label by how (un)likely it was to be drawn, ``prediction_powered`` adds
+what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn
+from; ``corpus`` adds the images on which no two models differ, from labels drawn there. ``margins`` is how
+far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes the labels for
+it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds
+of it; of the "chosen" images alone, by redrawing them: whatever a selector that draws nothing by chance
+chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were
+skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom
+(docs/benchmarks-coverage.md). Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -70,16 +72,22 @@ def draw_rankings(
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
-    ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the ``pool``, for the
-    control variate. ``rest`` are scores (J, n) on images drawn evenly from those on which no two models differ, and how many such
-    images there are. ``partly`` are those of the ``images`` that labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what each image is whatever
-    it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own
-    (`find_ranking`). ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images
-    anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance. ``where`` is the part of the pool that is ranked, all of it without.
-    Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
+    ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the
+    ``pool``, for the control variate. ``rest`` are scores (J, n) on images drawn evenly from those on which
+    no two models differ, and how many such images there are. ``partly`` are those of the ``images`` that
+    labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
+    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
+    ``extra`` are rankings of a person's own (`find_ranking`). ``population`` says what intervals speak of:
+    this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}.
+    Groups are also redrawn whole where nothing was drawn by chance. ``where`` is the part of the pool that is
+    ranked, all of it without.
+    Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples,
+    and for a population that the draws say nothing of.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
-    >>> table = draw_rankings(["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], learns=False, resamples=0)
+    >>> table = draw_rankings(
+    ...     ["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], learns=False, resamples=0
+    ... )
     >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"].scores.items()}
     {'unet': 0.666667, 'fcn': 0.333333}
     >>> table.rankings["lure"].unusable
@@ -90,10 +98,14 @@ def draw_rankings(
     check_population(population, by_chance, where=where is not None)
     future = population == FUTURE
     mine = {row.image for row in rows if where is None or row.image in where.images}
-    labelled = ~np.isnan(accuracy).all(0) & np.array([where is None or image in where.images for image in images], bool)
+    labelled = ~np.isnan(accuracy).all(0) & np.array(
+        [where is None or image in where.images for image in images], bool
+    )
     chosen = labelled & np.array([image in mine for image in images], bool)
     if not (number := int(chosen.sum())):
-        raise RankingError(f"not one of the {len(mine)} drawn images{_in(where)} has a label; label them, then rank")
+        raise RankingError(
+            f"not one of the {len(mine)} drawn images{_in(where)} has a label; label them, then rank"
+        )
     used = np.flatnonzero(chosen | (all_labels & labelled))
     group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
     weights = replicated.image_weights(chosen[used], resamples, seed, group)
@@ -102,32 +114,54 @@ def draw_rankings(
     note = labelled_note(number, int((open_ & chosen[used]).sum()), len(mine), "drawn")
     notes = [note + (f", {discarded} are discarded" if discarded else "")]
     if besides := len(used) - number:
-        notes.append(
-            f"{counted_words(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
-        )
+        outside = "labelled image outside the selection counts", "labelled images outside the selection count"
+        notes.append(f"{counted_words(besides, *outside)} in the re-use rankings")
     counted, found, reused, even, told = None, {}, None, False, 0
     if by_chance:
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
         if where is None:
-            allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
+            allowed = drawn_estimates.unbiased(
+                counted, images, accuracy, proxy, pool, rest, future=future, groups=groups
+            )
         else:
             allowed = domain_scores(counted, images, accuracy, proxy, pool, where)
             allowed.notes.extend([drawn_estimates.NO_PART] if rest is not None and rest[1] else [])
-        found, even, reused, said, told = allowed.estimates, allowed.even, allowed.reused, allowed.notes, allowed.groups
+        found, even, reused, said, told = (
+            allowed.estimates,
+            allowed.even,
+            allowed.reused,
+            allowed.notes,
+            allowed.groups,
+        )
     else:
         said = [
-            f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its images, and intervals are descriptive"
+            (
+                f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its"
+                " images, and intervals are descriptive"
+            )
         ]
     if where is not None and proxy is not None and pool is not None:
         there = [k for k, image in enumerate(pool) if where.known and image in where.images]
         proxy, pool = (proxy[:, there], [pool[k] for k in there]) if there else (None, None)
-    if (counted is None or (MARGINS in found and unusable(found[MARGINS]))) and proxy is not None and pool is not None:
+    if (
+        (counted is None or (MARGINS in found and unusable(found[MARGINS])))
+        and proxy is not None
+        and pool is not None
+    ):
         known = [images[k] for k in used.tolist()]
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
     draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
-    whole = replicated.table(models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told, extra)
+    whole = replicated.table(
+        models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told, extra
+    )
     measured = whole.rankings
-    if population == FUTURE and counted is not None and even and len(used) == len(counted.columns) and not counted.skipped:
+    if (
+        population == FUTURE
+        and counted is not None
+        and even
+        and len(used) == len(counted.columns)
+        and not counted.skipped
+    ):
         measured = {name: replace(row, speaks_of=population) for name, row in whole.rankings.items()}
     rankings: dict[str, ModelRanking] = {}
     replicates, points = dict(whole.replicates), dict(whole.scores)
@@ -135,7 +169,10 @@ def draw_rankings(
     loose = ["rounds learnt from labels"] if learnt else []
     loose += ["drawn images were skipped"] if counted is not None and counted.skipped else []
     if learnt:
-        said.append("rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too seldom")
+        said.append(
+            "rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too"
+            " seldom"
+        )
     for name, estimate in found.items():
         if why := unusable(estimate):
             rankings[name] = replicated.unusable(models, why, speaks_of=population)
@@ -155,7 +192,12 @@ def draw_rankings(
         "interval": _intervals_are([name for name in found if not rankings[name].unusable]),
     } | ({"descriptive": ", and ".join(loose)} if loose else {})
     own |= words_of(extra)
-    labels = {"used": len(used), "slots": len(mine), "discarded": discarded, "missing": len(mine) - number - discarded}
+    labels = {
+        "used": len(used),
+        "slots": len(mine),
+        "discarded": discarded,
+        "missing": len(mine) - number - discarded,
+    }
     if besides:
         labels["of_selection"] = number
     if open_.any():
@@ -175,7 +217,8 @@ def draw_rankings(
 
 
 def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
-    """Return whether some of the draws were made with what labels of earlier rounds said, by a selector that ``learns`` from them.
+    """Return whether some of the draws were made with what labels of earlier rounds said, by a selector that
+    ``learns`` from them.
 
     >>> rows = [Draw("information", round, round, image, 1.0, 0.5, 9) for round, image in enumerate("ab", 1)]
     >>> by_learning(rows, True), by_learning(rows[:1], True), by_learning(rows, False)
@@ -184,17 +227,24 @@ def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
     return learns and len({row.round for row in rows}) > 1
 
 
-def check_population(population: Population, by_chance: bool, study: str = "STUDY", *, where: bool = False) -> None:
-    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``, or a part of them is ranked (``where``); ``study`` is its folder, as a line names it."""
+def check_population(
+    population: Population, by_chance: bool, study: str = "STUDY", *, where: bool = False
+) -> None:
+    """Raise OptionError for a population that is not known, and for data to come where images were not drawn
+    ``by_chance``, or a part of them is ranked (``where``); ``study`` is its folder, as a line names it.
+    """
     if population not in (POOL, FUTURE):
         raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
     if population == FUTURE and not by_chance:
         raise OptionError(
-            f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing of data to come; "
-            f"draw some by chance with `faultscape select {study} {SELECTION} --budget N`"
+            f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing"
+            f" of data to come; draw some by chance with `faultscape select {study} {SELECTION} --budget N`"
         )
     if population == FUTURE and where:
-        raise OptionError(f"--population {FUTURE} speaks of all data to come, and --where of a part of this pool; leave one out")
+        raise OptionError(
+            f"--population {FUTURE} speaks of all data to come, and --where of a part of this pool; leave"
+            " one out"
+        )
 
 
 def _in(where: Domain | None) -> str:
@@ -209,25 +259,38 @@ def _row(
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
     scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
     # labels worth fewer than ten of equal weight are unusable already
-    row = replicated.ranking(models, scores, replicates, found.freedom + 1, least=LEAST, exact=found.unit == 0)
+    row = replicated.ranking(
+        models, scores, replicates, found.freedom + 1, least=LEAST, exact=found.unit == 0
+    )
     around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]
     intervals = dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))
-    row = replace(row, score_interval=intervals, effective_labels=None if np.isinf(found.effective) else found.effective)
+    row = replace(
+        row, score_interval=intervals, effective_labels=None if np.isinf(found.effective) else found.effective
+    )
     return row, scores, replicates
 
 
 def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRanking) -> ModelRanking:
-    """Return the row of margins without the draws' weights: its scores, in intervals and ranks of the ``weighted`` row, made wide enough to hold them."""
+    """Return the row of margins without the draws' weights: its scores, in intervals and ranks of the
+    ``weighted`` row, made wide enough to hold them.
+    """
     bounds = np.array([weighted.score_interval[m] for m in models])
     order = sorted(range(len(models)), key=lambda k: -round(float(scores[k]), DECIMALS))
     places = ranks(scores)
 
-    def widen(intervals: Mapping[str, Sequence[float]], best: list[str]) -> tuple[dict[str, list[float]], list[str]]:
+    def widen(
+        intervals: Mapping[str, Sequence[float]], best: list[str]
+    ) -> tuple[dict[str, list[float]], list[str]]:
         held = replicated.held(np.array([intervals[m] for m in models], dtype=float), places)
-        ends = {m: [plain(r) for r in (np.floor(low), np.ceil(high))] for m, (low, high) in zip(models, held, strict=True)}
-        return ends, [models[k] for k in order if best and np.floor(held[k, 0]) == 1]  # none where nothing was tested
+        ends = {
+            m: [plain(r) for r in (np.floor(low), np.ceil(high))]
+            for m, (low, high) in zip(models, held, strict=True)
+        }
+        return ends, [
+            models[k] for k in order if best and np.floor(held[k, 0]) == 1
+        ]  # none where nothing was tested
 
     single, tied = widen(weighted.rank_interval, weighted.tied_for_best)
     at_once, best = widen(weighted.simultaneous_rank_interval, weighted.best_set)

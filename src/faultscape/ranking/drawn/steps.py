@@ -1,12 +1,14 @@
 """Which draws of a selection an unbiased estimate may count, and with which probabilities.
 
-Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is *decided* where its
-label decides for every model. Draws behind the last decided one are steps not made yet. An image that will never be decided
-(discarded, or its answers stand at a tie) is taken out of the pool as if it had never been there: what is lost is lost by chance.
-So is one that merely waits (more than one in twenty are said to be *skipped*: who skips seldom does so by chance), unless labels
-behind it came from elsewhere: the images of a duel were chosen because models differ, and to count them while others wait would
-be no chance draw. Then the draws before the last that was labelled for its own sake count, of those before the first that waits:
-where the row of labels ends says something of the duels, and the last of them would be chosen for being none (inverse sampling).
+Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is
+*decided* where its label decides for every model. Draws behind the last decided one are steps not made yet.
+An image that will never be decided (discarded, or its answers stand at a tie) is taken out of the pool as if
+it had never been there: what is lost is lost by chance. So is one that merely waits (more than one in twenty
+are said to be *skipped*: who skips seldom does so by chance), unless labels behind it came from elsewhere:
+the images of a duel were chosen because models differ, and to count them while others wait would be no chance
+draw. Then the draws before the last that was labelled for its own sake count, of those before the first that
+waits: where the row of labels ends says something of the duels, and the last of them would be chosen for
+being none (inverse sampling).
 Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the rule of what waits is ours.
 """
 
@@ -24,7 +26,10 @@ SKIPPED = 0.05  # share of draws without labels above which they are not taken t
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The K draws that count: their columns among the images with scores, the ``probability`` of each, how many images the ``pool`` has, which were taken ``out`` of it, what to say, and whether more were ``skipped`` than chance lets expect."""
+    """The K draws that count: their columns among the images with scores, the ``probability`` of each, how
+    many images the ``pool`` has, which were taken ``out`` of it, what to say, and whether more were
+    ``skipped`` than chance lets expect.
+    """
 
     columns: np.ndarray
     probability: np.ndarray
@@ -43,16 +48,20 @@ def steps(
     elsewhere: Collection[str] = (),
     learns: bool,
 ) -> Steps:
-    """Return the draws that count; ``lost`` images will never be decided, ``elsewhere`` are those that other selections chose.
+    """Return the draws that count; ``lost`` images will never be decided, ``elsewhere`` are those that other
+    selections chose.
 
-    Where draws do not ``learn`` from labels, weights stay what they are from round to round, and all rounds are one line.
+    Where draws do not ``learn`` from labels, weights stay what they are from round to round, and all rounds
+    are one line.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (6 - k), 5) for k, image in enumerate("abcd", 1)]
     >>> found = steps(rows, ["a", "b", "c"], np.array([[1.0, np.nan, 0.0]]), learns=False)
     >>> found.columns, found.probability, found.pool, sorted(found.out)
     (array([0, 2]), array([0.25      , 0.33333333]), 4, ['b'])
     >>> scores = np.array([[1.0, 0.0, 1.0]])
-    >>> steps(rows, ["a", "b", "d"], scores, elsewhere={"d"}, learns=False).columns  # d was chosen by others while c waits; a and b were labelled in order
+    >>> steps(
+    ...     rows, ["a", "b", "d"], scores, elsewhere={"d"}, learns=False
+    ... ).columns  # d was chosen by others while c waits; a and b were labelled in order
     array([0])
     """
     place = {image: k for k, image in enumerate(images)}
@@ -62,23 +71,33 @@ def steps(
     notes = []
     first = next((k for k in range(end) if not decided[k] and rows[k].image not in lost), end)
     if any(decided[k] and rows[k].image in elsewhere for k in range(first, end)):
-        whole, own = int(decided.sum()), [k for k in range(first) if decided[k] and rows[k].image not in elsewhere]
+        whole, own = (
+            int(decided.sum()),
+            [k for k in range(first) if decided[k] and rows[k].image not in elsewhere],
+        )
         end = own[-1] if own else 0
         more = whole - int(decided[:end].sum())
-        waits = f"draw {first + 1} ({rows[first].image}) waits for labels, and images behind it have labels because other selections chose them: "
+        waits = (
+            f"draw {first + 1} ({rows[first].image}) waits for labels, and images behind it have labels"
+            " because other selections chose them: "
+        )
         count = f"count {_draws(end)}" if end else "count none"
-        notes.append(f"{waits}unbiased scores {count}; label it, and what follows in order, and {more} more will count")
+        notes.append(
+            f"{waits}unbiased scores {count}; label it, and what follows in order, and {more} more will count"
+        )
     elif 0 < end < len(rows):
         notes.append(f"{_draws(len(rows) - end)} behind the last label: they change nothing yet")
     gone = np.array([row.image in lost or (k < end and not decided[k]) for k, row in enumerate(rows)], bool)
     passed = sum(not decided[k] and rows[k].image not in lost for k in range(end))
     if skipped := passed > SKIPPED * end:
         notes.append(
-            f"{passed} of the first {_draws(end)} were skipped, which is seldom by chance: intervals are descriptive until they are labelled or discarded"
+            f"{passed} of the first {_draws(end)} were skipped, which is seldom by chance: intervals are"
+            " descriptive until they are labelled or discarded"
         )
     if number := int(gone.sum()):
         notes.append(
-            f"{_draws(number)} without a label that decides for every model: taken out of the pool, as if lost by chance"
+            f"{_draws(number)} without a label that decides for every model: taken out of the pool, as if"
+            " lost by chance"
         )
     rounds = np.array([row.round if learns else 1 for row in rows])
     chance = remaining(np.array([row.probability for row in rows]), rounds, ~gone)
@@ -88,12 +107,15 @@ def steps(
 
 
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Return the probabilities (M,) of draws had those that are not ``kept`` (M,) never been in the pool; what theirs are then means nothing.
+    """Return the probabilities (M,) of draws had those that are not ``kept`` (M,) never been in the pool;
+    what theirs are then means nothing.
 
-    Within a round q_m = w_m / S_m with S what is left; a draw that is taken out takes its weight out of every S before it. What
-    it weighed in earlier rounds is not known, and left in.
+    Within a round q_m = w_m / S_m with S what is left; a draw that is taken out takes its weight out of every
+    S before it. What it weighed in earlier rounds is not known, and left in.
 
-    >>> remaining(np.array([0.25, 1 / 3, 0.5]), np.array([1, 1, 1]), np.array([True, False, True])).round(6)[[0, 2]]
+    >>> remaining(np.array([0.25, 1 / 3, 0.5]), np.array([1, 1, 1]), np.array([True, False, True])).round(6)[
+    ...     [0, 2]
+    ... ]
     array([0.333333, 0.5     ])
     """
     out = np.asarray(probability, dtype=float).copy()

@@ -1,9 +1,9 @@
 """One score a model: the mean over its opponents of the share of wins against each.
 
-Conventions: ``wins`` (..., J, J), row over column, ties half to each side, NaN or zero both ways where two models never met.
-Scores lie in 0..1, large = good, and have mean 1/2 where all met all; only there are they fair, since who met weak opponents
-alone gains by it. The mean of the accuracies a_ij would be another score: that of a model depends on how hard the images of
-its pairs are, which its share of wins does not.
+Conventions: ``wins`` (..., J, J), row over column, ties half to each side, NaN or zero both ways where two
+models never met. Scores lie in 0..1, large = good, and have mean 1/2 where all met all; only there are they
+fair, since who met weak opponents alone gains by it. The mean of the accuracies a_ij would be another score:
+that of a model depends on how hard the images of its pairs are, which its share of wins does not.
 Source: Borda 1781, as the row sums of pairwise comparisons; Shah and Wainwright 2018.
 """
 
@@ -18,14 +18,17 @@ from faultscape.ranking.methods.likelihood import connected
 def borda(wins: np.ndarray) -> np.ndarray:
     """Return (..., J) the mean over the opponents j that i met of w_ij / (w_ij + w_ji).
 
-    NaN for models outside the largest group that comparisons link; RankingError for negative or infinite wins.
+    NaN for models outside the largest group that comparisons link; RankingError for negative or infinite
+    wins.
 
     >>> borda(np.array([[0, 3.0, 1], [1, 0, 0], [1, 2, 0]]))  # (3/4 + 1/2) / 2, (1/4 + 0) / 2, (1/2 + 1) / 2
     array([0.625, 0.125, 0.75 ])
     """
     wins = np.asarray(wins, dtype=float)
     if wins.ndim < 2 or wins.shape[-1] != wins.shape[-2] or (wins < 0).any() or np.isinf(wins).any():
-        raise RankingError("wins must be a square matrix of finite numbers not below 0; give NaN where two models never met")
+        raise RankingError(
+            "wins must be a square matrix of finite numbers not below 0; give NaN where two models never met"
+        )
     known = np.where(np.isnan(wins), 0.0, wins)
     total = known + np.swapaxes(known, -1, -2)
     met = (total > 0) & ~np.eye(wins.shape[-1], dtype=bool)

@@ -1,8 +1,9 @@
 """One score a model from all labels at once: each labelled image is a game between every two models.
 
-Conventions: ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; the larger wins, equal
-values (to 12 decimals) are half a win each. Strengths are natural logarithms with mean zero, large = good. The pseudo-count
-is added in both directions and only where two models met: elsewhere it would invent a comparison.
+Conventions: ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; the
+larger wins, equal values (to 12 decimals) are half a win each. Strengths are natural logarithms with mean
+zero, large = good. The pseudo-count is added in both directions and only where two models met: elsewhere it
+would invent a comparison.
 Source: Bradley and Terry 1952; the re-use of labels is ours (S0 scores a model only on its own duels).
 """
 
@@ -36,7 +37,8 @@ def wins(accuracy: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
 
 
 def smoothed(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
-    """Return the wins with a pseudo-count added both ways wherever two models met; OptionError for a negative pseudo-count.
+    """Return the wins with a pseudo-count added both ways wherever two models met; OptionError for a negative
+    pseudo-count.
 
     >>> smoothed(np.array([[0.0, 3.0, np.nan], [0.0, 0.0, np.nan], [np.nan, np.nan, 0.0]]))
     array([[0. , 3.5, 0. ],
@@ -51,11 +53,12 @@ def smoothed(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
 
 
 def bradley_terry(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
-    """Return (..., J) log-strengths s that maximise sum_ij (w_ij + pseudo-count) log(1 / (1 + exp(s_j - s_i))), of mean zero.
+    """Return (..., J) log-strengths s that maximise sum_ij (w_ij + pseudo-count) log(1 / (1 + exp(s_j -
+    s_i))), of mean zero.
 
-    ``wins`` (..., J, J), NaN or zero both ways where two models never met. NaN for models outside the largest strongly
-    connected component; OptionError for a negative pseudo-count, RankingError for negative wins. For two models s_1 - s_2 =
-    log(w_12 / w_21).
+    ``wins`` (..., J, J), NaN or zero both ways where two models never met. NaN for models outside the largest
+    strongly connected component; OptionError for a negative pseudo-count, RankingError for negative wins. For
+    two models s_1 - s_2 = log(w_12 / w_21).
 
     >>> bradley_terry(np.array([[0.0, 7.5], [0.5, 0.0]])).round(6)  # log(8 / 1) / 2
     array([ 1.039721, -1.039721])
@@ -64,7 +67,8 @@ def bradley_terry(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
 
 
 def linked_strengths(games: np.ndarray) -> np.ndarray:
-    """Return (B, J) strengths from wins (B, J, J) and the pseudo-count, of the models that the games of the first matrix link, NaN for the others.
+    """Return (B, J) strengths from wins (B, J, J) and the pseudo-count, of the models that the games of the
+    first matrix link, NaN for the others.
 
     >>> linked_strengths(np.array([[[0.0, 7.5, 0], [0, 0, 0], [0, 0, 0]]])).round(6)
     array([[ 1.386294, -1.386294,       nan]])
@@ -75,7 +79,8 @@ def linked_strengths(games: np.ndarray) -> np.ndarray:
 
 
 def reuse_strengths(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return (B, J) strengths where each image is a game between every two models whose scores (J, I) are known, drawn as often as the weights (B, I) say.
+    """Return (B, J) strengths where each image is a game between every two models whose scores (J, I) are
+    known, drawn as often as the weights (B, I) say.
 
     >>> reuse_strengths(np.array([[0.9, 0.8], [0.7, 0.9]]), np.ones((1, 2)))
     array([[0., 0.]])

@@ -1,9 +1,11 @@
 """Bradley-Terry strengths when a comparison may end in a tie, and how readily it does.
 
-Conventions: ``wins`` (..., J, J), row over column; ``ties`` (..., J, J) symmetric, NaN is zero, diagonals are ignored. Strengths are
-natural logarithms with mean zero, large = good. For S2 case II is a win, cases I and III are ties.
-Source: Davidson 1970. Of the two usual models it is taken, not Rao and Kupper 1967, because a tie is worth exactly half a win
-each: where all met all equally often, the order of the strengths is that of the points, and nu = 0 is Bradley-Terry.
+Conventions: ``wins`` (..., J, J), row over column; ``ties`` (..., J, J) symmetric, NaN is zero, diagonals are
+ignored. Strengths are natural logarithms with mean zero, large = good. For S2 case II is a win, cases I and
+III are ties.
+Source: Davidson 1970. Of the two usual models it is taken, not Rao and Kupper 1967, because a tie is worth
+exactly half a win each: where all met all equally often, the order of the strengths is that of the points,
+and nu = 0 is Bradley-Terry.
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from faultscape.ranking.methods.likelihood import connected
 _STEPS, _HALVINGS = 100, 40
 
 
-def bradley_terry_ties(wins: np.ndarray, ties: np.ndarray, pseudo_count: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Return (..., J) log-strengths s and (...,) the tie parameter nu that maximise the likelihood of wins and ties.
+def bradley_terry_ties(
+    wins: np.ndarray, ties: np.ndarray, pseudo_count: float = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (..., J) log-strengths s and (...,) the tie parameter nu that maximise the likelihood of wins
+    and ties.
 
-    With d = s_i - s_j, i wins at e^(d/2) / (e^(d/2) + e^(-d/2) + nu) and ties at nu / (the same). The pseudo-count is half a
-    win both ways by default, wherever two models met. Scores go to the largest strongly connected component of wins (ties
-    alone do not bound a difference: nu may grow with it); without a tie in it nu is 0. RankingError for negative or infinite
-    numbers or ties that are not symmetric, OptionError for a negative pseudo-count.
+    With d = s_i - s_j, i wins at e^(d/2) / (e^(d/2) + e^(-d/2) + nu) and ties at nu / (the same). The
+    pseudo-count is half a win both ways by default, wherever two models met. Scores go to the largest
+    strongly connected component of wins (ties alone do not bound a difference: nu may grow with it); without
+    a tie in it nu is 0. RankingError for negative or infinite numbers or ties that are not symmetric,
+    OptionError for a negative pseudo-count.
 
     >>> s, nu = bradley_terry_ties(np.array([[0, 8.0], [2, 0]]), np.array([[0, 4.0], [4, 0]]), 0)
     >>> (s[0] - s[1]).round(6), nu.round(6)  # log(8 / 2), 4 / sqrt(8 x 2)
@@ -34,8 +40,14 @@ def bradley_terry_ties(wins: np.ndarray, ties: np.ndarray, pseudo_count: float =
     j = wins.shape[-1]
     off = ~np.eye(j, dtype=bool)
     ties = np.where(np.isnan(ties) | ~off, 0.0, ties)
-    if (ties < 0).any() or not np.isfinite(ties).all() or not np.allclose(ties, np.swapaxes(ties, -1, -2), rtol=1e-12):
-        raise RankingError("ties must be a symmetric matrix of finite numbers not below 0; give 0 where two models never met")
+    if (
+        (ties < 0).any()
+        or not np.isfinite(ties).all()
+        or not np.allclose(ties, np.swapaxes(ties, -1, -2), rtol=1e-12)
+    ):
+        raise RankingError(
+            "ties must be a symmetric matrix of finite numbers not below 0; give 0 where two models never met"
+        )
     with_ties = smoothed(np.where(off, wins + ties, 0.0), pseudo_count)  # a tie is a meeting too
     wins = with_ties - ties
     ranked = connected(wins)
@@ -92,7 +104,9 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
         own = games * 2 * (win * lose + tie * (win + lose) / 4)  # the variance of the points of a game
         cross = (games * tie * (lose - win)).sum(2)  # their covariance with its being a tie
         bend = np.zeros((b, j + 1, j + 1))
-        bend[:, :j, :j] = -own + np.where(ranked[:, :, None] & ranked[:, None, :], 1.0, 0.0)  # the shift is held
+        bend[:, :j, :j] = -own + np.where(
+            ranked[:, :, None] & ranked[:, None, :], 1.0, 0.0
+        )  # the shift is held
         bend[:, range(j), range(j)] += own.sum(2) + ~ranked
         bend[:, :j, j] = bend[:, j, :j] = np.where(free[:, None], cross, 0.0)
         bend[:, j, j] = np.where(free, (games * tie * (1 - tie)).sum((1, 2)), 1.0)

@@ -1,9 +1,10 @@
-"""One score a model by least squares on a flow of pairwise differences, and how much of the flow no scores can explain.
+"""One score a model by least squares on a flow of pairwise differences, and how much of the flow no scores
+can explain.
 
-Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i lies above j (for S2 log b_ij), NaN where two models were not
-compared; ``weights`` (..., J, J) are symmetric, not negative, one by default; for S2 the number of images of the pair. Sizes
-of flows are sums over pairs of weight times square. Scores have mean zero, large = good; NaN for models that no comparison
-links to the largest group.
+Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i lies above j (for S2 log b_ij), NaN
+where two models were not compared; ``weights`` (..., J, J) are symmetric, not negative, one by default; for
+S2 the number of images of the pair. Sizes of flows are sums over pairs of weight times square. Scores have
+mean zero, large = good; NaN for models that no comparison links to the largest group.
 Source: Jiang, Lim, Yao and Ye 2011 (HodgeRank), named in S2 2.1.
 """
 
@@ -18,11 +19,12 @@ from faultscape.ranking.methods.likelihood import connected, potentials
 
 
 def hodge_rank(flow: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (..., J) the scores s that minimise sum_i<j w_ij (y_ij - (s_i - s_j))^2, and (...,) the inconsistent share.
+    """Return (..., J) the scores s that minimise sum_i<j w_ij (y_ij - (s_i - s_j))^2, and (...,) the
+    inconsistent share.
 
-    The share is the size of what remains over the size of the flow: 0 when the flow is a difference of scores, 1 when scores
-    explain nothing, NaN for a flow of zeros. A flow that is infinite somewhere has no scores. RankingError for a flow that is
-    not skew-symmetric, or weights that are negative or not symmetric.
+    The share is the size of what remains over the size of the flow: 0 when the flow is a difference of
+    scores, 1 when scores explain nothing, NaN for a flow of zeros. A flow that is infinite somewhere has no
+    scores. RankingError for a flow that is not skew-symmetric, or weights that are negative or not symmetric.
 
     >>> v = np.log([0.2, 0.3, 0.5])
     >>> scores, share = hodge_rank(v[:, None] - v)
@@ -36,15 +38,18 @@ def hodge_rank(flow: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.
     scores -= scores.sum(-1, where=ranked, keepdims=True) / np.maximum(ranked.sum(-1, keepdims=True), 1)
     rest = flow - (scores[..., :, None] - scores[..., None, :])
     size = (weights * flow**2).sum((-1, -2))
-    share = np.divide((weights * rest**2).sum((-1, -2)), size, out=np.full(size.shape, np.nan), where=size > 0)
+    share = np.divide(
+        (weights * rest**2).sum((-1, -2)), size, out=np.full(size.shape, np.nan), where=size > 0
+    )
     return np.where(ranked, scores, np.nan), share[()]
 
 
 def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str, float]:
-    """Return the shares of one flow (J, J): ``gradient`` (scores), ``curl`` (cycles of three) and ``harmonic`` (longer cycles).
+    """Return the shares of one flow (J, J): ``gradient`` (scores), ``curl`` (cycles of three) and
+    ``harmonic`` (longer cycles).
 
-    They sum to one. Curl is disagreement among three models that all met each other; harmonic is what remains round holes of
-    the graph of comparisons, and 0 where all met all. Errors as ``hodge_rank``.
+    They sum to one. Curl is disagreement among three models that all met each other; harmonic is what remains
+    round holes of the graph of comparisons, and 0 where all met all. Errors as ``hodge_rank``.
 
     >>> ring = np.zeros((4, 4))
     >>> ring[[0, 1, 2, 3], [1, 2, 3, 0]] = 1
@@ -62,7 +67,8 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
     rest = whole - scale * (scores[first] - scores[second])
     harmonic = np.zeros(len(rest))
     if len(first) < ranked.sum() * (ranked.sum() - 1) // 2:  # without a hole there is nothing harmonic
-        # what scores leave is orthogonal to them; the curls span the columns of W^-1/2 C^T, C the sums round triangles
+        # what scores leave is orthogonal to them; the curls span the columns of W^-1/2 C^T, C the sums round
+        # triangles
         place = {pair: k for k, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
         curls = np.zeros((len(first), len(first)))  # W^-1/2 C^T C W^-1/2 has the same span, edges by edges
         for i, j, k in itertools.combinations(np.flatnonzero(ranked).tolist(), 3):
@@ -84,11 +90,19 @@ def _edges(flow: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np
     turned = np.swapaxes(flow, -1, -2)
     known = ~np.isnan(flow) & ~np.isnan(turned) & ~np.eye(flow.shape[-1], dtype=bool)
     weights = np.where(known, 1.0 if weights is None else np.asarray(weights, dtype=float), 0.0)
-    if not (np.isfinite(weights) & (weights >= 0)).all() or not np.allclose(weights, np.swapaxes(weights, -1, -2), rtol=1e-9):
-        raise RankingError("weights of a flow must be symmetric, finite and not negative; give 0 where two models did not meet")
+    if not (np.isfinite(weights) & (weights >= 0)).all() or not np.allclose(
+        weights, np.swapaxes(weights, -1, -2), rtol=1e-9
+    ):
+        raise RankingError(
+            "weights of a flow must be symmetric, finite and not negative; give 0 where two models did not"
+            " meet"
+        )
     known &= weights > 0
     if not np.allclose(np.where(known, flow, 0.0), np.where(known, -turned, 0.0), rtol=1e-9, atol=1e-12):
-        raise RankingError("a flow must be skew-symmetric, y_ij = -y_ji; give the logarithms of ratios b_ij with b_ij b_ji = 1")
+        raise RankingError(
+            "a flow must be skew-symmetric, y_ij = -y_ji; give the logarithms of ratios b_ij with b_ij"
+            " b_ji = 1"
+        )
     usable = (~known | np.isfinite(flow)).all((-1, -2), keepdims=True)
     ranked = connected(known) & np.array(usable)[..., 0]
     known &= ranked[..., :, None] & ranked[..., None, :]

@@ -1,10 +1,11 @@
-"""The scores that make paired comparisons most likely: max over s of sum_ij w_ij log F(s_i - s_j), for many matrices at once.
+"""The scores that make paired comparisons most likely: max over s of sum_ij w_ij log F(s_i - s_j), for many
+matrices at once.
 
-Conventions: weights are (..., J, J), row over column, not negative; NaN is no comparison and the diagonal is ignored (its
-terms are constants). A finite maximum exists only among models that are strongly connected (i over j is an edge where w_ij >
-0). Scores are given to the largest such component, NaN to the other models, and NaN to all when two components are largest:
-how far apart they are, nothing says. F is log-concave, hence the maximum is unique up to a shift and a damped Newton method
-finds it to rounding error.
+Conventions: weights are (..., J, J), row over column, not negative; NaN is no comparison and the diagonal is
+ignored (its terms are constants). A finite maximum exists only among models that are strongly connected (i
+over j is an edge where w_ij > 0). Scores are given to the largest such component, NaN to the other models,
+and NaN to all when two components are largest: how far apart they are, nothing says. F is log-concave, hence
+the maximum is unique up to a shift and a damped Newton method finds it to rounding error.
 Source: S0 eq. 6 (F normal); Bradley and Terry 1952 (F logistic); the condition is that of Ford 1957.
 """
 
@@ -16,7 +17,9 @@ import numpy as np
 
 from faultscape.errors import RankingError
 
-PSEUDO_COUNT = 0.5  # added to the wins of either side where two models met, so that who always wins has a score
+PSEUDO_COUNT = (
+    0.5  # added to the wins of either side where two models met, so that who always wins has a score
+)
 
 _FLOOR = np.finfo(float).tiny
 _TINY = 1e-12  # a weight below this share of the largest says nothing in floating point
@@ -28,7 +31,8 @@ Slopes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def connected(weights: np.ndarray) -> np.ndarray:
-    """Return (..., J) whether a model belongs to the one largest strongly connected component, of at least two models.
+    """Return (..., J) whether a model belongs to the one largest strongly connected component, of at least
+    two models.
 
     >>> connected(np.array([[0, 3, 9], [1, 0, 2], [0, 0, 0]]))  # nobody ever lost to the third
     array([ True,  True, False])
@@ -47,9 +51,11 @@ def connected(weights: np.ndarray) -> np.ndarray:
 
 
 def maximise(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
-    """Return (..., J) scores of mean zero at the maximum, NaN for models outside the largest strongly connected component.
+    """Return (..., J) scores of mean zero at the maximum, NaN for models outside the largest strongly
+    connected component.
 
-    ``log`` is log F, ``slopes`` its first derivative and minus its second. RankingError for negative or infinite weights.
+    ``log`` is log F, ``slopes`` its first derivative and minus its second. RankingError for negative or
+    infinite weights.
     """
     clean = _clean(weights)
     j = clean.shape[-1]
@@ -64,15 +70,22 @@ def maximise(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
 def _clean(weights: np.ndarray) -> np.ndarray:
     weights = np.asarray(weights, dtype=float)
     if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2]:
-        raise RankingError(f"comparisons must be a square matrix, models by models; got shape {weights.shape}")
+        raise RankingError(
+            f"comparisons must be a square matrix, models by models; got shape {weights.shape}"
+        )
     off = np.where(np.isnan(weights) | np.eye(weights.shape[-1], dtype=bool), 0.0, weights)
     if (off < 0).any() or np.isinf(off).any():
-        raise RankingError("weights of comparisons must be finite and not negative; give NaN where two models were not compared")
+        raise RankingError(
+            "weights of comparisons must be finite and not negative; give NaN where two models were not"
+            " compared"
+        )
     return np.where(off > _TINY * off.max((-1, -2), keepdims=True, initial=0), off, 0.0)
 
 
 def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
-    """Return (B, J) for cleaned weights (B, J, J); each item is treated by itself, so a batch equals a loop."""
+    """Return (B, J) for cleaned weights (B, J, J); each item is treated by itself, so a batch equals a
+    loop.
+    """
     mask = connected(weights)
     weights = weights * (mask[:, :, None] & mask[:, None, :])
     weights = weights / np.maximum(weights.sum((1, 2), keepdims=True), _FLOOR)
@@ -100,9 +113,11 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
 
 
 def potentials(edges: np.ndarray, sources: np.ndarray, ranked: np.ndarray) -> np.ndarray:
-    """Return (..., J) the x with L x = sources, L the Laplacian of the symmetric ``edges`` (..., J, J), 0 for models not ranked.
+    """Return (..., J) the x with L x = sources, L the Laplacian of the symmetric ``edges`` (..., J, J), 0 for
+    models not ranked.
 
-    ``sources`` (..., J) sum to zero over the ``ranked`` (..., J), whom the edges connect; x is fixed up to a shift.
+    ``sources`` (..., J) sum to zero over the ``ranked`` (..., J), whom the edges connect; x is fixed up to a
+    shift.
 
     >>> x = potentials(np.array([[0.0, 2], [2, 0]]), np.array([1.0, -1]), np.array([True, True]))
     >>> np.round(x[0] - x[1], 12)  # 2 (x_0 - x_1) = 1
@@ -113,7 +128,9 @@ def potentials(edges: np.ndarray, sources: np.ndarray, ranked: np.ndarray) -> np
     j = edges.shape[-1]
     curve[..., range(j), range(j)] += 1 + 1e-14  # never quite singular, however far apart the weights are
     free = np.where(ranked, size, 0.0)  # the shift, which the edges leave free, is held
-    curve += free[..., :, None] * free[..., None, :] / np.maximum((free * free).sum(-1), _FLOOR)[..., None, None]
+    curve += (
+        free[..., :, None] * free[..., None, :] / np.maximum((free * free).sum(-1), _FLOOR)[..., None, None]
+    )
     return np.linalg.solve(curve, (sources / size)[..., None])[..., 0] / size
 
 

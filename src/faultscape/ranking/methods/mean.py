@@ -1,6 +1,7 @@
 """The mean score of each model over all labels, whatever they were made for.
 
-Conventions: ``scores`` (J, I) in 0..1, NaN where a label does not decide; ``weights`` (B, I) count the images.
+Conventions: ``scores`` (J, I) in 0..1, NaN where a label does not decide; ``weights`` (B, I) count the
+images.
 Source: the re-use of labels is ours.
 """
 

@@ -1,10 +1,12 @@
-"""One score a model from pairwise accuracies: the matrices A and B of S2, the Perron rank, and how consistent B is.
+"""One score a model from pairwise accuracies: the matrices A and B of S2, the Perron rank, and how consistent
+B is.
 
-Conventions: matrices are (..., J, J), row over column, NaN where two models were not compared; the diagonal of B is one. Large =
-good. A ratio with a zero is no number to rank by: a matrix that holds one has no scores, hence the smoothing. Not compared is
-not equal: a missing ratio is left to the scores themselves (Harker 1987), and models that no comparison links to the largest
-group have no score.
-Source: S2 2.1 and eq. 5; Saaty and Vargas 1984; Harker 1987 for incomplete matrices; Saaty 1980 for the random index.
+Conventions: matrices are (..., J, J), row over column, NaN where two models were not compared; the diagonal
+of B is one. Large = good. A ratio with a zero is no number to rank by: a matrix that holds one has no scores,
+hence the smoothing. Not compared is not equal: a missing ratio is left to the scores themselves (Harker
+1987), and models that no comparison links to the largest group have no score.
+Source: S2 2.1 and eq. 5; Saaty and Vargas 1984; Harker 1987 for incomplete matrices; Saaty 1980 for the
+random index.
 """
 
 from __future__ import annotations
@@ -14,14 +16,17 @@ import numpy as np
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking.methods.likelihood import connected
 
-# the consistency index of random reciprocal matrices with entries 1/9, ..., 1/2, 1, ..., 9, by size from 3: Saaty 1980, table of chapter 1
+# the consistency index of random reciprocal matrices with entries 1/9, ..., 1/2, 1, ..., 9, by size from 3:
+# Saaty 1980, table of chapter 1
 RANDOM_INDEX = (0.58, 0.90, 1.12, 1.24, 1.32, 1.41, 1.45, 1.49, 1.51, 1.48, 1.56, 1.57, 1.59)
 
 
 def smoothed_accuracy(correct: np.ndarray, total: np.ndarray, laplace: float = 1) -> np.ndarray:
-    """Return A, a_ij = (c_ij + laplace) / (n_ij + 2 laplace): the accuracy of i on the images of the pair, NaN where n_ij = 0.
+    """Return A, a_ij = (c_ij + laplace) / (n_ij + 2 laplace): the accuracy of i on the images of the pair,
+    NaN where n_ij = 0.
 
-    ``correct`` and ``total`` are of one shape. OptionError for a negative ``laplace``, RankingError unless 0 <= correct <= total.
+    ``correct`` and ``total`` are of one shape. OptionError for a negative ``laplace``, RankingError unless 0
+    <= correct <= total.
 
     >>> smoothed_accuracy(np.array([3, 0, 0]), np.array([4, 4, 0]))
     array([0.66666667, 0.16666667,        nan])
@@ -30,12 +35,17 @@ def smoothed_accuracy(correct: np.ndarray, total: np.ndarray, laplace: float = 1
         raise OptionError(f"laplace must be a number not below 0; got {laplace}")
     correct, total = np.broadcast_arrays(np.asarray(correct, dtype=float), np.asarray(total, dtype=float))
     if not ((correct >= 0) & (correct <= total)).all():
-        raise RankingError("correct answers must lie between 0 and the number of images; give 0 of 0 where there is none")
-    return np.divide(correct + laplace, total + 2 * laplace, out=np.full(total.shape, np.nan), where=total > 0)
+        raise RankingError(
+            "correct answers must lie between 0 and the number of images; give 0 of 0 where there is none"
+        )
+    return np.divide(
+        correct + laplace, total + 2 * laplace, out=np.full(total.shape, np.nan), where=total > 0
+    )
 
 
 def dominance(accuracy: np.ndarray) -> np.ndarray:
-    """Return B, b_ij = a_ij / a_ji, ones on the diagonal, infinite where only a_ji is zero, NaN where both are or one is NaN.
+    """Return B, b_ij = a_ij / a_ji, ones on the diagonal, infinite where only a_ji is zero, NaN where both
+    are or one is NaN.
 
     ``accuracy`` (..., J, J); RankingError for negative values.
 
@@ -56,9 +66,10 @@ def dominance(accuracy: np.ndarray) -> np.ndarray:
 def perron(ratios: np.ndarray) -> np.ndarray:
     """Return (..., J) the principal eigenvector of B that sums to one, the limit of S2 eq. 5.
 
-    ``ratios`` (..., J, J), NaN where two models were not compared; such an entry counts as the ratio of the two scores, which
-    makes it 0 and adds 1 to the diagonal of its row (Harker 1987). NaN for models outside the largest group that comparisons
-    link, and for all of a matrix with a ratio that is zero or infinite. RankingError for negative ratios.
+    ``ratios`` (..., J, J), NaN where two models were not compared; such an entry counts as the ratio of the
+    two scores, which makes it 0 and adds 1 to the diagonal of its row (Harker 1987). NaN for models outside
+    the largest group that comparisons link, and for all of a matrix with a ratio that is zero or infinite.
+    RankingError for negative ratios.
 
     >>> v = np.array([0.2, 0.3, 0.5])
     >>> perron(v[:, None] / v)  # b_ij = v_i / v_j gives v
@@ -68,12 +79,16 @@ def perron(ratios: np.ndarray) -> np.ndarray:
 
 
 def consistency_ratio(ratios: np.ndarray) -> np.ndarray:
-    """Return (...,) Saaty's (lambda - J) / (J - 1), over the same of random matrices; 0 when b_ij b_jk = b_ik throughout.
+    """Return (...,) Saaty's (lambda - J) / (J - 1), over the same of random matrices; 0 when b_ij b_jk = b_ik
+    throughout.
 
-    ``ratios`` (..., J, J). NaN for incomplete matrices and for fewer than 3 or more than 15 models, where the table of random
-    indices ends. Saaty calls up to .1 consistent; his table is made from ratios up to 9, those of accuracies are smaller.
+    ``ratios`` (..., J, J). NaN for incomplete matrices and for fewer than 3 or more than 15 models, where the
+    table of random indices ends. Saaty calls up to .1 consistent; his table is made from ratios up to 9,
+    those of accuracies are smaller.
 
-    >>> np.round(consistency_ratio(np.array([[1, 2, 1 / 2], [1 / 2, 1, 2], [2, 1 / 2, 1]])), 4)  # lambda = 1 + 2 + 1/2
+    >>> np.round(
+    ...     consistency_ratio(np.array([[1, 2, 1 / 2], [1 / 2, 1, 2], [2, 1 / 2, 1]])), 4
+    ... )  # lambda = 1 + 2 + 1/2
     np.float64(0.431)
     """
     scores, value = _principal(ratios)
@@ -84,7 +99,9 @@ def consistency_ratio(ratios: np.ndarray) -> np.ndarray:
 
 
 def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvectors (..., J) that sum to one, and their eigenvalues (...,), NaN where there is none."""
+    """Return the eigenvectors (..., J) that sum to one, and their eigenvalues (...,), NaN where there is
+    none.
+    """
     ratios = np.array(ratios, dtype=float)
     if ratios.ndim < 2 or ratios.shape[-1] != ratios.shape[-2]:
         raise RankingError(f"ratios must be a square matrix, models by models; got shape {ratios.shape}")
@@ -97,7 +114,8 @@ def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ranked = connected(known) & np.array(usable)[..., 0]
     known &= ranked[..., :, None] & ranked[..., None, :]
 
-    # D^-1 B D has the same eigenvalues, and with the geometric means of the rows for D its entries lie close to one:
+    # D^-1 B D has the same eigenvalues, and with the geometric means of the rows for D its entries lie close
+    # to one:
     # the scores may then differ by any factor without loss
     logs = np.log(np.where(known, ratios, 1.0))
     means = logs.sum(-1) / np.maximum(known.sum(-1), 1)
@@ -105,7 +123,8 @@ def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     missing = (ranked[..., :, None] & ranked[..., None, :] & ~known).sum(-1)
     level[..., range(j), range(j)] = np.where(ranked, 1.0 + missing, 0.0)
 
-    # a nonnegative irreducible matrix has one positive eigenvector, that of the largest eigenvalue, and its eigenvalue is simple
+    # a nonnegative irreducible matrix has one positive eigenvector, that of the largest eigenvalue, and its
+    # eigenvalue is simple
     values, vectors = np.linalg.eig(level)
     values, vectors = np.real(values), np.real(vectors)
     place = values.argmax(-1)[..., None]

@@ -1,10 +1,12 @@
-"""One score a model from a random walk that moves to whoever wins: where the walk stays, the strong models are.
+"""One score a model from a random walk that moves to whoever wins: where the walk stays, the strong models
+are.
 
-Conventions: ``wins`` (..., J, J), row over column, ties half to each side, NaN or zero both ways where two models never met.
-Scores sum to one, large = good; their logarithms estimate Bradley-Terry strengths. Each pair counts by its share of wins, not
-by its number of comparisons, which is what sets this apart from maximum likelihood. Models outside the largest strongly
-connected component have no score.
-Source: Negahban, Oh and Shah 2017; the elimination without subtractions is that of Grassmann, Taksar and Heyman 1985.
+Conventions: ``wins`` (..., J, J), row over column, ties half to each side, NaN or zero both ways where two
+models never met. Scores sum to one, large = good; their logarithms estimate Bradley-Terry strengths. Each
+pair counts by its share of wins, not by its number of comparisons, which is what sets this apart from maximum
+likelihood. Models outside the largest strongly connected component have no score.
+Source: Negahban, Oh and Shah 2017; the elimination without subtractions is that of Grassmann, Taksar and
+Heyman 1985.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from faultscape.ranking.methods.likelihood import connected
 
 
 def rank_centrality(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
-    """Return (..., J) the stationary distribution of the walk that goes from i to j at the rate w_ji / (w_ij + w_ji).
+    """Return (..., J) the stationary distribution of the walk that goes from i to j at the rate w_ji / (w_ij
+    + w_ji).
 
-    The authors divide the rates by the largest number of opponents; this slows the walk and does not move where it stays. The
-    pseudo-count is added both ways wherever two models met. NaN for models outside the largest strongly connected component;
-    OptionError for a negative pseudo-count, RankingError for negative wins.
+    The authors divide the rates by the largest number of opponents; this slows the walk and does not move
+    where it stays. The pseudo-count is added both ways wherever two models met. NaN for models outside the
+    largest strongly connected component; OptionError for a negative pseudo-count, RankingError for negative
+    wins.
 
     >>> rank_centrality(np.array([[0, 3.0], [1, 0]]), 0)
     array([0.75, 0.25])
@@ -37,7 +41,10 @@ def rank_centrality(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
     for n in range(j - 1, 0, -1):
         leave[n] = rates[..., n, :n].sum(-1)
         onward = np.divide(
-            rates[..., n, :n], leave[n][..., None], out=np.zeros(rates[..., n, :n].shape), where=leave[n][..., None] > 0
+            rates[..., n, :n],
+            leave[n][..., None],
+            out=np.zeros(rates[..., n, :n].shape),
+            where=leave[n][..., None] > 0,
         )
         rates[..., :n, :n] += rates[..., :n, n, None] * onward[..., None, :]
     scores = np.zeros(wins.shape[:-1])

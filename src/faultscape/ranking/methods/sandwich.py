@@ -1,9 +1,9 @@
 """Standard errors of Bradley-Terry strengths in closed form, when one image decides many games.
 
-Conventions: a game is (first, second, image, points): models as places, points 1, 1/2 or 0 of the first. Games of one image are
-one observation, however many there are; strengths have mean zero. The covariance is H^-1 M H^-1, H the curvature of the
-likelihood, M the sum over images of the outer product of their slopes: it needs no replicate, and is what the bootstrap over
-images gives as images become many.
+Conventions: a game is (first, second, image, points): models as places, points 1, 1/2 or 0 of the first.
+Games of one image are one observation, however many there are; strengths have mean zero. The covariance is
+H^-1 M H^-1, H the curvature of the likelihood, M the sum over images of the outer product of their slopes: it
+needs no replicate, and is what the bootstrap over images gives as images become many.
 Source: Huber 1967, White 1982; by clusters: Liang and Zeger 1986. Curvature of ties: Davidson 1970.
 """
 
@@ -19,7 +19,8 @@ Games = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def reuse_games(accuracy: np.ndarray) -> Games:
-    """Return the games of every two models on every image where both are known, ties half: (first, second, image, points).
+    """Return the games of every two models on every image where both are known, ties half: (first, second,
+    image, points).
 
     >>> reuse_games(np.array([[1.0, 0.0], [1.0, np.nan]]))
     (array([0]), array([1]), array([0]), array([0.5]))
@@ -32,20 +33,26 @@ def reuse_games(accuracy: np.ndarray) -> Games:
 
 
 def sandwich(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count: float = 0.5) -> np.ndarray:
-    """Return (J, J) the covariance of the strengths that ``bradley_terry`` or, with its ``nu``, ``bradley_terry_ties`` gave.
+    """Return (J, J) the covariance of the strengths that ``bradley_terry`` or, with its ``nu``,
+    ``bradley_terry_ties`` gave.
 
-    NaN for models without strength, and for all where fewer than two images have games. ``pseudo_count`` is what the fit had.
-    RankingError for games and strengths that do not fit each other.
+    NaN for models without strength, and for all where fewer than two images have games. ``pseudo_count`` is
+    what the fit had. RankingError for games and strengths that do not fit each other.
 
     >>> games = (np.zeros(400, int), np.ones(400, int), np.arange(400), np.repeat([1.0, 0.0], 200))
-    >>> sandwich(games, np.zeros(2), pseudo_count=0).round(6)  # a quarter of the variance of the log-odds, 4 / 399
+    >>> sandwich(games, np.zeros(2), pseudo_count=0).round(
+    ...     6
+    ... )  # a quarter of the variance of the log-odds, 4 / 399
     array([[ 0.002506, -0.002506],
            [-0.002506,  0.002506]])
     """
     first, second, image, points = (np.asarray(column) for column in games)
     strengths = np.asarray(strengths, dtype=float)
     j = len(strengths)
-    if not len(first) == len(second) == len(image) == len(points) or max(first.max(initial=-1), second.max(initial=-1)) >= j:
+    if (
+        not len(first) == len(second) == len(image) == len(points)
+        or max(first.max(initial=-1), second.max(initial=-1)) >= j
+    ):
         raise RankingError(f"games must be four columns of one length, of models 0 to {j - 1}")
     ranked = ~np.isnan(strengths)
     keep = ranked[first] & ranked[second]
@@ -75,7 +82,12 @@ def sandwich(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count:
     all_win, all_tie = chances(known[:, None] - known[None, :], nu)
     own += extra * (all_win * all_win.T + all_tie * (1 - all_tie) / 4)
     curve = np.zeros((j + 1, j + 1))
-    curve[:j, :j] = np.diag(own.sum(1)) - own + np.where(ranked[:, None] & ranked[None, :], 1.0, 0.0) + np.diag(1.0 * ~ranked)
+    curve[:j, :j] = (
+        np.diag(own.sum(1))
+        - own
+        + np.where(ranked[:, None] & ranked[None, :], 1.0, 0.0)
+        + np.diag(1.0 * ~ranked)
+    )
     if with_ties:
         cross = np.zeros(j)
         np.add.at(cross, first, tie * (lose - win) / 2)
@@ -94,11 +106,16 @@ def sandwich(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count:
     return out
 
 
-def standard_errors(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count: float = 0.5) -> np.ndarray:
-    """Return (J,) the standard errors of the strengths, the roots of the diagonal of ``sandwich``; the same errors are raised.
+def standard_errors(
+    games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count: float = 0.5
+) -> np.ndarray:
+    """Return (J,) the standard errors of the strengths, the roots of the diagonal of ``sandwich``; the same
+    errors are raised.
 
     >>> games = (np.zeros(400, int), np.ones(400, int), np.arange(400), np.repeat([1.0, 0.0], 200))
     >>> standard_errors(games, np.zeros(2), pseudo_count=0).round(4)
     array([0.0501, 0.0501])
     """
-    return np.sqrt(np.maximum(np.diag(sandwich(games, strengths, nu, pseudo_count)), 0))  # rounding may fall below zero
+    return np.sqrt(
+        np.maximum(np.diag(sandwich(games, strengths, nu, pseudo_count)), 0)
+    )  # rounding may fall below zero

@@ -1,7 +1,9 @@
-"""One score a model from a matrix of ratios: Thurstone's case V by maximum likelihood, as S0 makes its two global rankings.
+"""One score a model from a matrix of ratios: Thurstone's case V by maximum likelihood, as S0 makes its two
+global rankings.
 
-Conventions: ``weights`` (..., J, J) are A or R, row over column; NaN is no comparison. Scores sum to one, large = good.
-The ratios act as weights of pseudo-comparisons: only their proportion matters within a pair, their size matters between pairs.
+Conventions: ``weights`` (..., J, J) are A or R, row over column; NaN is no comparison. Scores sum to one,
+large = good. The ratios act as weights of pseudo-comparisons: only their proportion matters within a pair,
+their size matters between pairs.
 Source: S0 eq. 6; Tsukida and Gupta 2011.
 """
 
@@ -14,10 +16,12 @@ from faultscape.ranking.methods.likelihood import maximise
 
 
 def thurstone(weights: np.ndarray) -> np.ndarray:
-    """Return (..., J) scores that maximise L(mu) = sum_ij a_ij log Phi(mu_i - mu_j) under sum_i mu_i = 1, S0 eq. 6.
+    """Return (..., J) scores that maximise L(mu) = sum_ij a_ij log Phi(mu_i - mu_j) under sum_i mu_i = 1, S0
+    eq. 6.
 
-    NaN for models outside the largest strongly connected component (see ``likelihood.connected``), whose maximum lies at
-    infinity; the sum is over the models with a score. RankingError for negative or infinite weights. For two models Phi(mu_1
+    NaN for models outside the largest strongly connected component (see ``likelihood.connected``), whose
+    maximum lies at infinity; the sum is over the models with a score. RankingError for negative or infinite
+    weights. For two models Phi(mu_1
     - mu_2) = a_12 / (a_12 + a_21).
 
     >>> thurstone(np.array([[1.0, 3.0], [1.0, 1.0]])).round(6)  # Phi(0.674490) = 3/4
@@ -30,6 +34,8 @@ def thurstone(weights: np.ndarray) -> np.ndarray:
 
 
 def _slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return m = phi / Phi, the slope of log Phi, and minus its curvature, m (x + m); stable in the far left tail."""
+    """Return m = phi / Phi, the slope of log Phi, and minus its curvature, m (x + m); stable in the far left
+    tail.
+    """
     mills = np.sqrt(2 / np.pi) / erfcx(-np.minimum(x, 35.0) / np.sqrt(2))
     return mills, mills * (x + mills)

@@ -1,11 +1,14 @@
-"""How many labels a question needs: which model is best, the order of all, the score of each, from what the predictions and the labels so far let expect.
+"""How many labels a question needs: which model is best, the order of all, the score of each, from what the
+predictions and the labels so far let expect.
 
-Conventions: ``worlds`` (W, J) are mean losses as they may be, small = good, of which only differences count. A number of labels
-is found for each world; what is told is the median and the range that holds 90 % of the worlds. A best model or an order is
-*right* when the chances that any of the comparisons it rests on comes out the wrong way sum to at most 5 %; it is *proved* when
-each of them passes a test at the level .05 / (J (J - 1)), Bonferroni's for all pairs and the first step of Holm's, with a chance
-of 80 %. All labels of a pool decide every question about it.
-Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is arithmetic of the normal distribution, and ours.
+Conventions: ``worlds`` (W, J) are mean losses as they may be, small = good, of which only differences count.
+A number of labels is found for each world; what is told is the median and the range that holds 90 % of the
+worlds. A best model or an order is *right* when the chances that any of the comparisons it rests on comes out
+the wrong way sum to at most 5 %; it is *proved* when each of them passes a test at the level .05 / (J (J -
+1)), Bonferroni's for all pairs and the first step of Holm's, with a chance of 80 %. All labels of a pool
+decide every question about it.
+Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is
+arithmetic of the normal distribution, and ours.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from faultscape.ranking.planning.label_variances import Curve, variance
 from faultscape.ties import EQUAL
 
 WORLDS, POWER = 400, 0.8
-RANGE = (0.05, 0.95)  # of worlds; of what was really needed such ranges held four fifths, docs/benchmarks-plan.md
+RANGE = (
+    0.05,
+    0.95,
+)  # of worlds; of what was really needed such ranges held four fifths, docs/benchmarks-plan.md
 BELIEVED = {
     "classification": 0.5,
     "segmentation": 0.25,
@@ -36,10 +42,12 @@ QUESTIONS = ("best", "order", "best_proved", "order_proved")
 def worlds(
     agreement: np.ndarray, believed: float = BELIEVED["classification"], number: int = WORLDS, seed: int = 0
 ) -> np.ndarray:
-    """Return (W, J) mean losses less the mean of all models, if the models' mean ``agreement`` (J, J) with the truth were a mixture of that with each other.
+    """Return (W, J) mean losses less the mean of all models, if the models' mean ``agreement`` (J, J) with
+    the truth were a mixture of that with each other.
 
-    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better than its nearest
-    rival by the share ``believed`` of what is left. RankingError for fewer than two models, or a share outside (0, 1].
+    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better
+    than its nearest rival by the share ``believed`` of what is left. RankingError for fewer than two models,
+    or a share outside (0, 1].
 
     >>> found = worlds(np.array([[1.0, 0.8], [0.8, 1.0]]))
     >>> bool(np.abs(found[:, 0] - found[:, 1]).max() <= 0.1)
@@ -47,7 +55,9 @@ def worlds(
     """
     agreement = np.array(agreement, dtype=float)
     if agreement.ndim != 2 or agreement.shape[0] != agreement.shape[1] or len(agreement) < 2:
-        raise RankingError(f"mean agreement must be models by models, of two or more; got shape {agreement.shape}")
+        raise RankingError(
+            f"mean agreement must be models by models, of two or more; got shape {agreement.shape}"
+        )
     if not 0 < believed <= 1:
         raise RankingError(f"a model is believed by a share above 0, at most 1; got {believed}")
     places = range(len(agreement))
@@ -58,13 +68,16 @@ def worlds(
     return _centred(1 - weights @ agreement)
 
 
-def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, seed: int = 0, alone: float = ALONE) -> np.ndarray:
-    """Return the worlds after labels measured the mean ``loss`` (J,), whose differences have the variances ``pair_variance`` (P,).
+def updated(
+    before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, seed: int = 0, alone: float = ALONE
+) -> np.ndarray:
+    """Return the worlds after labels measured the mean ``loss`` (J,), whose differences have the variances
+    ``pair_variance`` (P,).
 
-    Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C that of the
-    measurement (Evensen 2003). Before that each model is moved on its own, by ``alone`` times as much as worlds are apart: rivals
-    alike in what others say of them may differ all the same. Without error all worlds are what was measured. RankingError for
-    shapes that do not fit.
+    Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C
+    that of the measurement (Evensen 2003). Before that each model is moved on its own, by ``alone`` times as
+    much as worlds are apart: rivals alike in what others say of them may differ all the same. Without error
+    all worlds are what was measured. RankingError for shapes that do not fit.
 
     >>> before = np.array([[-0.1, 0.1], [0.1, -0.1], [0.0, 0.0]])
     >>> updated(before, np.array([0.3, 0.5]), np.zeros(1)).round(6).tolist()
@@ -74,12 +87,15 @@ def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, see
     j = before.shape[1]
     if loss.shape != (j,) or np.shape(pair_variance) != (j * (j - 1) // 2,):
         raise RankingError(
-            f"worlds of {j} models need {j} losses and {j * (j - 1) // 2} variances; got {loss.shape} and {np.shape(pair_variance)}"
+            f"worlds of {j} models need {j} losses and {j * (j - 1) // 2} variances; got {loss.shape} and"
+            f" {np.shape(pair_variance)}"
         )
     apart = np.zeros((j, j))
     apart[np.triu_indices(j, 1)] = pair_variance
     middle = np.eye(j) - 1 / j
-    values, vectors = np.linalg.eigh(-0.5 * middle @ (apart + apart.T) @ middle)  # variances of differences hold the covariance
+    values, vectors = np.linalg.eigh(
+        -0.5 * middle @ (apart + apart.T) @ middle
+    )  # variances of differences hold the covariance
     root = vectors * np.sqrt(np.maximum(values, 0))
     rng = np.random.default_rng(seed)
     before = before + alone * _centred(rng.standard_normal(before.shape)) * np.sqrt(before.var(0).mean())
@@ -90,17 +106,27 @@ def updated(before: np.ndarray, loss: np.ndarray, pair_variance: np.ndarray, see
 
 
 def learnt(
-    before: np.ndarray, drawn_by: Curve, measured: Estimates, labels: int, share: float, planned: Curve, seed: int = 0
+    before: np.ndarray,
+    drawn_by: Curve,
+    measured: Estimates,
+    labels: int,
+    share: float,
+    planned: Curve,
+    seed: int = 0,
 ) -> tuple[Curve, np.ndarray]:
-    """Return the ``planned`` curve and the worlds ``before`` after ``labels`` that a selector with the curve ``drawn_by`` drew.
+    """Return the ``planned`` curve and the worlds ``before`` after ``labels`` that a selector with the curve
+    ``drawn_by`` drew.
 
-    ``measured`` are LURE's means over its pool, ``share`` of the corpus. Variances become (10 + M ratio) / (10 + M) times what
-    they were, with one ratio, of measured to expected, for all pairs, since seldom differing models show no variance in few
-    labels, and one for each model. That models may be off on their own is believed by M / (10 + M), so that the first labels do
-    not change what is named at a stroke. RankingError for estimates of other models.
+    ``measured`` are LURE's means over its pool, ``share`` of the corpus. Variances become (10 + M ratio) /
+    (10 + M) times what they were, with one ratio, of measured to expected, for all pairs, since seldom
+    differing models show no variance in few labels, and one for each model. That models may be off on their
+    own is believed by M / (10 + M), so that the first labels do not change what is named at a stroke.
+    RankingError for estimates of other models.
 
     >>> flat = Curve(1000, np.array([1.0, 980]), np.full((2, 1), 0.2), np.full((2, 2), 0.1))
-    >>> found = Estimates(np.array([0.1, 0.4]), 0.018 * np.eye(2), 9)  # ten labels, a difference of variance .036 where .0198 was expected
+    >>> found = Estimates(
+    ...     np.array([0.1, 0.4]), 0.018 * np.eye(2), 9
+    ... )  # ten labels, a difference of variance .036 where .0198 was expected
     >>> learnt(np.array([[-0.1, 0.1], [0.1, -0.1]]), flat, found, 10, 1.0, flat)[0].pairs[0].round(3)
     array([0.282])
     """
@@ -115,18 +141,23 @@ def learnt(
     own = variance(drawn_by, np.array(labels), np.arange(j), of="models")
     models = np.where(np.isnan(own), 1.0, _believed(alone, own, labels))
     curve = Curve(planned.pool, planned.knots, planned.pairs * ratio, planned.models * models)
-    return curve, updated(before, share * measured.loss, expected * ratio, seed, ALONE * labels / (TRUST + labels))
+    return curve, updated(
+        before, share * measured.loss, expected * ratio, seed, ALONE * labels / (TRUST + labels)
+    )
 
 
 def _believed(measured: np.ndarray, expected: np.ndarray, labels: int) -> np.ndarray:
     """Return the ratio of measured to expected, drawn to 1 by ten labels."""
     measured, expected = np.asarray(measured, dtype=float), np.asarray(expected, dtype=float)
-    ratio = np.divide(measured, expected, out=np.ones(np.shape(measured)), where=(expected > 0) & np.isfinite(measured))
+    ratio = np.divide(
+        measured, expected, out=np.ones(np.shape(measured)), where=(expected > 0) & np.isfinite(measured)
+    )
     return (TRUST + labels * ratio) / (TRUST + labels)
 
 
 def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
-    """Return (W,) the smallest number of labels that answers one of the ``QUESTIONS`` in each world; NaN where two models are alike in all.
+    """Return (W,) the smallest number of labels that answers one of the ``QUESTIONS`` in each world; NaN
+    where two models are alike in all.
 
     >>> flat = Curve(10_000, np.array([1.0, 9800]), np.full((2, 1), 0.2), np.zeros((2, 2)))
     >>> needed("best", np.array([[0.10, 0.12]]), flat)  # 1 / (1 / 10000 + (.02 / 1.645)^2 / .2)
@@ -137,7 +168,10 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     losses = np.asarray(losses, dtype=float)
     w, j = losses.shape
     order = np.argsort(losses, axis=1, kind="stable")
-    better, worse = (np.repeat(order[:, :1], j - 1, 1) if question.startswith("best") else order[:, :-1]), order[:, 1:]
+    better, worse = (
+        (np.repeat(order[:, :1], j - 1, 1) if question.startswith("best") else order[:, :-1]),
+        order[:, 1:],
+    )
     rows = np.arange(w)[:, None]
     gap = losses[rows, worse] - losses[rows, better]
     place = np.zeros((j, j), np.intp)
@@ -157,7 +191,8 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
 
 
 def scores_needed(found: Curve, within: float = 0.01) -> float:
-    """Return the smallest number of labels that estimates the score of every model within ``within``, each with 95 %; NaN where no draws can.
+    """Return the smallest number of labels that estimates the score of every model within ``within``, each
+    with 95 %; NaN where no draws can.
 
     >>> flat = Curve(10_000, np.array([1.0, 9800]), np.zeros((2, 1)), np.full((2, 2), 0.09))
     >>> scores_needed(flat)  # 1 / (1 / 10000 + (.01 / 1.96)^2 / .09)
@@ -169,11 +204,15 @@ def scores_needed(found: Curve, within: float = 0.01) -> float:
         return float("nan")
     models = np.arange(found.models.shape[1])[None]
     limit = (within / ndtri((1 + LEVEL) / 2)) ** 2
-    return float(_smallest(lambda n: variance(found, n, models, of="models").max(1) <= limit, 1, found.pool)[0])
+    return float(
+        _smallest(lambda n: variance(found, n, models, of="models").max(1) <= limit, 1, found.pool)[0]
+    )
 
 
 def _smallest(answered: Callable[[np.ndarray], np.ndarray], count: int, most: int) -> np.ndarray:
-    """Return (W,) the smallest whole numbers from 2 to ``most`` that answer, by halving; all of the pool always does."""
+    """Return (W,) the smallest whole numbers from 2 to ``most`` that answer, by halving; all of the pool
+    always does.
+    """
     low, high = np.full(count, min(1, most)), np.full(count, most)
     while (high - low > 1).any():
         middle = (low + high) // 2

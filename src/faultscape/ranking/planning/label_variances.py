@@ -1,11 +1,13 @@
-"""How much the estimates from n drawn labels will vary, from the predictions alone: what every pair of models is to be expected to lose on every image.
+"""How much the estimates from n drawn labels will vary, from the predictions alone: what every pair of models
+is to be expected to lose on every image.
 
-Conventions: ``agreement`` (J, J, I): what model j is worth on an image if model k has said the truth: their concordance, or 1
-where classifiers say the same, else 0. Pairs (P,) are in the order of ``numpy.triu_indices``, their differences loss of the first
-less loss of the second. The images given may be every s-th of a corpus of ``images``: each stands for as many. Variances are of
-LURE's means over that corpus, pairs that differ nowhere have none.
-Source: Kossen et al. 2021 (an ensemble in the truth's place); Farquhar et al. 2021, theorem 3 (variance of LURE); Rosen 1972
-(probability of being among the first n drawn without replacement).
+Conventions: ``agreement`` (J, J, I): what model j is worth on an image if model k has said the truth: their
+concordance, or 1 where classifiers say the same, else 0. Pairs (P,) are in the order of
+``numpy.triu_indices``, their differences loss of the first less loss of the second. The images given may be
+every s-th of a corpus of ``images``: each stands for as many. Variances are of LURE's means over that corpus,
+pairs that differ nowhere have none.
+Source: Kossen et al. 2021 (an ensemble in the truth's place); Farquhar et al. 2021, theorem 3 (variance of
+LURE); Rosen 1972 (probability of being among the first n drawn without replacement).
 """
 
 from __future__ import annotations
@@ -17,12 +19,17 @@ import numpy as np
 from faultscape.errors import RankingError
 
 KNOTS = 20
-OUTSIDE = {"classification": 0.5, "segmentation": 0.0}  # half a vote for what nobody says; maps are right in degrees
+OUTSIDE = {
+    "classification": 0.5,
+    "segmentation": 0.0,
+}  # half a vote for what nobody says; maps are right in degrees
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Expected difference of each pair and its square (P, I), expected loss of each model and its square (J, I)."""
+    """Expected difference of each pair and its square (P, I), expected loss of each model and its square (J,
+    I).
+    """
 
     difference: np.ndarray
     difference_square: np.ndarray
@@ -32,7 +39,9 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Variance against the number of labels: times 1 / n - 1 / pool, for pairs (K, P) and for models (K, J), at ``knots`` (K,) in between linear."""
+    """Variance against the number of labels: times 1 / n - 1 / pool, for pairs (K, P) and for models (K, J),
+    at ``knots`` (K,) in between linear.
+    """
 
     pool: int
     knots: np.ndarray
@@ -41,22 +50,31 @@ class Curve:
 
 
 def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
-    """Return what is to be expected of every pair and model if the others, each in its turn, have said the truth.
+    """Return what is to be expected of every pair and model if the others, each in its turn, have said the
+    truth.
 
-    A pair is judged by the models outside it. ``outside`` is the weight, in models, of a truth that no model says, and that costs
-    each of them 1. Of two models alone each is believed in turn, and is then half as much better than the other as their
-    agreement leaves room for. RankingError for fewer than two models, another shape, or a weight below 0.
+    A pair is judged by the models outside it. ``outside`` is the weight, in models, of a truth that no model
+    says, and that costs each of them 1. Of two models alone each is believed in turn, and is then half as
+    much better than the other as their agreement leaves room for. RankingError for fewer than two models,
+    another shape, or a weight below 0.
 
-    >>> votes = np.array([[0, 0], [0, 1], [1, 1]])  # the third says the second is right where both differ from the first
+    >>> votes = np.array(
+    ...     [[0, 0], [0, 1], [1, 1]]
+    ... )  # the third says the second is right where both differ from the first
     >>> found = moments((votes[:, None] == votes).astype(float))
     >>> found.difference[0], found.difference_square[0], found.loss[0]
     (array([0., 1.]), array([0., 1.]), array([0.5, 1. ]))
     """
     agreement = np.asarray(agreement, dtype=float)
     if agreement.ndim != 3 or agreement.shape[0] != agreement.shape[1] or len(agreement) < 2:
-        raise RankingError(f"agreement must be models by models by images, of two models or more; got shape {agreement.shape}")
+        raise RankingError(
+            "agreement must be models by models by images, of two models or more; got shape"
+            f" {agreement.shape}"
+        )
     if not outside >= 0:
-        raise RankingError(f"the weight of a truth that no model says is a number of models, not below 0; got {outside}")
+        raise RankingError(
+            f"the weight of a truth that no model says is a number of models, not below 0; got {outside}"
+        )
     j = len(agreement)
     first, second = np.triu_indices(j, 1)
     loss = 1 - agreement
@@ -73,11 +91,14 @@ def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
     if j == 2:
         apart_square[0] = ((loss[0, 1] ** 2 + loss[1, 0] ** 2) / 2) / 4
     judges, others = max(j - 2, 1) + outside, j - 1 + outside
-    return Moments(apart / judges, apart_square / judges, (own + outside) / others, (square + outside) / others)
+    return Moments(
+        apart / judges, apart_square / judges, (own + outside) / others, (square + outside) / others
+    )
 
 
 def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
-    """Return the probability (I,) of each image to be among ``number`` draws in proportion to ``weights`` (I,), 1 - exp(-t w) that sum to it (Rosen 1972).
+    """Return the probability (I,) of each image to be among ``number`` draws in proportion to ``weights``
+    (I,), 1 - exp(-t w) that sum to it (Rosen 1972).
 
     >>> inclusion(np.array([1.0, 1.0, 1.0, 0.0]), 2).round(6)
     array([0.666667, 0.666667, 0.666667, 0.      ])
@@ -99,16 +120,19 @@ def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
 
 
 def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> Curve:
-    """Return how the variances fall when images are drawn in proportion to ``weights`` (I,), of a corpus of ``images`` (those given, by default).
+    """Return how the variances fall when images are drawn in proportion to ``weights`` (I,), of a corpus of
+    ``images`` (those given, by default).
 
-    LURE's variance is the sum over its steps of what each adds, Farquhar et al. theorem 3, with the images left at step m
-    replaced by the chance of each to be left: with u = 1 / (N - m) it is (1 / M - 1 / N) times the mean over u, up to u of M, of
-    G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the sums over what is left. Of equal weights G is the variance of
-    x. Models have no variance (NaN) where some image has no weight: no draws say what it costs them. RankingError where no image
-    has a weight.
+    LURE's variance is the sum over its steps of what each adds, Farquhar et al. theorem 3, with the images
+    left at step m replaced by the chance of each to be left: with u = 1 / (N - m) it is (1 / M - 1 / N) times
+    the mean over u, up to u of M, of G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the sums over
+    what is left. Of equal weights G is the variance of x. Models have no variance (NaN) where some image has
+    no weight: no draws say what it costs them. RankingError where no image has a weight.
 
     >>> votes = np.array([[0, 0], [0, 1], [1, 1]])
-    >>> curve(np.ones(2), moments((votes[:, None] == votes).astype(float))).pairs[0]  # of 0 and 1, of -1 and 1, of -1 and 0
+    >>> curve(np.ones(2), moments((votes[:, None] == votes).astype(float))).pairs[
+    ...     0
+    ... ]  # of 0 and 1, of -1 and 1, of -1 and 0
     array([0.25, 1.  , 0.25])
     """
     weights = np.asarray(weights, dtype=float)
@@ -118,9 +142,14 @@ def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> 
     times = (images or len(weights)) / len(weights)
     pool, total = max(round(times * inside.sum()), 1), times * len(weights)
     own = weights[inside]
-    columns = [part[:, inside] for part in (expected.difference, expected.difference_square, expected.loss, expected.loss_square)]
+    columns = [
+        part[:, inside]
+        for part in (expected.difference, expected.difference_square, expected.loss, expected.loss_square)
+    ]
     knots = np.unique(
-        np.r_[0, np.geomspace(1, pool / 2, KNOTS), pool - np.geomspace(pool / 50, pool / 2, KNOTS)].clip(0, 0.98 * pool)
+        np.r_[0, np.geomspace(1, pool / 2, KNOTS), pool - np.geomspace(pool / 50, pool / 2, KNOTS)].clip(
+            0, 0.98 * pool
+        )
     )
     added: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for number in knots.tolist():
@@ -143,7 +172,8 @@ def _running_mean(values: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def variance(found: Curve, numbers: np.ndarray, columns: np.ndarray, *, of: str = "pairs") -> np.ndarray:
-    """Return the variance (..., R) of some ``columns`` (..., R) of pairs (or models) after ``numbers`` (...,) labels, 0 from the whole pool on.
+    """Return the variance (..., R) of some ``columns`` (..., R) of pairs (or models) after ``numbers`` (...,)
+    labels, 0 from the whole pool on.
 
     >>> flat = Curve(100, np.array([1.0, 98]), np.array([[0.5], [0.5]]), np.zeros((2, 2)))
     >>> variance(flat, np.array([50, 100]), np.array([[0], [0]])).round(6).tolist()

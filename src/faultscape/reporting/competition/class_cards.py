@@ -1,7 +1,8 @@
-"""The gallery of classifiers: each chosen image with what every model says of it, who is right, and the way in the hierarchy between two answers.
+"""The gallery of classifiers: each chosen image with what every model says of it, who is right, and the way
+in the hierarchy between two answers.
 
-Conventions: a mark is right, wrong or undecided, '' without label. An image's pairs come with the greatest distance first; images
-of most pairs come first, draws in their order. A page shows at most ``MOST`` images.
+Conventions: a mark is right, wrong or undecided, '' without label. An image's pairs come with the greatest
+distance first; images of most pairs come first, draws in their order. A page shows at most ``MOST`` images.
 Source: S2 Figs. 4, 6 to 9.
 """
 
@@ -20,7 +21,9 @@ MOST = 600  # images on one page
 
 @dataclass(frozen=True)
 class Answer:
-    """What one model says: a class ('' for nothing), how sure it is (None where it does not say), and whether that is right."""
+    """What one model says: a class ('' for nothing), how sure it is (None where it does not say), and whether
+    that is right.
+    """
 
     model: str
     label: str
@@ -30,7 +33,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Met:
-    """One slot of an image: both answers, its case, and the words on the way from one label to the other (none where nothing gave a distance)."""
+    """One slot of an image: both answers, its case, and the words on the way from one label to the other
+    (none where nothing gave a distance).
+    """
 
     slot: PairSlot
     first: Answer
@@ -41,7 +46,9 @@ class Met:
 
 @dataclass
 class ClassCard:
-    """One chosen image: what its label says, all answers in the order of the models, its pairs or the draw that chose it."""
+    """One chosen image: what its label says, all answers in the order of the models, its pairs or the draw
+    that chose it.
+    """
 
     image: str
     truth: str
@@ -70,9 +77,12 @@ def case(first: str, second: str) -> str:
     >>> case("right", "right"), case("wrong", "right"), case("wrong", "wrong"), case("undecided", "wrong")
     ('I', 'II', 'III', '')
     """
-    return {("right", "right"): "I", ("wrong", "wrong"): "III", ("right", "wrong"): "II", ("wrong", "right"): "II"}.get(
-        (first, second), ""
-    )
+    return {
+        ("right", "right"): "I",
+        ("wrong", "wrong"): "III",
+        ("right", "wrong"): "II",
+        ("wrong", "right"): "II",
+    }.get((first, second), "")
 
 
 def class_cards(
@@ -84,7 +94,8 @@ def class_cards(
 ) -> tuple[list[ClassCard], int]:
     """Return the cards of the chosen images without pictures, and how many images more there are.
 
-    ``said`` holds all models' answers on them, ``correct`` (J,) of each labelled image, ``truths`` what its label says; ``way`` gives the words between two labels.
+    ``said`` holds all models' answers on them, ``correct`` (J,) of each labelled image, ``truths`` what its
+    label says; ``way`` gives the words between two labels.
     """
     column = {image: k for k, image in enumerate(said.images)}
     rows: dict[str, list[PairSlot | Draw]] = {}
@@ -113,6 +124,8 @@ def _answers(said: Predictions, k: int, correct: np.ndarray | None) -> list[Answ
     for j, model in enumerate(said.models):
         place, sure = int(said.labels[j, k]), float(said.probabilities[j, k])
         label = said.classes.names[place] if place >= 0 else ""
-        right = mark(float(correct[j]) if correct is not None else math.nan, correct is not None) if label else ""
+        right = (
+            mark(float(correct[j]) if correct is not None else math.nan, correct is not None) if label else ""
+        )
         out.append(Answer(model, label, None if math.isnan(sure) else sure, right))
     return out

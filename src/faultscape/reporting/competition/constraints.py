@@ -1,8 +1,10 @@
 """What the constraints of a selection do: classes and sizes among the images that each would have chosen.
 
-Conventions: every constraint is drawn from the same counts with the same metric, number per class, near-duplicates and discards as the selection itself. The
-*class* of a slot is the one it was chosen for; without constraint, which has none, the largest class in the defender's map (background apart). Its *size* is
-that class's share of the defender's pixels. An image counts once for each defender and class it was chosen with.
+Conventions: every constraint is drawn from the same counts with the same metric, number per class,
+near-duplicates and discards as the selection itself. The *class* of a slot is the one it was chosen for;
+without constraint, which has none, the largest class in the defender's map (background apart). Its *size* is
+that class's share of the defender's pixels. An image counts once for each defender and class it was chosen
+with.
 Source: S0 3.1.2, Fig. 3.
 """
 
@@ -27,7 +29,9 @@ Blocks = Callable[[], Iterable[tuple[Pairs, np.ndarray]]]
 
 @dataclass(frozen=True)
 class Drawn:
-    """One constraint: its name, whether it is the study's own, slots, distinct images, and counts by class and by size."""
+    """One constraint: its name, whether it is the study's own, slots, distinct images, and counts by class
+    and by size.
+    """
 
     constraints: str
     own: bool
@@ -47,11 +51,19 @@ def compare(
     scale: Scale | None,
     discarded: Collection[str] = (),
 ) -> list[Drawn]:
-    """Return what none, class and (with a scale) class+scale choose; ``ranks`` (I,) are places among equals, ``blocks`` yields counts with their places among ``images``, each time anew."""
+    """Return what none, class and (with a scale) class+scale choose; ``ranks`` (I,) are places among equals,
+    ``blocks`` yields counts with their places among ``images``, each time anew.
+    """
     kept = {}
     for constraints in duel.CONSTRAINTS:
-        if constraints != own.definition["constraints"] and (constraints != "class+scale" or scale is not None):
-            define: Definition = {**own.definition, "constraints": constraints, "groups": _groups(classes, constraints)}
+        if constraints != own.definition["constraints"] and (
+            constraints != "class+scale" or scale is not None
+        ):
+            define: Definition = {
+                **own.definition,
+                "constraints": constraints,
+                "groups": _groups(classes, constraints),
+            }
             kept[constraints] = (define, duel.empty(own.models, define))
     for pairs, at in blocks():
         for define, best in kept.values():
@@ -107,4 +119,6 @@ def _histogram(name: str, slots: Slots, own: bool, classes: Classes, share: dict
             seen.add((row.defender, row.image, at))
             by_class[at] += 1
             by_size[int(np.digitize(of[at], SIZES))] += 1
-    return Drawn(name, own, len(slots.chosen), len(slots.images), tuple(by_class.tolist()), tuple(by_size.tolist()))
+    return Drawn(
+        name, own, len(slots.chosen), len(slots.images), tuple(by_class.tolist()), tuple(by_size.tolist())
+    )

@@ -1,7 +1,9 @@
-"""Kinds of failure on the page: how many images have each tag, which share of each model's failures, and how much more a model loses where a tag is.
+"""Kinds of failure on the page: how many images have each tag, which share of each model's failures, and how
+much more a model loses where a tag is.
 
-Conventions: numbers are over the labelled chosen images; a model fails where its value lies below ``fails``, of classifiers where it is wrong, by choices where it lost most of them. Tags of chosen images without a label stand in the gallery alone. A page shows the ``MOST``
-tags of most images.
+Conventions: numbers are over the labelled chosen images; a model fails where its value lies below ``fails``,
+of classifiers where it is wrong, by choices where it lost most of them. Tags of chosen images without a label
+stand in the gallery alone. A page shows the ``MOST`` tags of most images.
 Source: S0 Fig. 11, S2 Figs. 7 to 9.
 """
 
@@ -41,7 +43,9 @@ class KindRow:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more a model loses on images with a tag than on the others, with its interval and the p-value over all tags of the model; ``sure`` where it is below .05."""
+    """How much more a model loses on images with a tag than on the others, with its interval and the p-value
+    over all tags of the model; ``sure`` where it is below .05.
+    """
 
     tag: str
     model: str
@@ -55,7 +59,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """What a page says of tags: ``names`` in the order of their filters, ``rows`` of the labelled images, ``differences`` that can be told, and the tags of each chosen image by place in ``names``, with those that are of one model's answer in words; ``by_choice`` where models are worth their shares of people's choices."""
+    """What a page says of tags: ``names`` in the order of their filters, ``rows`` of the labelled images,
+    ``differences`` that can be told, and the tags of each chosen image by place in ``names``, with those that
+    are of one model's answer in words; ``by_choice`` where models are worth their shares of people's
+    choices.
+    """
 
     names: tuple[str, ...]
     left_out: int
@@ -69,7 +77,9 @@ class FailureKinds:
 
     @property
     def all_fail(self) -> bool:
-        """Whether every labelled image is a failure of every model, so that shares of failures say nothing new."""
+        """Whether every labelled image is a failure of every model, so that shares of failures say nothing
+        new.
+        """
         return bool(self.rows) and all(part.of == self.labelled for part in self.rows[0].failures)
 
     @property
@@ -87,10 +97,18 @@ def failure_kinds(
     fails: float,
     groups: Mapping[str, str] | None = None,
 ) -> FailureKinds | None:
-    """Return what a page says of the tags of its ``chosen`` images, from what models are worth (J, I) on the ``labelled`` of them; None where no chosen image has a tag.
+    """Return what a page says of the tags of its ``chosen`` images, from what models are worth (J, I) on the
+    ``labelled`` of them; None where no chosen image has a tag.
 
     >>> from types import SimpleNamespace as Tag
-    >>> found = failure_kinds([Tag(image="x", tag="dark", model="")], ["x", "y"], ["unet"], ["x", "y"], np.array([[0.2, 0.9]]), 0.6)
+    >>> found = failure_kinds(
+    ...     [Tag(image="x", tag="dark", model="")],
+    ...     ["x", "y"],
+    ...     ["unet"],
+    ...     ["x", "y"],
+    ...     np.array([[0.2, 0.9]]),
+    ...     0.6,
+    ... )
     >>> found.rows[0].images.count, found.rows[0].failures[0].share, found.of_image
     (1, 1.0, {'x': (0,)})
     """
@@ -147,6 +165,7 @@ def _numbers(
         about = held.names[t], models[j], int(found.images[t, j]), float(found.difference[t, j])
         differences.append(Difference(*about, low, high, p_value, p_value < ALPHA))
     order = sorted(
-        differences, key=lambda one: (np.isnan(one.p_value), one.p_value, -one.value, one.tag, models.index(one.model))
+        differences,
+        key=lambda one: (np.isnan(one.p_value), one.p_value, -one.value, one.tag, models.index(one.model)),
     )
     return tuple(rows), tuple(order)

@@ -1,7 +1,9 @@
-"""The gallery: each chosen image with its photo, its truth and what every model said, small enough to travel in one file.
+"""The gallery: each chosen image with its photo, its truth and what every model said, small enough to travel
+in one file.
 
-Conventions: pictures are data URIs - photos WebP, label maps palette PNG in the colours of the classes. A map is embedded once, however many duels chose its
-image. ``Room`` says how many characters of pictures a page may hold; what no longer fits is left out and counted.
+Conventions: pictures are data URIs - photos WebP, label maps palette PNG in the colours of the classes. A map
+is embedded once, however many duels chose its image. ``Room`` says how many characters of pictures a page may
+hold; what no longer fits is left out and counted.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ ROOM = 12_000_000  # characters of pictures on one page
 
 @dataclass(frozen=True)
 class Duel:
-    """One slot of an image with its outcome: values of defender and attacker (None without label) and the case."""
+    """One slot of an image with its outcome: values of defender and attacker (None without label) and the
+    case.
+    """
 
     slot: Slot
     defender: float | None = None
@@ -33,7 +37,9 @@ class Duel:
 
 @dataclass
 class Card:
-    """One chosen image: duels (the lowest concordance first), pictures by model, values by model (None = unknown)."""
+    """One chosen image: duels (the lowest concordance first), pictures by model, values by model (None =
+    unknown).
+    """
 
     image: str
     width: int
@@ -74,7 +80,9 @@ def fit(width: int, height: int, longest: int) -> tuple[int, int]:
 
 
 def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
-    """Return an (H, W, 3) photo as a WebP data URI of (width, height); JPEG where Pillow cannot write WebP."""
+    """Return an (H, W, 3) photo as a WebP data URI of (width, height); JPEG where Pillow cannot write
+    WebP.
+    """
     picture = Image.fromarray(np.ascontiguousarray(rgb)).resize(size, Image.Resampling.LANCZOS)
     out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
     picture.save(out, format=kind.upper(), quality=quality)
@@ -95,9 +103,14 @@ def map_uri(label_map: np.ndarray, classes: Classes, size: tuple[int, int]) -> s
 
 
 def cards(
-    chosen: tuple[Slot, ...], values: np.ndarray, which: list[str], by_model: dict[str, dict[str, float | None]], sizes: Any
+    chosen: tuple[Slot, ...],
+    values: np.ndarray,
+    which: list[str],
+    by_model: dict[str, dict[str, float | None]],
+    sizes: Any,
 ) -> list[Card]:
-    """Return the cards without pictures: the image of most duels first; ``values`` (S, 2) and ``which`` case belong to the slots.
+    """Return the cards without pictures: the image of most duels first; ``values`` (S, 2) and ``which`` case
+    belong to the slots.
 
     ``by_model`` is {image: {model: value}} of the labelled images, ``sizes`` {image: (width, height)}.
     """

@@ -1,11 +1,13 @@
-"""The same models, asked through other images: what stands first of every selection next to each other, and where a competition's choice of images can mislead.
+"""The same models, asked through other images: what stands first of every selection next to each other, and
+where a competition's choice of images can mislead.
 
-Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability is known, and its
-faithful ranking stands beside the one that stands first, or the first of re-used labels where that is faithful. Draws for all
-models show what stands first. Correlations are Spearman's, over the models that both rank. Warned of are, ours where the
-literature has only words: a leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter,
-and a pair of models that a competition and draws by chance order differently although the simultaneous rank intervals of either
-leave no doubt.
+Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability
+is known, and its faithful ranking stands beside the one that stands first, or the first of re-used labels
+where that is faithful. Draws for all models show what stands first. Correlations are Spearman's, over the
+models that both rank. Warned of are, ours where the literature has only words: a leave-one-out change of
+``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair of models that a
+competition and draws by chance order differently although the simultaneous rank intervals of either leave no
+doubt.
 Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
 """
 
@@ -34,7 +36,9 @@ MOVES, SETTLED, MANY = 2, 0.9, 3
 
 @dataclass(frozen=True)
 class Question:
-    """One ranking of one selection: its labels, scores and ranks (simultaneous ranges where known), best first."""
+    """One ranking of one selection: its labels, scores and ranks (simultaneous ranges where known), best
+    first.
+    """
 
     selection: str
     selector: str
@@ -54,12 +58,17 @@ class Question:
         return rank_words(self.at_once, model)
 
 
-def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()) -> list[Question]:
+def questions(
+    standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()
+) -> list[Question]:
     """Return what stands first of every selection, {name: standings}, in the order given.
 
     >>> from faultscape.standings import ModelRanking
     >>> of = ModelRanking(order=["a", "b"], scores={"a": 1.0, "b": 0.0})
-    >>> found = questions({"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})}, {"main": "mad"})
+    >>> found = questions(
+    ...     {"main": Standings(("a", "b"), {"used": 9}, {}, {"perron": of, "reuse_mean": of}, {})},
+    ...     {"main": "mad"},
+    ... )
     >>> [(one.title, one.labels) for one in found]
     [('Perron rank', 9), ('Mean over all labels', 9)]
     """
@@ -97,7 +106,10 @@ def questions(standings: Mapping[str, Standings], selectors: Mapping[str, str], 
 def _drawn_by(selector: str, table: Standings) -> str:
     """Return in words how a selection's images were chosen: two of one selector may be duels and draws.
 
-    >>> _drawn_by("mad", Standings((), {}, {}, {}, {"selector": "mad", "temperature": 1.0})), _drawn_by("mad", Standings((), {}, {}, {}, {}))
+    >>> (
+    ...     _drawn_by("mad", Standings((), {}, {}, {}, {"selector": "mad", "temperature": 1.0})),
+    ...     _drawn_by("mad", Standings((), {}, {}, {}, {})),
+    ... )
     ('mad, temperature 1', 'mad, duels')
     """
     if "temperature" in table.definitions:
@@ -115,10 +127,13 @@ def correlations(found: Sequence[Question]) -> list[list[float | None]]:
 
 
 def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
-    """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking stands firm.
+    """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking
+    stands firm.
 
     >>> from faultscape.standings import Stability, WithoutModel
-    >>> said = Stability("perron", {"a": WithoutModel(9, 0.5, 3, "b")}, [0.1, 0.5, 0.7, 0.8, 1.0], [1, 2, 3, 4, 5], "")
+    >>> said = Stability(
+    ...     "perron", {"a": WithoutModel(9, 0.5, 3, "b")}, [0.1, 0.5, 0.7, 0.8, 1.0], [1, 2, 3, 4, 5], ""
+    ... )
     >>> warnings({"main": Standings(("a", "b"), {}, {}, {}, {}, stability=said)}, [])["main"][0]
     'without the images of a, b moves 3 ranks'
     """
@@ -132,7 +147,8 @@ def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> d
 
 
 def last_quarter(top_k: Sequence[float | None]) -> list[float]:
-    """Return the correlations of the last quarter of the places, all places apart, which agree with themselves.
+    """Return the correlations of the last quarter of the places, all places apart, which agree with
+    themselves.
 
     >>> last_quarter([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1.0]), last_quarter([0.3, 1.0])
     ([0.6, 0.7], [0.3])
@@ -143,11 +159,16 @@ def last_quarter(top_k: Sequence[float | None]) -> list[float]:
 
 
 def _shown(table: Standings) -> list[str]:
-    """Return the rankings to show: what stands first, and of a competition the faithful one whose stability is known and one of re-use."""
+    """Return the rankings to show: what stands first, and of a competition the faithful one whose stability
+    is known and one of re-use.
+    """
     first = firsts(table)
     shown = list(first.values())[:1]
     if FAITHFUL in first:
-        shown += [table.stability.ranking if table.stability else first[FAITHFUL], *([first[REUSE]] if REUSE in first else [])]
+        shown += [
+            table.stability.ranking if table.stability else first[FAITHFUL],
+            *([first[REUSE]] if REUSE in first else []),
+        ]
     return list(dict.fromkeys(shown))
 
 
@@ -158,7 +179,10 @@ def _left_out(stability: Stability) -> list[str]:
         if (change := known(said.largest_change)) is not None and change >= MOVES
     ]
     moved.sort(key=lambda row: -row[0])
-    said = [f"without the images of {model}, {other} moves {change:g} ranks" for change, model, other in moved[:MANY]]
+    said = [
+        f"without the images of {model}, {other} moves {change:g} ranks"
+        for change, model, other in moved[:MANY]
+    ]
     rest = len(moved) - MANY
     return said + ([f"{rest} more models move another by {MOVES} ranks or more"] if rest > 0 else [])
 
@@ -167,7 +191,12 @@ def _not_settled(stability: Stability) -> list[str]:
     tail = last_quarter(stability.top_k)
     if not tail or min(tail) >= SETTLED:
         return []
-    return [f"its ranking has not settled: in the last quarter of the top-k curve the correlation falls to {min(tail):.2f}"]
+    return [
+        (
+            "its ranking has not settled: in the last quarter of the top-k curve the correlation falls to"
+            f" {min(tail):.2f}"
+        )
+    ]
 
 
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
@@ -176,15 +205,23 @@ def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
     beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
     said = []
     for other in found:
-        by_chance = draws_evenly({"selector": other.selector}) or other.kind == UNBIASED or other.speaks_of in beyond
+        by_chance = (
+            draws_evenly({"selector": other.selector}) or other.kind == UNBIASED or other.speaks_of in beyond
+        )
         if mine is None or not by_chance or other.selection == name:
             continue
-        pairs = [(a, b) for a in mine.order for b in mine.order if _surely_above(mine, a, b) and _surely_above(other, b, a)]
+        pairs = [
+            (a, b)
+            for a in mine.order
+            for b in mine.order
+            if _surely_above(mine, a, b) and _surely_above(other, b, a)
+        ]
         if pairs:
             told = [f"{a} above {b}" for a, b in pairs[:MANY]]
             more = f" ({len(pairs) - MANY} more)" if len(pairs) > MANY else ""
             said.append(
-                f"it puts {listed(told)}{more}, where {other.title} of selection {other.selection} says the opposite, both beyond their simultaneous rank intervals"
+                f"it puts {listed(told)}{more}, where {other.title} of selection {other.selection} says the"
+                " opposite, both beyond their simultaneous rank intervals"
             )
     return said
 

@@ -1,8 +1,11 @@
-"""What the labels say of the chosen images: shares in bands, box plots, the three cases of a duel, and how failures transfer.
+"""What the labels say of the chosen images: shares in bands, box plots, the three cases of a duel, and how
+failures transfer.
 
-Conventions: ``accuracy`` (J, I) is each model's concordance with the truth on the labelled chosen images, NaN where unknown; unknown values are left out
-and never counted as failures. ``bands`` are rising edges; a value on an edge belongs to the band above. A model *fails* on an image when its value lies
-below the lowest edge. The case of a duel: II when the two values differ by at least ``better``; otherwise I when neither fails; otherwise III.
+Conventions: ``accuracy`` (J, I) is each model's concordance with the truth on the labelled chosen images, NaN
+where unknown; unknown values are left out and never counted as failures. ``bands`` are rising edges; a value
+on an edge belongs to the band above. A model *fails* on an image when its value lies below the lowest edge.
+The case of a duel: II when the two values differ by at least ``better``; otherwise I when neither fails;
+otherwise III.
 Source: S0 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper has only words.
 """
 
@@ -51,7 +54,9 @@ class Cases:
 
 @dataclass(frozen=True)
 class Transfer:
-    """``others[k]``: duels in whose image exactly k of the models that did not duel fail; ``all_fail`` of ``images``: images that every model fails on."""
+    """``others[k]``: duels in whose image exactly k of the models that did not duel fail; ``all_fail`` of
+    ``images``: images that every model fails on.
+    """
 
     others: tuple[int, ...]
     images: int
@@ -60,14 +65,22 @@ class Transfer:
 
 
 def check(bands: Sequence[float], better: float) -> tuple[float, ...]:
-    """Return the edges of the bands; OptionError when they do not rise within 0..1 or ``better`` is no difference of two such values.
+    """Return the edges of the bands; OptionError when they do not rise within 0..1 or ``better`` is no
+    difference of two such values.
 
     >>> check([0.6, 0.8], 0.1)
     (0.6, 0.8)
     """
     edges = tuple(float(edge) for edge in bands)
-    if not edges or not all(0 < edge < 1 for edge in edges) or any(a >= b for a, b in itertools.pairwise(edges)):
-        raise OptionError(f"bands are rising numbers between 0 and 1, for example --bands 0.6 --bands 0.8; got {list(bands)}")
+    if (
+        not edges
+        or not all(0 < edge < 1 for edge in edges)
+        or any(a >= b for a, b in itertools.pairwise(edges))
+    ):
+        raise OptionError(
+            "bands are rising numbers between 0 and 1, for example --bands 0.6 --bands 0.8; got"
+            f" {list(bands)}"
+        )
     if not 0 < better <= 1:
         raise OptionError(f"better is a difference above 0 and at most 1; got {better}")
     return edges
@@ -109,7 +122,9 @@ def box(values: np.ndarray) -> Box | None:
 def chosen_boxes(
     models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
 ) -> list[tuple[Box | None, Box | None]]:
-    """Return for each model the box over the images that it duelled on (U_i of S0 Fig. 7) and over the others (V_i)."""
+    """Return for each model the box over the images that it duelled on (U_i of S0 Fig. 7) and over the others
+    (V_i).
+    """
     duelled = {(model, row.image) for row in chosen for model in (row.defender, row.attacker)}
     out = []
     for j, model in enumerate(models):
@@ -118,7 +133,9 @@ def chosen_boxes(
     return out
 
 
-def slot_values(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray) -> np.ndarray:
+def slot_values(
+    models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
+) -> np.ndarray:
     """Return (S, 2) the values of defender and attacker in every chosen slot, NaN where there is no label."""
     row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
     out = np.full((len(chosen), 2), np.nan)
@@ -128,8 +145,12 @@ def slot_values(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[
     return out
 
 
-def cases(models: Sequence[str], chosen: Sequence[Slot], values: np.ndarray, fail: float, better: float) -> list[Cases]:
-    """Return the labelled duels of every defender by case; their totals add up to the duels in which both values are known."""
+def cases(
+    models: Sequence[str], chosen: Sequence[Slot], values: np.ndarray, fail: float, better: float
+) -> list[Cases]:
+    """Return the labelled duels of every defender by case; their totals add up to the duels in which both
+    values are known.
+    """
     tally = {model: [0, 0, 0, 0] for model in models}
     for slot, (defender, attacker) in zip(chosen, values.tolist(), strict=True):
         which = case(defender, attacker, fail, better)
@@ -139,7 +160,9 @@ def cases(models: Sequence[str], chosen: Sequence[Slot], values: np.ndarray, fai
     return [Cases(model, *tally[model]) for model in models]
 
 
-def transfer(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray, fail: float) -> Transfer:
+def transfer(
+    models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray, fail: float
+) -> Transfer:
     """Return how failures on chosen images carry over to the models that did not duel (S0 Fig. 8)."""
     failing = (accuracy < fail).astype(int)  # NaN is not below anything
     known = ~np.isnan(accuracy)
@@ -152,4 +175,6 @@ def transfer(models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str
             others[int(failing[:, at].sum()) - int(mine)] += 1
     whole = known.any(0)
     all_fail = ((failing > 0) | ~known).all(0) & whole
-    return Transfer(tuple(others), int(whole.sum()), int(all_fail.sum()), int((~failing.any(0) & whole).sum()))
+    return Transfer(
+        tuple(others), int(whole.sum()), int(all_fail.sum()), int((~failing.any(0) & whole).sum())
+    )

@@ -1,7 +1,8 @@
 """The page: facts in, one HTML file out, with nothing loaded from anywhere.
 
-Conventions: the template, its style and its script lie beside this file and travel inside the page; a content policy forbids everything else. Jinja2 escapes
-whatever is inserted. Unknown numbers are shown as a dash. No clock: the same facts give the same bytes.
+Conventions: the template, its style and its script lie beside this file and travel inside the page; a content
+policy forbids everything else. Jinja2 escapes whatever is inserted. Unknown numbers are shown as a dash. No
+clock: the same facts give the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ _CROWD = 12  # models from which a matrix is set smaller
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images, of which ``whole`` are labelled and ``partly`` in part, ``others`` the standings of all selections by name."""
+    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images,
+    of which ``whole`` are labelled and ``partly`` in part, ``others`` the standings of all selections by
+    name.
+    """
 
     study: str
     selection: str
@@ -86,7 +90,9 @@ class PairFacts(Facts):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DrawFacts(Facts):
-    """The page of images drawn for all models at once, of classifiers (``class_cards``) or of label maps (``cards``, ``bands``)."""
+    """The page of images drawn for all models at once, of classifiers (``class_cards``) or of label maps
+    (``cards``, ``bands``).
+    """
 
     classifies: bool
     class_cards: list[ClassCard] = field(default_factory=list)
@@ -143,7 +149,10 @@ def _context(facts: Facts) -> dict[str, Any]:
     """Return what every page shows: standings, their stability, and the same models asked otherwise."""
     standings, models, bands = facts.standings, facts.slots.models, facts.bands
     tables = (
-        [standing_tables.ranking_rows(n, r, models, standings.definitions) for n, r in standings.rankings.items()]
+        [
+            standing_tables.ranking_rows(n, r, models, standings.definitions)
+            for n, r in standings.rankings.items()
+        ]
         if standings
         else []
     )
@@ -172,7 +181,11 @@ def _context(facts: Facts) -> dict[str, Any]:
         "recommended": catalogue.SELECTION,
         "stability": standings.stability if standings else None,
         "settled": other_questions.SETTLED,
-        "tail": other_questions.last_quarter(standings.stability.top_k) if standings and standings.stability else [],
+        "tail": (
+            other_questions.last_quarter(standings.stability.top_k)
+            if standings and standings.stability
+            else []
+        ),
         "questions": found if len({one.selection for one in found}) > 1 else [],
         "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
         "correlations": other_questions.correlations(found),
@@ -180,9 +193,13 @@ def _context(facts: Facts) -> dict[str, Any]:
         "parents": standing_tables.parents(standings) if standings else [],
         "model_place": {m: k for k, m in enumerate(models)},
         "crowd": len(models) >= _CROWD,
-        "kinds_axis": figures.axis([end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0])
-        if facts.kinds
-        else None,
+        "kinds_axis": (
+            figures.axis(
+                [end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0]
+            )
+            if facts.kinds
+            else None
+        ),
         **_words_of_failing(facts, bands),
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
     }
@@ -191,7 +208,10 @@ def _context(facts: Facts) -> dict[str, Any]:
 def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
     """Return what counts as a failure, and as a loss, where tags are set against them."""
     if facts.kinds and facts.kinds.by_choice:
-        return {"fails_words": "fewer than half of the choices won", "loss_words": "the share of choices lost"}
+        return {
+            "fails_words": "fewer than half of the choices won",
+            "loss_words": "the share of choices lost",
+        }
     if bands:
         return {"fails_words": f"values below {bands[0]:g}", "loss_words": "1 less the value"}
     return {"fails_words": "wrong answers", "loss_words": "1 for a wrong answer"}
@@ -202,17 +222,26 @@ def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
     known = found.mean[~np.isnan(found.mean)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     depth = np.nan_to_num((found.mean - low) / max(high - low, 1e-9)).round(3)
-    return [list(zip(row, depths, strict=True)) for row, depths in zip(found.mean.tolist(), depth.tolist(), strict=True)]
+    return [
+        list(zip(row, depths, strict=True))
+        for row, depths in zip(found.mean.tolist(), depth.tolist(), strict=True)
+    ]
 
 
 def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     standings, models, fail = facts.standings, facts.slots.models, facts.bands[0]
-    groups = [""] if facts.slots.definition["constraints"] == "none" else [facts.classes.names[g] for g in facts.classes.groups]
+    groups = (
+        [""]
+        if facts.slots.definition["constraints"] == "none"
+        else [facts.classes.names[g] for g in facts.classes.groups]
+    )
     boxes = outcomes.chosen_boxes(models, facts.slots.duels, facts.labelled, facts.values)
     ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
     metric = facts.slots.definition["concordance"]
     return _bands(facts, facts.bands) | {
-        "matrices": [standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()] if standings else [],
+        "matrices": (
+            [standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()] if standings else []
+        ),
         "correlation": standing_tables.correlation(standings) if standings else None,
         "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
@@ -229,17 +258,34 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
 
 def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     standings, models = facts.standings, facts.slots.models
-    ends = pair_outcomes.pair_cases(models, facts.slots.pairs, facts.labelled, facts.values) if facts.labelled else []
+    ends = (
+        pair_outcomes.pair_cases(models, facts.slots.pairs, facts.labelled, facts.values)
+        if facts.labelled
+        else []
+    )
     decided = [pair for pair in ends if pair.total]
     matrices = standings.matrices if standings else {}
     points = [
-        (p.gap, p.better, f"{p.model_a}, {p.model_b}: better one {number(p.better, 2)}, gap {number(p.gap, 2)}, {p.total} images")
+        (
+            p.gap,
+            p.better,
+            (
+                f"{p.model_a}, {p.model_b}: better one {number(p.better, 2)}, gap {number(p.gap, 2)},"
+                f" {p.total} images"
+            ),
+        )
         for p in decided
     ]
-    sums = [sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")]
+    sums = [
+        sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")
+    ]
     return _class_rows(facts.cards) | {
         "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
-        "dominance": standing_tables.ratio_matrix("dominance", matrices["dominance"]) if "dominance" in matrices else None,
+        "dominance": (
+            standing_tables.ratio_matrix("dominance", matrices["dominance"])
+            if "dominance" in matrices
+            else None
+        ),
         "contradictions": standing_tables.contradictions(standings) if standings else [],
         "ends": ends,
         "ends_shown": _PAIRS_SHOWN,
@@ -255,7 +301,9 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
 def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     metric = "accuracy" if facts.classifies else facts.slots.definition.get("concordance", "miou")
     own = (
-        _class_rows(facts.class_cards) if facts.classifies else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
+        _class_rows(facts.class_cards)
+        if facts.classifies
+        else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
     )
     chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
     whole = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
@@ -268,7 +316,12 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
 def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
     """Return the classes that models say on the cards, with the numbers that the filters know them by."""
     said = sorted({answer.label for card in cards for answer in card.answers if answer.label})
-    said = sorted({*said, *(label for card in cards for met in card.met for label in (met.slot.label_a, met.slot.label_b))})
+    said = sorted(
+        {
+            *said,
+            *(label for card in cards for met in card.met for label in (met.slot.label_a, met.slot.label_b)),
+        }
+    )
     return {"labels": said, "label_place": {name: k for k, name in enumerate(said)}}
 
 
@@ -279,13 +332,17 @@ def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
         "fail": bands[0],
         "band_names": _band_names(bands),
         "band_inks": [f"b{round(4 * k / len(bands))}" for k in range(len(bands) + 1)],
-        "band_rows": [(m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)],
+        "band_rows": [
+            (m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)
+        ],
         "band_total": counts.sum(0).tolist(),
     }
 
 
 def _colours(classes: Classes) -> list[tuple[str, str]]:
-    return [(n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(classes.names, classes.colours, strict=True)]
+    return [
+        (n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(classes.names, classes.colours, strict=True)
+    ]
 
 
 def _band_names(bands: tuple[float, ...]) -> list[str]:

@@ -1,7 +1,9 @@
-"""How the labelled images of each pair of classifiers ended: cases I, II, III, accuracies, and how far apart the two are.
+"""How the labelled images of each pair of classifiers ended: cases I, II, III, accuracies, and how far apart
+the two are.
 
-Conventions: an image counts once for each pair that chose it, where the label decides for both models. Case I: both right; II: one is; III: neither.
-Accuracies are plain shares of right answers, without Laplace's smoothing.
+Conventions: an image counts once for each pair that chose it, where the label decides for both models. Case
+I: both right; II: one is; III: neither. Accuracies are plain shares of right answers, without Laplace's
+smoothing.
 Source: S2 2.1 and 3.2 (similar accuracies on a pair's images come with low ones).
 """
 
@@ -46,11 +48,17 @@ class PairCases:
         return abs(self.first - self.second) / self.total if self.total else math.nan
 
 
-def pair_cases(models: Sequence[str], chosen: Sequence[PairSlot], images: Sequence[str], correct: np.ndarray) -> list[PairCases]:
-    """Return the cases of every pair that has slots, from (J, I) 1, 0 or NaN on the labelled ``images``, most telling pairs first.
+def pair_cases(
+    models: Sequence[str], chosen: Sequence[PairSlot], images: Sequence[str], correct: np.ndarray
+) -> list[PairCases]:
+    """Return the cases of every pair that has slots, from (J, I) 1, 0 or NaN on the labelled ``images``, most
+    telling pairs first.
 
-    >>> rows = [PairSlot("mad", 1, 1, "a", "b", "cat", "car", k, image, 1.0, 0.9, 1.0, 9) for k, image in enumerate("xyz", 1)]
-    >>> found, = pair_cases(["a", "b"], rows, ["x", "y"], np.array([[1.0, 0], [0, 0]]))
+    >>> rows = [
+    ...     PairSlot("mad", 1, 1, "a", "b", "cat", "car", k, image, 1.0, 0.9, 1.0, 9)
+    ...     for k, image in enumerate("xyz", 1)
+    ... ]
+    >>> (found,) = pair_cases(["a", "b"], rows, ["x", "y"], np.array([[1.0, 0], [0, 0]]))
     >>> found.first, found.both_wrong, found.better, found.gap
     (1, 1, 0.5, 0.5)
     """
@@ -63,7 +71,12 @@ def pair_cases(models: Sequence[str], chosen: Sequence[PairSlot], images: Sequen
             models[b],
             *(
                 int(x)
-                for x in (counts.both_right[0, a, b], counts.wins[0, a, b], counts.wins[0, b, a], counts.both_wrong[0, a, b])
+                for x in (
+                    counts.both_right[0, a, b],
+                    counts.wins[0, a, b],
+                    counts.wins[0, b, a],
+                    counts.both_wrong[0, a, b],
+                )
             ),
         )
         for a, b in met
@@ -72,7 +85,8 @@ def pair_cases(models: Sequence[str], chosen: Sequence[PairSlot], images: Sequen
 
 
 def observed(found: Sequence[PairCases]) -> str:
-    """Return in words whether the paper's observation holds here: pairs alike in accuracy are both poor. '' for fewer than four pairs.
+    """Return in words whether the paper's observation holds here: pairs alike in accuracy are both poor. ''
+    for fewer than four pairs.
 
     >>> observed([PairCases("a", "b", 0, k, 0, 9 - k) for k in range(5)])
     'Here the two go together (Spearman 1.00 over 5 pairs): where two models are alike, both are poor.'

@@ -1,8 +1,8 @@
 """Benchmark pictures by class, to stand beside the chosen ones (S0 Figs. 4 and 5; S2 Figs. 4 and 6).
 
-Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its WordNet id
-(``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. Of masks, a class's pictures are those in which its
-share is nearest to its median share: typical ones, not the largest.
+Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its
+WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. Of masks, a class's
+pictures are those in which its share is nearest to its median share: typical ones, not the largest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path
     if not found and classes.colours and (root / "images").is_dir() and (root / "labels").is_dir():
         found = _by_masks(root, classes, each)
     if not found:
-        named = f"one sub-folder of pictures a class ({', '.join(classes.names[:3])}, ...{', or its WordNet id' if classes.wnids else ''})"
+        named = (
+            f"one sub-folder of pictures a class ({', '.join(classes.names[:3])},"
+            f" ...{', or its WordNet id' if classes.wnids else ''})"
+        )
         masks = ", or images/ with masks of the same names in labels/" if classes.colours else ""
         raise CorpusError(f"{folder}: expected {named}{masks}")
     return found

@@ -1,10 +1,12 @@
-"""Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline that claims no more than the intervals allow.
+"""Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline
+that claims no more than the intervals allow.
 
-Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not at all.
-``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and ``simultaneous_rank_interval``
-for all models at once. What was not drawn by chance has *descriptive* intervals: they are given no level, and claim nothing about
-other images. A headline rests on the rankings whose intervals speak of more, and among these on the one that stands first.
-A model without a score there has been compared with nobody: it is called unknown, and never worse than another.
+Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not
+at all. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and
+``simultaneous_rank_interval`` for all models at once. What was not drawn by chance has *descriptive*
+intervals: they are given no level, and claim nothing about other images. A headline rests on the rankings
+whose intervals speak of more, and among these on the one that stands first. A model without a score there has
+been compared with nobody: it is called unknown, and never worse than another.
 Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
 """
 
@@ -26,30 +28,38 @@ from faultscape.standings import ModelRanking, Standings, labelled_words, rank_w
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
-    "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of these images, "
-    "intervals only describe how they vary, and nothing here speaks of other images."
+    "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of"
+    " these images, intervals only describe how they vary, and nothing here speaks of other images."
 )
 TOO_FEW = (  # of images that were drawn by chance
     "No score of the pool can be given yet: {why}. Scores and ranks are of the labelled images, "
     "intervals only describe how they vary, and nothing here speaks of other images."
 )
 DRAWN = (
-    "The images were drawn by chance, and yet their intervals do not hold: {why}. Scores and ranks are of the "
-    "labelled images, intervals only describe how they vary, and nothing here speaks of other images."
+    "The images were drawn by chance, and yet their intervals do not hold: {why}. Scores and ranks are of the"
+    " labelled images, intervals only describe how they vary, and nothing here speaks of other images."
 )
 _NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
 
 
 def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return what is said of a ranking: name, title, short title, what it says, source and kind; of a person's own what the standings' ``definitions`` recorded.
+    """Return what is said of a ranking: name, title, short title, what it says, source and kind; of a
+    person's own what the standings' ``definitions`` recorded.
 
     >>> words_of("perron")["title"], words_of("unheard")["title"]
     ('Perron rank', 'unheard')
     """
     own = {str(words.get("name")): words for words in (definitions or {}).get("rankings", ())}
     built_in = next((ranking.words() for ranking in RANKINGS if ranking.name == name), None)
-    return built_in or {"name": name, "title": name, "short": name, "says": "", "source": "", "kind": ""} | own.get(name, {})
+    return built_in or {
+        "name": name,
+        "title": name,
+        "short": name,
+        "says": "",
+        "source": "",
+        "kind": "",
+    } | own.get(name, {})
 
 
 def known(value: Any) -> float | None:
@@ -72,12 +82,15 @@ def level(standings: Standings | None) -> str:
 
 
 def descriptive(ranking: ModelRanking) -> bool:
-    """Return whether intervals and ranks of a ranking describe the chosen images, and claim nothing about others."""
+    """Return whether intervals and ranks of a ranking describe the chosen images, and claim nothing about
+    others.
+    """
     return ranking.speaks_of == CHOSEN
 
 
 def claiming(standings: Standings) -> dict[str, ModelRanking]:
-    """Return the rankings that a headline may rest on: those that can be used and claim something about more than the chosen images, or else all that can be used.
+    """Return the rankings that a headline may rest on: those that can be used and claim something about more
+    than the chosen images, or else all that can be used.
 
     >>> pool, chosen = ModelRanking(speaks_of="pool"), ModelRanking(speaks_of="chosen")
     >>> rankings = {"lure": ModelRanking(unusable="few"), "margins": pool, "reuse_mean": chosen}
@@ -89,7 +102,9 @@ def claiming(standings: Standings) -> dict[str, ModelRanking]:
 
 
 def caveat(standings: Standings) -> str:
-    """Return what stands above standings that speak of the chosen images alone; '' where something speaks of more than these."""
+    """Return what stands above standings that speak of the chosen images alone; '' where something speaks of
+    more than these.
+    """
     found = claiming(standings)
     if not found or not all(map(descriptive, found.values())):
         return ""
@@ -105,13 +120,21 @@ def verdict(standings: Standings) -> tuple[str, str]:
     best = {name: ranking.tied_for_best for name, ranking in counted.items() if ranking.tied_for_best}
     if not best:
         if standings.labels.get("used", FEW) < FEW:
-            few = f"{labelled_words(standings.labels)}: too few for intervals, and all ranks are open. Label at least {FEW}."
+            few = (
+                f"{labelled_words(standings.labels)}: too few for intervals, and all ranks are open. Label at"
+                f" least {FEW}."
+            )
             return "Too few labels to say who leads", few
         return (
             "No intervals yet",
-            f"Scores stand without intervals, so nothing can be said of who is best. {_for_intervals(standings)}",
+            (
+                "Scores stand without intervals, so nothing can be said of who is best."
+                f" {_for_intervals(standings)}"
+            ),
         )
-    where, at = (" on the chosen images", "") if above else ("", f" (at {level(standings)}, one pair at a time)")
+    where, at = (
+        (" on the chosen images", "") if above else ("", f" (at {level(standings)}, one pair at a time)")
+    )
     name, tied = next(iter(best.items()))
     others = [m for m in standings.models if m not in tied and any(m in more for more in best.values())]
     said = [above] if above else []
@@ -133,12 +156,16 @@ def verdict(standings: Standings) -> tuple[str, str]:
         said.append(f"It is first in {many}, and {worse} is shown to be worse than at least one model{at}.")
         said += unknown
     if others:
-        said.append(f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too.")
+        said.append(
+            f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too."
+        )
     return head, " ".join(said)
 
 
 def _without_score(standings: Standings, name: str) -> list[str]:
-    """Return the models that a ranking holds without a score: their comparisons, or their labels, do not link them to the others."""
+    """Return the models that a ranking holds without a score: their comparisons, or their labels, do not link
+    them to the others.
+    """
     scores = standings.rankings[name].scores
     return [model for model in standings.models if model in scores and known(scores[model]) is None]
 
@@ -150,12 +177,19 @@ def _may_be_better(standings: Standings, names: Sequence[str]) -> list[str]:
     if not models:
         return []
     titles = listed([words_of(name, standings.definitions)["title"] for name in lacking])
-    return [f"{_named(models)} {'has' if len(models) == 1 else 'have'} no score by {titles}, and may be better."]
+    return [
+        f"{_named(models)} {'has' if len(models) == 1 else 'have'} no score by {titles}, and may be better."
+    ]
 
 
 def _few_groups(standings: Standings) -> bool:
-    """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for intervals."""
-    return cast("int", standings.definitions.get("resamples", 0)) > 0 and standings.labels.get("groups", LEAST) < LEAST
+    """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for
+    intervals.
+    """
+    return (
+        cast("int", standings.definitions.get("resamples", 0)) > 0
+        and standings.labels.get("groups", LEAST) < LEAST
+    )
 
 
 def _for_intervals(standings: Standings) -> str:
@@ -165,8 +199,9 @@ def _for_intervals(standings: Standings) -> str:
     if _few_groups(standings):
         future = standings.definitions.get("population") == FUTURE
         return (
-            f"Labels lie in {counted_words(standings.labels['groups'], 'group')} of images, and an interval needs {LEAST}: label images of more groups, "
-            f"{'' if future else 'or '}cut groups into runs of images (collect --block N){', or leave out --population future' if future else ''}."
+            f"Labels lie in {counted_words(standings.labels['groups'], 'group')} of images, and an interval"
+            f" needs {LEAST}: label images of more groups, {'' if future else 'or '}cut groups into runs of"
+            f" images (collect --block N){', or leave out --population future' if future else ''}."
         )
     why = next((said.unusable for said in standings.rankings.values() if said.unusable), "")
     return f"No ranking can carry any: {why}." if why else "The notes say what is missing."
@@ -177,11 +212,21 @@ def _named(models: Sequence[str]) -> str:
 
 
 def best_at_once(standings: Standings) -> str:
-    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking of each kind; '' where nothing says so.
+    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking
+    of each kind; '' where nothing says so.
 
     >>> of = lambda best: ModelRanking(best_set=best)
-    >>> best_at_once(Standings(("a", "b", "c"), {}, {}, {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])}, {}))
-    'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all labels.'
+    >>> best_at_once(
+    ...     Standings(
+    ...         ("a", "b", "c"),
+    ...         {},
+    ...         {},
+    ...         {"perron": of(["a", "b"]), "borda": of(["a"]), "reuse_mean": of(["a"])},
+    ...         {},
+    ...     )
+    ... )
+    'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all
+    labels.'
     """
     said, counted = [], claiming(standings)
     for name in firsts(standings).values():
@@ -191,7 +236,11 @@ def best_at_once(standings: Standings) -> str:
             some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
             who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
             lone = _without_score(standings, name)
-            more = f" ({_named(lone)} {'has' if len(lone) == 1 else 'have'} no score there, and may be better)" if lone else ""
+            more = (
+                f" ({_named(lone)} {'has' if len(lone) == 1 else 'have'} no score there, and may be better)"
+                if lone
+                else ""
+            )
             said.append(f"{who} by {words_of(name, standings.definitions)['title']}{more}")
     if not said:
         return ""
@@ -202,7 +251,15 @@ def best_at_once(standings: Standings) -> str:
 def firsts(standings: Standings) -> dict[str, str]:
     """Return {kind: the ranking of that kind that stands first}, of those that can be used.
 
-    >>> firsts(Standings(("a",), {}, {}, dict.fromkeys(["resistance", "aggressiveness", "reuse_mean"], ModelRanking()), {}))
+    >>> firsts(
+    ...     Standings(
+    ...         ("a",),
+    ...         {},
+    ...         {},
+    ...         dict.fromkeys(["resistance", "aggressiveness", "reuse_mean"], ModelRanking()),
+    ...         {},
+    ...     )
+    ... )
     {'faithful': 'resistance', 're-use': 'reuse_mean'}
     """
     out: dict[str, str] = {}
@@ -212,15 +269,19 @@ def firsts(standings: Standings) -> dict[str, str]:
     return out
 
 
-def ranking_rows(name: str, ranking: ModelRanking, models: Any, definitions: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis; ``definitions`` are those of the standings."""
+def ranking_rows(
+    name: str, ranking: ModelRanking, models: Any, definitions: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis;
+    ``definitions`` are those of the standings.
+    """
     about = words_of(name, definitions)
     order = [*ranking.order, *(m for m in models if m not in ranking.order and m in ranking.scores)]
     at_once = ranking.simultaneous_rank_interval
     rows, span = [], []
     for place, model in enumerate(order, 1):
         score = known(ranking.scores.get(model))
-        low, high = (known(x) for x in (ranking.score_interval.get(model) or (None, None)))
+        low, high = (known(x) for x in ranking.score_interval.get(model) or (None, None))
         span += [score, low, high]
         rows.append(
             {
@@ -229,7 +290,9 @@ def ranking_rows(name: str, ranking: ModelRanking, models: Any, definitions: Map
                 "score": score,
                 "low": low,
                 "high": high,
-                "ranks": rank_words(ranking.rank_interval, model) or ("open" if score is not None else ""),  # nothing was tested
+                "ranks": (
+                    rank_words(ranking.rank_interval, model) or ("open" if score is not None else "")
+                ),  # nothing was tested
                 "at_once": rank_words(at_once, model),
                 "tied": model in ranking.tied_for_best,
                 "best": model in ranking.best_set,
@@ -256,7 +319,8 @@ def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
 
 
 def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
-    """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest (S2 Fig. 3).
+    """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest
+    (S2 Fig. 3).
 
     >>> accuracy_matrix([[None, 0.9], [0.1, None]])[0][1]
     (0.9, 'background:#fae296;color:#101418')
@@ -270,22 +334,25 @@ def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
 def _shade(share: float) -> str:
     background = np.rint(_DARK + share * (_BRIGHT - _DARK)).astype(int)
     linear = (background / 255) ** 2.2
-    light = float(linear @ [0.2126, 0.7152, 0.0722])  # luminance: the ink with more contrast is the one on the other side of .18
-    return (
-        f"background:#{background[0]:02x}{background[1]:02x}{background[2]:02x};color:{'#101418' if light > 0.18 else '#ffffff'}"
-    )
+    luminance = float(linear @ [0.2126, 0.7152, 0.0722])
+    ink = "#101418" if luminance > 0.18 else "#ffffff"  # the one with more contrast
+    return f"background:#{background[0]:02x}{background[1]:02x}{background[2]:02x};color:{ink}"
 
 
 def correlation(standings: Standings) -> float | None:
     """Return Spearman's correlation of aggressiveness and resistance, where there are both."""
     if not {"aggressiveness", "resistance"} <= set(standings.rankings):
         return None
-    first, second = ([standings.rankings[n].scores.get(m) for m in standings.models] for n in ("aggressiveness", "resistance"))
+    first, second = (
+        [standings.rankings[n].scores.get(m) for m in standings.models]
+        for n in ("aggressiveness", "resistance")
+    )
     return known(spearman(*([math.nan if x is None else x for x in scores] for scores in (first, second))))
 
 
 def contradictions(standings: Standings) -> list[str]:
-    """Return in sentences how far pairs of classifiers contradict each other: the share of their differences that runs in circles, and Saaty's consistency ratio; what is not known is left out.
+    """Return in sentences how far pairs of classifiers contradict each other: the share of their differences
+    that runs in circles, and Saaty's consistency ratio; what is not known is left out.
 
     >>> shares = {"gradient": 0.75, "curl": 0.2, "harmonic": 0.05}
     >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": ModelRanking(shares=shares)}, {}))[0][:75]
@@ -296,12 +363,14 @@ def contradictions(standings: Standings) -> list[str]:
     ratio = known(rankings["perron"].consistency_ratio) if "perron" in rankings else None
     if gradient is not None:
         said.append(
-            f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats b, b beats c, c beats a), "
-            "measured by the squares of log dominance: no scores can explain that part, and few images of each pair look like circles too."
+            f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats"
+            " b, b beats c, c beats a), measured by the squares of log dominance: no scores can explain that"
+            " part, and few images of each pair look like circles too."
         )
     if ratio is not None:
         said.append(
-            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 where every dominance is the product of those on a way round, about 1 where dominances are random."
+            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 where every dominance is the product of"
+            " those on a way round, about 1 where dominances are random."
         )
     return said
 

@@ -1,8 +1,8 @@
 """In which metrics intervals hold the truth less often than they say, as was found by simulation.
 
-Conventions: shares of 95 % intervals that held the truth, of 10, 30 and 100 units, a metric's own and those of the difference of
-two models, where one of them lies below .92: the rows of docs/benchmarks-intervals.md, measured on images and on groups apart.
-What was not measured is not spoken of.
+Conventions: shares of 95 % intervals that held the truth, of 10, 30 and 100 units, a metric's own and those
+of the difference of two models, where one of them lies below .92: the rows of docs/benchmarks-intervals.md,
+measured on images and on groups apart. What was not measured is not spoken of.
 Source: benchmarks/interval_coverage.py.
 """
 
@@ -26,14 +26,16 @@ ENOUGH = 0.92
 
 
 def held(metric: str, count: int, *, grouped: bool) -> str:
-    """Return what to add to a metric's definition where, of about so many images (or groups of them), less than .92 of its intervals, or of those of its differences, held the truth; else nothing.
+    """Return what to add to a metric's definition where, of about so many images (or groups of them), less
+    than .92 of its intervals, or of those of its differences, held the truth; else nothing.
 
     Of more units than were tried the share of the most that were is said.
 
     >>> held("rom", 12, grouped=False), held("miou", 12, grouped=False)
     ('; of some 10 images 91 % of its 95 % intervals hold the truth in simulation', '')
     >>> held("sq", 500, grouped=False)
-    '; of 100 images, the most that were tried, 45 % of its 95 % intervals, and 76.6 % of those of differences, hold the truth in simulation'
+    '; of 100 images, the most that were tried, 45 % of its 95 % intervals, and 76.6 % of those of
+    differences, hold the truth in simulation'
     """
     of = GROUPS if grouped else IMAGES
     near = min(range(len(SIZES)), key=lambda k: abs(SIZES[k] - count) / SIZES[k])

@@ -1,8 +1,11 @@
-"""measure.json: every metric of every model with its interval and definition, differences between models, and where a model loses to the best.
+"""measure.json: every metric of every model with its interval and definition, differences between models, and
+where a model loses to the best.
 
-Conventions: numbers have 12 digits, undefined is null, intervals are 95 %. Two models are compared over the (image, class) cells that both have, of pooled metrics
-the classes; the difference of their numbers as they stand is kept beside. A gap is one kind of region error of one class, averaged over the images where both models
-have it, of a model minus that of the best model (by mIoU); its share is of the sum of all positive gaps of that model.
+Conventions: numbers have 12 digits, undefined is null, intervals are 95 %. Two models are compared over the
+(image, class) cells that both have, of pooled metrics the classes; the difference of their numbers as they
+stand is kept beside. A gap is one kind of region error of one class, averaged over the images where both
+models have it, of a model minus that of the best model (by mIoU); its share is of the sum of all positive
+gaps of that model.
 Source: S1 V (explaining where a model's error comes from).
 """
 
@@ -28,7 +31,9 @@ from faultscape.reporting.measure.coverage import held
 
 
 class MetricEntry(TypedDict, total=False):
-    """One metric of one model, with its interval; ``title``, ``says`` and ``group`` are of one's own metrics."""
+    """One metric of one model, with its interval; ``title``, ``says`` and ``group`` are of one's own
+    metrics.
+    """
 
     value: Required[float | None]
     better: Required[Literal["high", "low"]]
@@ -44,7 +49,9 @@ class MetricEntry(TypedDict, total=False):
 
 
 class PairedRow(TypedDict, total=False):
-    """The difference of two models in one metric, over what both have, and (``_all``) over all that each has."""
+    """The difference of two models in one metric, over what both have, and (``_all``) over all that each
+    has.
+    """
 
     metric: Required[str]
     first: Required[str]
@@ -81,7 +88,9 @@ class DrawnUnits(TypedDict):
 
 
 class SetDocument(TypedDict, total=False):
-    """What was found of one data set; ``anomalous`` {NAME: share of anomalous pixels} where there are anomaly scores."""
+    """What was found of one data set; ``anomalous`` {NAME: share of anomalous pixels} where there are anomaly
+    scores.
+    """
 
     models: Required[dict[str, dict[str, MetricEntry]]]
     images: dict[str, int]
@@ -98,7 +107,9 @@ class SetDocument(TypedDict, total=False):
 
 
 class Document(SetDocument, total=False):
-    """The content of measure.json: one data set, or several under ``datasets``; of a job of an array what it did alone."""
+    """The content of measure.json: one data set, or several under ``datasets``; of a job of an array what it
+    did alone.
+    """
 
     datasets: dict[str, SetDocument]
     provenance: JsonObject
@@ -116,13 +127,17 @@ def models(
     units: Units | None,
     known: Mapping[str, Metric],
 ) -> dict[str, dict[str, MetricEntry]]:
-    """Return {NAME: {METRIC: entry}} of measure.json, of ``known`` {METRIC: its entry in the catalogue}; without ``units`` there are no intervals."""
+    """Return {NAME: {METRIC: entry}} of measure.json, of ``known`` {METRIC: its entry in the catalogue};
+    without ``units`` there are no intervals.
+    """
     out: dict[str, dict[str, MetricEntry]] = {}
     built_in = named()
     for name, metrics in summaries.items():
         out[name] = {}
         for metric, found in metrics.items():
             low, high = interval(found.evidence, units, (0, known[metric].largest(definitions)))
+            bare = math.isnan(low) or units is None
+            covered = "" if bare else held(metric, units.count, grouped=units.grouped)
             entry: MetricEntry = {
                 "value": number(found.value),
                 "low": number(low),
@@ -130,10 +145,14 @@ def models(
                 "undefined": found.undefined,
                 "undefined_of": undefined_of(found),
                 "better": known[metric].better,
-                "definition": f"{known[metric].text(definitions)}; {found.aggregate}{'' if math.isnan(low) or units is None else held(metric, units.count, grouped=units.grouped)}",
+                "definition": f"{known[metric].text(definitions)}; {found.aggregate}{covered}",
             }
             if metric not in built_in:  # one's own: the page knows it by what stands here
-                entry["title"], entry["says"], entry["group"] = known[metric].title, known[metric].says, known[metric].group
+                entry["title"], entry["says"], entry["group"] = (
+                    known[metric].title,
+                    known[metric].says,
+                    known[metric].group,
+                )
             if found.per_class is not None:
                 entry["per_class"] = {c: number(v) for c, v in zip(classes, found.per_class, strict=True)}
             out[name][metric] = entry
@@ -147,9 +166,11 @@ def paired(
     definitions: Definitions,
     known: Mapping[str, Metric],
 ) -> list[PairedRow]:
-    """Return the difference of every two models in every metric both have, first minus second, with its interval; ``images`` {metric: how many}.
+    """Return the difference of every two models in every metric both have, first minus second, with its
+    interval; ``images`` {metric: how many}.
 
-    ``difference``, ``low`` and ``high`` are of the cells that both have, those that end in ``_all`` of all that each has.
+    ``difference``, ``low`` and ``high`` are of the cells that both have, those that end in ``_all`` of all
+    that each has.
     """
     out: list[PairedRow] = []
     for first, second in combinations(summaries, 2):
@@ -159,7 +180,11 @@ def paired(
             row: dict[str, Any] = {"metric": metric, "first": first, "second": second}
             for found, of in ((one.common(other), ""), (one.apart(other), "_all")):
                 low, high = interval(found, units, (-most, most))
-                row |= {f"difference{of}": number(found.value), f"low{of}": number(low), f"high{of}": number(high)}
+                row |= {
+                    f"difference{of}": number(found.value),
+                    f"low{of}": number(low),
+                    f"high{of}": number(high),
+                }
             out.append(cast("PairedRow", row | {"images": images[metric]}))
     return out
 
@@ -172,9 +197,15 @@ def interval(evidence: Evidence, units: Units | None, bounds: tuple[float, float
     return low, high
 
 
-def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str], units: Units | None) -> list[GapRow]:
-    """Return where each model loses to the best one: class and kind of error, the gap with its interval, and its share of all the model loses."""
-    scored = {name: found["miou"].value for name, found in summaries.items() if "miou" in found and "rom" in found}
+def gaps(
+    summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str], units: Units | None
+) -> list[GapRow]:
+    """Return where each model loses to the best one: class and kind of error, the gap with its interval, and
+    its share of all the model loses.
+    """
+    scored = {
+        name: found["miou"].value for name, found in summaries.items() if "miou" in found and "rom" in found
+    }
     known = {name: value for name, value in scored.items() if not math.isnan(value)}
     if len(known) < 2:
         return []
@@ -188,7 +219,9 @@ def gaps(summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str],
                 continue
             gap = mine.common(theirs).by_class
             intervals = np.full((len(classes), 2), np.nan) if units is None else student_interval(gap, units)
-            rows += [(gap.value[c], kind, classes[c], intervals[c]) for c in np.flatnonzero(gap.value > 0).tolist()]
+            rows += [
+                (gap.value[c], kind, classes[c], intervals[c]) for c in np.flatnonzero(gap.value > 0).tolist()
+            ]
         total = sum(row[0] for row in rows)
         for value, kind, class_, (low, high) in sorted(rows, key=lambda row: -row[0]):
             row: GapRow = {

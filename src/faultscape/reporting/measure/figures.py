@@ -1,7 +1,9 @@
-"""The drawings of the measure page in two dimensions: dots with crosses of intervals, and curves; inline SVG that fits a phone and a wall alike.
+"""The drawings of the measure page in two dimensions: dots with crosses of intervals, and curves; inline SVG
+that fits a phone and a wall alike.
 
-Conventions: as figures - colours are CSS classes (``m0`` ... ``m9`` for models), text is escaped, every drawing says its numbers in a title. Places across
-are percentages of the width, places down are pixels; curves live in an inner SVG that is stretched, with lines that keep their width.
+Conventions: as figures - colours are CSS classes (``m0`` ... ``m9`` for models), text is escaped, every
+drawing says its numbers in a title. Places across are percentages of the width, places down are pixels;
+curves live in an inner SVG that is stretched, with lines that keep their width.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class Dot:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through points, its name, and the number of its colour; points with an unknown number are passed over."""
+    """A line through points, its name, and the number of its colour; points with an unknown number are passed
+    over.
+    """
 
     name: str
     x: Sequence[float | None]
@@ -54,7 +58,9 @@ def ink(place: int) -> str:
 
 
 def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> Markup:
-    """Return dots with crosses of their intervals and their names beside them; ``across`` and ``up`` name the axes."""
+    """Return dots with crosses of their intervals and their names beside them; ``across`` and ``up`` name the
+    axes.
+    """
     on_x, on_y = _axes(dots)
     parts = [_frame(on_x, on_y, across, up, height)]
     for d in dots:
@@ -62,12 +68,16 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
         if d.across:
             parts.append(_line(f"cross {ink(d.ink)}", _x(on_x, d.across[0]), y, _x(on_x, d.across[1]), y))
         if d.up:
-            parts.append(_line(f"cross {ink(d.ink)}", x, _y(on_y, d.up[0], height), x, _y(on_y, d.up[1], height)))
+            parts.append(
+                _line(f"cross {ink(d.ink)}", x, _y(on_y, d.up[0], height), x, _y(on_y, d.up[1], height))
+            )
     for d in dots:
         says = f"{d.name}: {across} {d.x:.3f}, {up} {d.y:.3f}"
         place = f'cx="{_x(on_x, d.x):.2f}%" cy="{_y(on_y, d.y, height):.1f}"'
         parts.append(
-            _fixed(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>') + escape(says) + Markup("</title></circle>")
+            _fixed(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>')
+            + escape(says)
+            + Markup("</title></circle>")
         )
     names = [d.name if len(d.name) <= 22 else d.name[:21] + "…" for d in dots]
     places = [(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]
@@ -76,7 +86,11 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
     heights = _apart(spans, [y for _, y in places], places)
     for name, (x, _), late, y in zip(names, places, lates, heights, strict=True):
         anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
-        parts.append(_fixed(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>') + escape(name) + Markup("</text>"))
+        parts.append(
+            _fixed(f'<text class="name" x="{x:.2f}%" y="{y + 4 - 9:.1f}" {anchor}>')
+            + escape(name)
+            + Markup("</text>")
+        )
     words = "; ".join(f"{d.name} {d.x:.3f}, {d.y:.3f}" for d in dots)
     return _svg(parts, f"{up} against {across}: {words}", height)
 
@@ -93,34 +107,46 @@ def curves(
     shares: Sequence[float] = (),
     height: int = 260,
 ) -> Markup:
-    """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means something.
+    """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means
+    something.
 
-    With ``steps`` a point's height holds from the point before it (the first from the left edge), as precision does between two recalls: equal scores have none between.
-    ``shares`` are bars behind the first curve's points, 1 a quarter of the height.
+    With ``steps`` a point's height holds from the point before it (the first from the left edge), as
+    precision does between two recalls: equal scores have none between. ``shares`` are bars behind the first
+    curve's points, 1 a quarter of the height.
     """
     on_x, on_y = on_x or UNIT, on_y or UNIT
     parts = [_frame(on_x, on_y, across, up, height)]
     inner = height - _TOP - _BOTTOM
     parts.append(
         _fixed(
-            f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
+            f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{inner}" viewBox="0 0 1000 1000"'
+            ' preserveAspectRatio="none">'
         )
     )
     if diagonal:
         parts.append(Markup('<path class="even" d="M0 1000L1000 0"/>'))
     for share, x in zip(shares, lines[0].x if lines else (), strict=False):
         if x is not None:
-            box = f'x="{1000 * _part(on_x, x) - 15:.1f}" y="{1000 - 250 * share:.1f}" width="30" height="{250 * share:.1f}"'
+            box = (
+                f'x="{1000 * _part(on_x, x) - 15:.1f}" y="{1000 - 250 * share:.1f}" width="30"'
+                f' height="{250 * share:.1f}"'
+            )
             parts.append(_fixed(f'<rect class="count {ink(lines[0].ink)}" {box}/>'))
     for line in lines:
         points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
         if steps:
             before = [on_x.low, *(x for x, _ in points)]
-            points = [corner for start, (x, y) in zip(before, points, strict=False) for corner in ((start, y), (x, y))]
+            points = [
+                corner
+                for start, (x, y) in zip(before, points, strict=False)
+                for corner in ((start, y), (x, y))
+            ]
         path = "L".join(f"{1000 * _part(on_x, x):.1f} {1000 - 1000 * _part(on_y, y):.1f}" for x, y in points)
         if path:
             parts.append(
-                _fixed(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>') + escape(line.name) + Markup("</title></path>")
+                _fixed(f'<path class="curve {ink(line.ink)}" d="M{path}"><title>')
+                + escape(line.name)
+                + Markup("</title></path>")
             )
     parts.append(Markup("</svg>"))
     return _svg(parts, f"{up} against {across} of {', '.join(line.name for line in lines)}", height)
@@ -129,15 +155,21 @@ def curves(
 def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, title: str = "") -> Markup:
     """Return a thin bar a model, one below the other, from 0."""
     thick = 9 if len(values) < 6 else 6
-    parts = [_fixed(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks]
+    parts = [
+        _fixed(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks
+    ]
     for k, (value, name) in enumerate(zip(values, names, strict=True)):
         if value is None:
             continue
         start, end = 2.0, 2 + 96 * _part(on, value)
         says = f"{title}, {name}: {value:.3f}"
         box = f'x="{start}%" width="{max(end - start, 0.3):.2f}%" y="{2 + k * (thick + 1)}" height="{thick}"'
-        parts.append(_fixed(f'<rect class="fill {ink(k)}" {box}><title>') + escape(says) + Markup("</title></rect>"))
-    words = ", ".join(f"{n} {'unknown' if v is None else format(v, '.3f')}" for v, n in zip(values, names, strict=True))
+        parts.append(
+            _fixed(f'<rect class="fill {ink(k)}" {box}><title>') + escape(says) + Markup("</title></rect>")
+        )
+    words = ", ".join(
+        f"{n} {'unknown' if v is None else format(v, '.3f')}" for v, n in zip(values, names, strict=True)
+    )
     return _svg(parts, f"{title}: {words}", 4 + len(values) * (thick + 1))
 
 
@@ -170,8 +202,11 @@ def _span(x: float, name: str, late: bool) -> tuple[float, float]:
     return (x - wide, x) if late else (x, x + wide)
 
 
-def _apart(spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: Sequence[tuple[float, float]]) -> list[float]:
-    """Return heights of labels that reach across ``spans``, moved down where they would be written over another label or another's dot (x, y).
+def _apart(
+    spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: Sequence[tuple[float, float]]
+) -> list[float]:
+    """Return heights of labels that reach across ``spans``, moved down where they would be written over
+    another label or another's dot (x, y).
 
     >>> _apart([(0, 40), (30, 70), (50, 90)], [10.0, 12.0, 11.0], [])
     [10.0, 25.0, 11.0]
@@ -183,7 +218,9 @@ def _apart(spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: 
     for k in sorted(range(len(wanted)), key=lambda k: wanted[k]):
         low, high = spans[k]
         taken = [(out[o], _LINE) for o in written if low < spans[o][1] and spans[o][0] < high]
-        taken += [(y + _BASE, _DOT) for x, y in dots if low < x - 1 and x + 1 < high]  # own dot stands at the span's end
+        taken += [
+            (y + _BASE, _DOT) for x, y in dots if low < x - 1 and x + 1 < high
+        ]  # own dot stands at the span's end
         y = wanted[k]
         for height, room in sorted(taken):
             if abs(height - y) < room:
@@ -206,7 +243,9 @@ def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
         parts.append(f'<text x="{_LEFT - 1:.2f}%" y="{y + 4:.1f}" text-anchor="end">{on_y.text(t)}</text>')
     middle = _LEFT + _WIDE / 2
     names = (
-        _fixed(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">') + escape(across) + Markup(" →</text>")
+        _fixed(f'<text class="axis" x="{middle}%" y="{height - 5}" text-anchor="middle">')
+        + escape(across)
+        + Markup(" →</text>")
     )
     names += Markup('<text class="axis" x="0" y="12">') + escape(up) + Markup(" ↑</text>")
     return _fixed("".join(parts)) + names
@@ -230,5 +269,9 @@ def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
 
 
 def _svg(parts: Sequence[Markup], title: str, height: int) -> Markup:
-    head = _fixed(f'<svg class="plot" width="100%" height="{height}" role="img"><title>') + escape(title) + Markup("</title>")
+    head = (
+        _fixed(f'<svg class="plot" width="100%" height="{height}" role="img"><title>')
+        + escape(title)
+        + Markup("</title>")
+    )
     return head + Markup("").join(parts) + Markup("</svg>")

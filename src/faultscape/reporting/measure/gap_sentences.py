@@ -1,8 +1,9 @@
 """What a model loses most by, in a sentence of plain words, and nothing where the numbers do not say it.
 
-Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by mIoU); it speaks only
-when its whole interval lies above 0, and where no gap has an interval there is no sentence. Its share is of all that the model's
-regions lose to the best model, over classes and kinds. Names stand as the class list writes them.
+Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by
+mIoU); it speaks only when its whole interval lies above 0, and where no gap has an interval there is no
+sentence. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names
+stand as the class list writes them.
 Source: S1 V (explaining where a model's error comes from).
 """
 
@@ -21,9 +22,19 @@ WAYS = {
 
 
 def sentence(document: SetDocument, model: str) -> str:
-    """Return one sentence on what a model loses most by; empty where nothing was compared, without intervals, or of images that were chosen because models differ.
+    """Return one sentence on what a model loses most by; empty where nothing was compared, without intervals,
+    or of images that were chosen because models differ.
 
-    >>> gap = {"model": "unet", "best": "psp", "class": "pole", "kind": "under", "gap": 0.2, "low": 0.1, "high": 0.3, "share": 0.34}
+    >>> gap = {
+    ...     "model": "unet",
+    ...     "best": "psp",
+    ...     "class": "pole",
+    ...     "kind": "under",
+    ...     "gap": 0.2,
+    ...     "low": 0.1,
+    ...     "high": 0.3,
+    ...     "share": 0.34,
+    ... }
     >>> sentence({"models": {"unet": {}, "psp": {}}, "gaps": [gap]}, "unet")
     'unet loses most by running neighbouring pole regions together: 34 % of what its regions lose to psp.'
     """

@@ -1,9 +1,11 @@
 """Who leads a metric, and who is not told apart from the leader: by what two models have in common.
 
-Conventions: an error is 1 - value where large values are good, the value itself otherwise; 0 is best. Two models are compared over the cells that both have, as the
-rows of ``paired`` say; where a document has no row of a pair, by the two errors. The best of a metric is the model that no other is ahead of; where every model has
-one ahead of it the comparisons form a circle, and nobody is best. Nor is anybody where the best's difference to another model has no interval, or where images were
-chosen because models differ (``chosen``): their intervals are descriptive.
+Conventions: an error is 1 - value where large values are good, the value itself otherwise; 0 is best. Two
+models are compared over the cells that both have, as the rows of ``paired`` say; where a document has no row
+of a pair, by the two errors. The best of a metric is the model that no other is ahead of; where every model
+has one ahead of it the comparisons form a circle, and nobody is best. Nor is anybody where the best's
+difference to another model has no interval, or where images were chosen because models differ (``chosen``):
+their intervals are descriptive.
 """
 
 from __future__ import annotations
@@ -30,46 +32,73 @@ def errors(document: Document, metric: str) -> dict[str, float]:
     return {name: found for name, entry in entries.items() if (found := error(entry)) is not None}
 
 
-def error_gaps(document: Document, metric: str, of: str = "") -> dict[tuple[str, str], tuple[float, float | None, float | None]]:
-    """Return {(FIRST, SECOND): (difference, low, high)} of errors, first minus second, in both orders; with ``of="_all"`` of all that each model has."""
+def error_gaps(
+    document: Document, metric: str, of: str = ""
+) -> dict[tuple[str, str], tuple[float, float | None, float | None]]:
+    """Return {(FIRST, SECOND): (difference, low, high)} of errors, first minus second, in both orders; with
+    ``of="_all"`` of all that each model has.
+    """
     better = {entry[metric]["better"] for entry in document.get("models", {}).values() if metric in entry}
     sign = -1 if better == {"high"} else 1
     out: dict[tuple[str, str], tuple[float, float | None, float | None]] = {}
     for row in document.get("paired", ()):
         if row["metric"] == metric and row.get(f"difference{of}") is not None:
             ends = row.get(f"low{of}"), row.get(f"high{of}")
-            for names, turn in (((row["first"], row["second"]), sign), ((row["second"], row["first"]), -sign)):
-                low, high = (None if end is None else turn * end for end in (ends if turn > 0 else ends[::-1]))
+            for names, turn in (
+                ((row["first"], row["second"]), sign),
+                ((row["second"], row["first"]), -sign),
+            ):
+                low, high = (
+                    None if end is None else turn * end for end in (ends if turn > 0 else ends[::-1])
+                )
                 out[names] = (turn * row[f"difference{of}"], low, high)
     return out
 
 
 def standings(document: Document, metric: str) -> dict[str, str]:
-    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it cannot be compared, has no intervals, images were chosen, or comparisons form a circle.
+    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it
+    cannot be compared, has no intervals, images were chosen, or comparisons form a circle.
 
     >>> of = lambda x: {"rom": {"value": x, "better": "low"}}
     >>> rows = [("a", "b", -0.02, -0.1, 0.05), ("a", "c", -0.3, -0.4, -0.2), ("b", "c", -0.28, -0.3, -0.2)]
-    >>> paired = [{"metric": "rom", "first": f, "second": s, "difference": d, "low": lo, "high": hi} for f, s, d, lo, hi in rows]
+    >>> paired = [
+    ...     {"metric": "rom", "first": f, "second": s, "difference": d, "low": lo, "high": hi}
+    ...     for f, s, d, lo, hi in rows
+    ... ]
     >>> standings({"models": {"a": of(0.1), "b": of(0.12), "c": of(0.4)}, "paired": paired}, "rom")
     {'a': 'best', 'b': 'tie'}
     """
     found = errors(document, metric)
     entries = [of[metric] for of in document.get("models", {}).values() if metric in of]
-    if document.get("chosen") or len(found) < 2 or any("not comparable" in entry.get("definition", "") for entry in entries):
+    if (
+        document.get("chosen")
+        or len(found) < 2
+        or any("not comparable" in entry.get("definition", "") for entry in entries)
+    ):
         return {}
     gaps = error_gaps(document, metric)
-    best = [name for name in found if not any(ahead(gaps, found, other, name) for other in found if other != name)]
+    best = [
+        name for name in found if not any(ahead(gaps, found, other, name) for other in found if other != name)
+    ]
     if len(best) == len(found) or not all(
         has_interval(gaps, leader, name) for leader in best for name in found if name != leader
     ):
         return {}
     out = dict.fromkeys(best, "best")
-    ties = [name for name in found if name not in out and any(not _sure(*gaps[name, leader][1:]) for leader in best)]
+    ties = [
+        name
+        for name in found
+        if name not in out and any(not _sure(*gaps[name, leader][1:]) for leader in best)
+    ]
     return out | dict.fromkeys(ties, "tie")
 
 
-def ahead(gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], found: Mapping[str, float], one: str, other: str) -> bool:
-    """Return whether the first model has the smaller error: in what both have where that is known, else by the two errors."""
+def ahead(
+    gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], found: Mapping[str, float], one: str, other: str
+) -> bool:
+    """Return whether the first model has the smaller error: in what both have where that is known, else by
+    the two errors.
+    """
     gap = gaps.get((one, other))
     return found[one] < found[other] if gap is None else gap[0] < 0
 
@@ -80,7 +109,9 @@ def has_interval(gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], one: st
 
 
 def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]]:
-    """Return (who leads by the two numbers, the other, how) of the pairs where what both have in common says otherwise: ``turned`` or ``unsure``, ``sure``."""
+    """Return (who leads by the two numbers, the other, how) of the pairs where what both have in common says
+    otherwise: ``turned`` or ``unsure``, ``sure``.
+    """
     here, whole = error_gaps(document, metric), error_gaps(document, metric, "_all")
     out = []
     for (one, other), (gap, low, high) in whole.items():

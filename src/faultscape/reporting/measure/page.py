@@ -1,7 +1,8 @@
 """The page of `measure`: measure.json in, one HTML file out, with nothing loaded from anywhere.
 
-Conventions: as pages - templates, style and script lie beside this file and travel inside the page, Jinja2 escapes whatever is inserted, unknown numbers are
-a dash, the same facts give the same bytes. Any part of a document may be missing; its section is then left out. Errors stand everywhere: 0 is best.
+Conventions: as pages - templates, style and script lie beside this file and travel inside the page, Jinja2
+escapes whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a
+document may be missing; its section is then left out. Errors stand everywhere: 0 is best.
 Source: S1 Table I, Figs. 2, 5 and 7.
 """
 
@@ -25,13 +26,17 @@ from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tabl
 from faultscape.reporting.template import template
 
 HEADLINES = {
-    metric.name: metric.short or metric.says for metric in sorted(METRICS, key=lambda metric: metric.headline) if metric.headline
+    metric.name: metric.short or metric.says
+    for metric in sorted(METRICS, key=lambda metric: metric.headline)
+    if metric.headline
 }  # by which the page is headed, the first that tells models apart
 
 
 @dataclass(frozen=True)
 class Card:
-    """One of the worst images: by which ``metric`` of which model, its pictures as data URIs, ``bars`` {metric: its error}, and a word on what was marked."""
+    """One of the worst images: by which ``metric`` of which model, its pictures as data URIs, ``bars``
+    {metric: its error}, and a word on what was marked.
+    """
 
     data_set: str
     model: str
@@ -48,7 +53,11 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures, ``frames`` those of anomaly scores, of which ``frames_left_out`` did not fit."""
+    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others
+    did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS
+    colour)]} are those of the pictures, ``frames`` those of anomaly scores, of which ``frames_left_out`` did
+    not fit.
+    """
 
     title: str = "measured"
     worst: tuple[Card, ...] | list[Card] = ()
@@ -62,7 +71,9 @@ class Facts:
 
 def page(document: Document, facts: Facts) -> str:
     """Return the page as HTML."""
-    return template("measure/measures.html.jinja", number=number, flat=flat).render(**_context(document, facts))
+    return template("measure/measures.html.jinja", number=number, flat=flat).render(
+        **_context(document, facts)
+    )
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -80,10 +91,15 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
         "tables": tables(named),
         "titles": {m: words[0] for m, words in TITLES.items()},
-        "images": _range([n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]),
+        "images": _range(
+            [n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]
+        ),
         "classes": _range([n for one in named.values() for n in [len(one.get("classes", ()))] if n]),
         "intervals": any(
-            e.get("low") is not None for one in named.values() for of in one.get("models", {}).values() for e in of.values()
+            e.get("low") is not None
+            for one in named.values()
+            for of in one.get("models", {}).values()
+            for e in of.values()
         ),
         "chosen": any(one.get("chosen") for one in named.values()),
         "grouped": any((one.get("units") or {}).get("drawn") == "groups" for one in named.values()),
@@ -117,7 +133,11 @@ def headline(document: Mapping[str, Any]) -> str:
             leaders = list(found)
             verb = "has" if len(leaders) == 1 else "share"
             found_errors = errors(one, metric)
-            where = "" if found_errors[leaders[0]] == min(found_errors.values()) else " where models can be compared"
+            where = (
+                ""
+                if found_errors[leaders[0]] == min(found_errors.values())
+                else " where models can be compared"
+            )
             return f"{_listed(leaders)} {verb} the least {title}{where}"
     return f"{len(models)} models, measured"
 
@@ -148,7 +168,9 @@ def flat(value: Any) -> str:
     'a: (b: 1); c: none; d: 1, 2'
     """
     if isinstance(value, Mapping):
-        return "; ".join(f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items())
+        return "; ".join(
+            f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items()
+        )
     if isinstance(value, (list, tuple)):
         return ", ".join(flat(v) for v in value)
     return "none" if value is None or value == "" else str(value)
@@ -193,7 +215,9 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
-    """Return the cards by kind of error and model: (its name, what it means, [(model, cards)]), in the order they came."""
+    """Return the cards by kind of error and model: (its name, what it means, [(model, cards)]), in the order
+    they came.
+    """
     found: dict[str, dict[str, list[Card]]] = {}
     for card in cards:
         name = f"{card.model} on {card.data_set}" if several else card.model
@@ -202,7 +226,8 @@ def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tu
 
 
 def _share(shares: Mapping[str, float]) -> str:
-    """Return the share of anomalous pixels in per cent, the least and the largest where models have other images.
+    """Return the share of anomalous pixels in per cent, the least and the largest where models have other
+    images.
 
     >>> _share({"a": 0.0221}), _share({"a": 0.02, "b": 0.03}), _share({})
     ('2.21 %', '2.00–3.00 %', '')
@@ -214,9 +239,19 @@ def _share(shares: Mapping[str, float]) -> str:
 def _frame_sets(frames: Sequence[FrameCard]) -> list[tuple[str, list[tuple[str, list[FrameCard]]]]]:
     """Return the frames by data set and model: (data set, [(heading, frames)])."""
     names = dict.fromkeys(frame.data_set for frame in frames)
-    return [(name, anomaly_frames.by_model(frame for frame in frames if frame.data_set == name)) for name in names]
+    return [
+        (name, anomaly_frames.by_model(frame for frame in frames if frame.data_set == name)) for name in names
+    ]
 
 
 def _range(numbers: Sequence[int]) -> str:
-    """Return one number, or the least and the largest of data sets that differ; nothing where there is none."""
-    return "" if not numbers else f"{numbers[0]:,}" if min(numbers) == max(numbers) else f"{min(numbers):,}–{max(numbers):,}"
+    """Return one number, or the least and the largest of data sets that differ; nothing where there is
+    none.
+    """
+    return (
+        ""
+        if not numbers
+        else f"{numbers[0]:,}"
+        if min(numbers) == max(numbers)
+        else f"{min(numbers):,}–{max(numbers):,}"
+    )

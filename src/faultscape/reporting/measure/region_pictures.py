@@ -1,8 +1,10 @@
-"""Pictures of regions: class colours with white outlines, the regions that an error is made of strong, the others pale.
+"""Pictures of regions: class colours with white outlines, the regions that an error is made of strong, the
+others pale.
 
-Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered as maps.regions does, -1 for none. Pictures are uint8 (h, w, 3). A region is
-torn when several predicted regions of its class lie upon it, joined when a predicted region lies upon several, missed when none of its class touches it, and
-invented, of the prediction, when it touches no true region of its class. Overlap of a pixel is enough.
+Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered as maps.regions does, -1 for
+none. Pictures are uint8 (h, w, 3). A region is torn when several predicted regions of its class lie upon it,
+joined when a predicted region lies upon several, missed when none of its class touches it, and invented, of
+the prediction, when it touches no true region of its class. Overlap of a pixel is enough.
 Source: S1 eq. 3, 8 and Figs. 2, 7.
 """
 
@@ -28,9 +30,14 @@ _STRONG = np.array([20, 20, 24], np.uint8)
 
 
 def picture(
-    label_map: np.ndarray, numbers: np.ndarray, marked: Collection[int], classes: Classes | None, size: tuple[int, int]
+    label_map: np.ndarray,
+    numbers: np.ndarray,
+    marked: Collection[int],
+    classes: Classes | None,
+    size: tuple[int, int],
 ) -> np.ndarray:
-    """Return the (h, w, 3) picture of (width, height): ``marked`` regions in strong colours with dark outlines, the others pale.
+    """Return the (h, w, 3) picture of (width, height): ``marked`` regions in strong colours with dark
+    outlines, the others pale.
 
     Without classes each region gets a colour of its own. Void is the paper.
 
@@ -54,19 +61,24 @@ def picture(
 
 
 def own_colours(numbers: np.ndarray) -> np.ndarray:
-    """Return an (H, W, 3) colour for each region number, the same for the same number, neighbouring numbers far apart.
+    """Return an (H, W, 3) colour for each region number, the same for the same number, neighbouring numbers
+    far apart.
 
     >>> own_colours(np.array([[3, 3, 4]])).shape
     (1, 3, 3)
     """
-    turn = (np.maximum(numbers, 0).astype(np.float64) * 0.618034) % 1.0  # golden ratio: even hues however many
+    turn = (
+        np.maximum(numbers, 0).astype(np.float64) * 0.618034
+    ) % 1.0  # golden ratio: even hues however many
     hue = turn[..., None] * 6 + np.array([0.0, 4.0, 2.0])
     return np.rint(70 + 150 * np.clip(np.abs(hue % 6 - 3) - 1, 0, 1)).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """A map's regions to draw: (H, W) numbers, -1 for none, (H, W) places, and the class of each region, -1 where it counts for nothing."""
+    """A map's regions to draw: (H, W) numbers, -1 for none, (H, W) places, and the class of each region, -1
+    where it counts for nothing.
+    """
 
     numbers: np.ndarray
     places: np.ndarray
@@ -76,7 +88,9 @@ class Regions:
 def connected(
     truth: np.ndarray, prediction: np.ndarray, classes: Classes, connectivity: int, void: str
 ) -> tuple[Regions, Regions]:
-    """Return the regions of two maps of places, as they are measured: pixels void in the truth go before (``cut``) or after (``bridge``) regions are made."""
+    """Return the regions of two maps of places, as they are measured: pixels void in the truth go before
+    (``cut``) or after (``bridge``) regions are made.
+    """
     n, hole = len(classes), truth == len(classes)
     wide = prediction.astype(np.int32)
     if void == "cut":
@@ -87,30 +101,46 @@ def connected(
         numbers = np.where(hole, -1, numbers)
         made.append(
             Regions(
-                numbers, np.where(numbers < 0, n, np.minimum(label_map, n)), np.where(np.isin(label, classes.groups), label, -1)
+                numbers,
+                np.where(numbers < 0, n, np.minimum(label_map, n)),
+                np.where(np.isin(label, classes.groups), label, -1),
             )
         )
     return made[0], made[1]
 
 
-def given(truth: np.ndarray, prediction: np.ndarray, classes: Classes, divisor: int) -> tuple[Regions, Regions]:
-    """Return the regions of two maps of region ids; class = id // divisor, an id below it is its own class, 0: all are of one class."""
+def given(
+    truth: np.ndarray, prediction: np.ndarray, classes: Classes, divisor: int
+) -> tuple[Regions, Regions]:
+    """Return the regions of two maps of region ids; class = id // divisor, an id below it is its own class,
+    0: all are of one class.
+    """
     made = []
     hole = np.isin(truth, classes.void)
     for ids in (truth, prediction):
         known, inverse = np.unique(ids, return_inverse=True)
         numbers = np.where(hole | np.isin(ids, classes.void), -1, inverse.reshape(ids.shape))
-        of = np.where(known >= divisor, known // divisor, known) if divisor else np.full(len(known), classes.ids[0])
+        of = (
+            np.where(known >= divisor, known // divisor, known)
+            if divisor
+            else np.full(len(known), classes.ids[0])
+        )
         place = {id_: k for k, id_ in enumerate(classes.ids)}
         label = np.array([place.get(int(c), -1) for c in of])
-        made.append(Regions(numbers, np.where(numbers < 0, len(classes), label[inverse.reshape(ids.shape)]), label))
+        made.append(
+            Regions(numbers, np.where(numbers < 0, len(classes), label[inverse.reshape(ids.shape)]), label)
+        )
     return made[0], made[1]
 
 
 def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[set[int], set[int]]:
-    """Return the numbers of the (true, predicted) regions that an error is made of: torn, joined, missed or invented ones; of other errors, all.
+    """Return the numbers of the (true, predicted) regions that an error is made of: torn, joined, missed or
+    invented ones; of other errors, all.
 
-    >>> one, other = (Regions(np.array([n]), np.array([m]), np.array(label)) for n, m, label in (([0, 0, 0], [0, 0, 0], [0]), ([0, 1, 2], [0, 1, 0], [0, 1, 0])))
+    >>> one, other = (
+    ...     Regions(np.array([n]), np.array([m]), np.array(label))
+    ...     for n, m, label in (([0, 0, 0], [0, 0, 0], [0]), ([0, 1, 2], [0, 1, 0], [0, 1, 0]))
+    ... )
     >>> marked_regions(one, other, "rom")
     ({0}, {0, 2})
     """
@@ -145,7 +175,9 @@ def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]],
 
 def _there(of: Regions) -> np.ndarray:
     """Return which regions have a pixel and a class that counts."""
-    return (np.bincount(of.numbers[of.numbers >= 0].astype(np.int64), minlength=len(of.label)) > 0) & (of.label >= 0)
+    return (np.bincount(of.numbers[of.numbers >= 0].astype(np.int64), minlength=len(of.label)) > 0) & (
+        of.label >= 0
+    )
 
 
 def uri(rgb: np.ndarray) -> str:

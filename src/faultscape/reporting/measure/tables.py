@@ -1,7 +1,10 @@
-"""The tables of errors: every model of every data set against the metrics, 0 best everywhere, the best of a column and its ties marked.
+"""The tables of errors: every model of every data set against the metrics, 0 best everywhere, the best of a
+column and its ties marked.
 
-Conventions: an error is 1 - value where large values are good, the value itself otherwise (S1 Table I). A model ties with the best of its data set, which `leaders`
-says, when the interval of their paired difference holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown = None, a dash.
+Conventions: an error is 1 - value where large values are good, the value itself otherwise (S1 Table I). A
+model ties with the best of its data set, which `leaders` says, when the interval of their paired difference
+holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown = None, a
+dash.
 Source: S1 Table I.
 """
 
@@ -16,8 +19,12 @@ from faultscape.metrics.catalogue import GROUPS, METRICS
 from faultscape.reporting.measure.leaders import error, standings
 
 _ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
-TITLES = {metric.name: (metric.title, metric.says) for metric in _ENTRIES}  # {metric: (its error's name, longer)}
-MAPS = tuple(metric.name for metric in _ENTRIES if metric.main and not metric.of_scores)  # S1 Table I, and what came since
+TITLES = {
+    metric.name: (metric.title, metric.says) for metric in _ENTRIES
+}  # {metric: (its error's name, longer)}
+MAPS = tuple(
+    metric.name for metric in _ENTRIES if metric.main and not metric.of_scores
+)  # S1 Table I, and what came since
 SCORES = tuple(metric.name for metric in _ENTRIES if metric.main and metric.of_scores)
 PAIRS = ("ror", "rur")  # in the main table where ROM and RUM saturate, or there are no classes
 OF_SCORES = frozenset(metric.group for metric in _ENTRIES if metric.of_scores)  # groups of them
@@ -26,7 +33,9 @@ SATURATED = 0.9
 
 @dataclass(frozen=True)
 class Cell:
-    """An error with its interval, how many cells were undefined, and how it stands in its column: ``best``, ``tie`` or nothing."""
+    """An error with its interval, how many cells were undefined, and how it stands in its column: ``best``,
+    ``tie`` or nothing.
+    """
 
     value: float | None
     low: float | None
@@ -47,12 +56,16 @@ class Column:
 
 
 def sets_of(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return {data set: its part of the document}; the name is empty where there is only one, without a name."""
+    """Return {data set: its part of the document}; the name is empty where there is only one, without a
+    name.
+    """
     return dict(document["datasets"]) if "datasets" in document else {"": document}
 
 
 def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the tables: maps, scores, and all other metrics; each with ``columns``, ``groups`` [(name, columns)] and ``rows`` [(set, model, images, [Cell])]."""
+    """Return the tables: maps, scores, and all other metrics; each with ``columns``, ``groups`` [(name,
+    columns)] and ``rows`` [(set, model, images, [Cell])].
+    """
     present = [m for one in sets.values() for of in one.get("models", {}).values() for m in of]
     known = [m for m in TITLES if m in present]
     known += sorted(set(present) - set(known))  # one's own
@@ -66,25 +79,53 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Return {metric: (its error's name, longer)} of metrics of one's own, which the document itself names."""
-    entries = ((m, e) for one in sets.values() for of in one.get("models", {}).values() for m, e in of.items() if m not in TITLES)
+    """Return {metric: (its error's name, longer)} of metrics of one's own, which the document itself
+    names.
+    """
+    entries = (
+        (m, e)
+        for one in sets.values()
+        for of in one.get("models", {}).values()
+        for m, e in of.items()
+        if m not in TITLES
+    )
     return {m: (e.get("title", m), e.get("says", m)) for m, e in entries}
 
 
 def own_groups(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return {metric: its group} of metrics of one's own."""
-    entries = ((m, e) for one in sets.values() for of in one.get("models", {}).values() for m, e in of.items() if m not in TITLES)
+    entries = (
+        (m, e)
+        for one in sets.values()
+        for of in one.get("models", {}).values()
+        for m, e in of.items()
+        if m not in TITLES
+    )
     return {m: e.get("group", "own") for m, e in entries}
 
 
 def saturated(document: Mapping[str, Any]) -> list[str]:
     """Return the models whose ROM and RUM both lie above .9, where they tell little.
 
-    >>> saturated({"models": {"fine": {"rom": {"value": 1.0}, "rum": {"value": 0.99}}, "coarse": {"rom": {"value": 0.88}, "rum": {"value": 0.99}}}})
+    >>> saturated(
+    ...     {
+    ...         "models": {
+    ...             "fine": {"rom": {"value": 1.0}, "rum": {"value": 0.99}},
+    ...             "coarse": {"rom": {"value": 0.88}, "rum": {"value": 0.99}},
+    ...         }
+    ...     }
+    ... )
     ['fine']
     """
-    found = {name: [of[m]["value"] for m in ("rom", "rum") if m in of] for name, of in document.get("models", {}).items()}
-    return [name for name, pair in found.items() if len(pair) == 2 and all(v is not None and v > SATURATED for v in pair)]
+    found = {
+        name: [of[m]["value"] for m in ("rom", "rum") if m in of]
+        for name, of in document.get("models", {}).items()
+    }
+    return [
+        name
+        for name, pair in found.items()
+        if len(pair) == 2 and all(v is not None and v > SATURATED for v in pair)
+    ]
 
 
 def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
@@ -111,12 +152,20 @@ def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, An
         for model, of in one.get("models", {}).items():
             if any(m in of for m in metrics):
                 cells = [cell(of.get(m), stand[m].get(model, "")) for m in metrics]
-                rows.append({"set": name, "model": model, "images": one.get("images", {}).get(model), "cells": cells})
+                rows.append(
+                    {"set": name, "model": model, "images": one.get("images", {}).get(model), "cells": cells}
+                )
     columns = []
     for k, metric in enumerate(metrics):
         title, says = TITLES.get(metric) or own[metric]
         columns.append(
-            Column(metric, title, says, group_of.get(metric, "others"), digits([row["cells"][k].value for row in rows]))
+            Column(
+                metric,
+                title,
+                says,
+                group_of.get(metric, "others"),
+                digits([row["cells"][k].value for row in rows]),
+            )
         )
     groups: list[list[Any]] = []
     for column in columns:

@@ -1,7 +1,8 @@
 """Which models are not beaten on IoU error, ROM and RUM at once.
 
-Conventions: a model beats another that is no better in any of the three and worse in at least one (Pareto), over what both have; numbers are compared, and whether
-the intervals of the paired differences leave no doubt, or are not there, is said beside. Models that lack one of the three take no part.
+Conventions: a model beats another that is no better in any of the three and worse in at least one (Pareto),
+over what both have; numbers are compared, and whether the intervals of the paired differences leave no doubt,
+or are not there, is said beside. Models that lack one of the three take no part.
 Source: S1 Fig. 7 (models traded off in accuracy, tearing and merging).
 """
 
@@ -18,7 +19,10 @@ THREE = ("miou", "rom", "rum")
 def pareto(document: Mapping[str, Any]) -> list[str]:
     """Return the models that no other beats, in the document's order.
 
-    >>> of = lambda miou, rom, rum: {m: {"value": v, "better": b} for m, v, b in (("miou", miou, "high"), ("rom", rom, "low"), ("rum", rum, "low"))}
+    >>> of = lambda miou, rom, rum: {
+    ...     m: {"value": v, "better": b}
+    ...     for m, v, b in (("miou", miou, "high"), ("rom", rom, "low"), ("rum", rum, "low"))
+    ... }
     >>> pareto({"models": {"a": of(0.8, 0.1, 0.2), "b": of(0.7, 0.1, 0.3), "c": of(0.6, 0.05, 0.4)}})
     ['a', 'c']
     """
@@ -26,7 +30,8 @@ def pareto(document: Mapping[str, Any]) -> list[str]:
 
 
 def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return {NAME: the models that are no worse in any of the three and better in one, the lowest IoU error first} of the models that have all three.
+    """Return {NAME: the models that are no worse in any of the three and better in one, the lowest IoU error
+    first} of the models that have all three.
 
     >>> of = lambda x: {m: {"value": x, "better": "low"} for m in THREE}
     >>> beaten({"models": {"a": of(0.1), "b": of(0.1), "c": of(0.2)}})
@@ -37,21 +42,34 @@ def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
     names = [name for name in found["miou"] if all(name in found[metric] for metric in THREE)]
 
     def beats(one: str, other: str) -> bool:
-        better, worse = ([ahead(gaps[metric], found[metric], *pair) for metric in THREE] for pair in ((one, other), (other, one)))
+        better, worse = (
+            [ahead(gaps[metric], found[metric], *pair) for metric in THREE]
+            for pair in ((one, other), (other, one))
+        )
         return any(better) and not any(worse)
 
     return {
-        name: sorted((n for n in names if n != name and beats(n, name)), key=lambda n: [found[metric][n] for metric in THREE])
+        name: sorted(
+            (n for n in names if n != name and beats(n, name)),
+            key=lambda n: [found[metric][n] for metric in THREE],
+        )
         for name in names
     }
 
 
 def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals: of others neither is called beaten by the other; none of images that were chosen because models differ.
+    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals:
+    of others neither is called beaten by the other; none of images that were chosen because models differ.
 
     >>> of = {m: {"value": 0.1, "better": "low"} for m in THREE}
-    >>> rows = [{"metric": m, "first": "a", "second": "b", "difference": 0.1, "low": 0.0, "high": 0.2} for m in THREE]
-    >>> sorted(compared({"models": {"a": of}, "paired": rows})), compared({"models": {"a": of}, "paired": rows[:2]})
+    >>> rows = [
+    ...     {"metric": m, "first": "a", "second": "b", "difference": 0.1, "low": 0.0, "high": 0.2}
+    ...     for m in THREE
+    ... ]
+    >>> (
+    ...     sorted(compared({"models": {"a": of}, "paired": rows})),
+    ...     compared({"models": {"a": of}, "paired": rows[:2]}),
+    ... )
     ([('a', 'b'), ('b', 'a')], set())
     """
     if document.get("chosen"):
@@ -61,7 +79,8 @@ def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 
 def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
-    """Return whether the paired intervals leave out 0 in all of IoU error, ROM and RUM between the two models.
+    """Return whether the paired intervals leave out 0 in all of IoU error, ROM and RUM between the two
+    models.
 
     >>> rows = [{"metric": m, "first": "a", "second": "b", "low": 0.1, "high": 0.2} for m in THREE]
     >>> surely({"paired": rows}, "b", "a"), surely({"paired": rows[:2]}, "b", "a")

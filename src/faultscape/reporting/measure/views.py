@@ -1,7 +1,9 @@
-"""What the measure page shows beside its tables, made from one data set's part of measure.json: dots, fronts, bars, confusions, differences, curves.
+"""What the measure page shows beside its tables, made from one data set's part of measure.json: dots, fronts,
+bars, confusions, differences, curves.
 
-Conventions: errors everywhere, 0 best; unknown = None. A model's colour is its place among the data set's models. Confusions are shares of a true class's
-pixels, and what was measured void in the truth is in none of them. Parts that the document lacks give empty lists.
+Conventions: errors everywhere, 0 best; unknown = None. A model's colour is its place among the data set's
+models. Confusions are shares of a true class's pixels, and what was measured void in the truth is in none of
+them. Parts that the document lacks give empty lists.
 Source: S1 Figs. 2, 5, 7.
 """
 
@@ -39,23 +41,39 @@ def dots(one: Document) -> list[Dot]:
 
 
 def front(one: Document) -> dict[str, Any]:
-    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with an axis a column; without ``intervals`` nobody is called beaten."""
+    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with an axis a column;
+    without ``intervals`` nobody is called beaten.
+    """
     rows = []
     compared = unbeaten.compared(one)
     for model, others in unbeaten.beaten(one).items():
         by = [other for other in others if (other, model) in compared]
         cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
         rows.append(
-            {"model": model, "cells": cells, "by": by, "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by)}
+            {
+                "model": model,
+                "cells": cells,
+                "by": by,
+                "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by),
+            }
         )
     rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
     columns = [[row["cells"][k] for row in rows] for k in range(3)]
-    axes = [figures.axis([v for c in column for v in (c.value, c.low, c.high)], at_most=3) for column in columns]
-    return {"rows": rows, "axes": axes, "unbeaten": [row["model"] for row in rows if not row["by"]], "intervals": bool(compared)}
+    axes = [
+        figures.axis([v for c in column for v in (c.value, c.low, c.high)], at_most=3) for column in columns
+    ]
+    return {
+        "rows": rows,
+        "axes": axes,
+        "unbeaten": [row["model"] for row in rows if not row["by"]],
+        "intervals": bool(compared),
+    }
 
 
 def by_class(one: Document) -> list[dict[str, Any]]:
-    """Return the panels of bars a class: ``rows`` [(class, [error a model])] of IoU error, ROM and RUM, those beyond 24 in ``more``."""
+    """Return the panels of bars a class: ``rows`` [(class, [error a model])] of IoU error, ROM and RUM, those
+    beyond 24 in ``more``.
+    """
     models = one.get("models", {})
     out: list[dict[str, Any]] = []
     if not one.get("classes"):
@@ -72,12 +90,22 @@ def by_class(one: Document) -> list[dict[str, Any]]:
         if rows:
             on = figures.axis([0.0, *(v for _, values in rows for v in values)], at_most=3)
             title, says = ("IoU error", "1 − IoU") if metric == "miou" else TITLES[metric]
-            out.append({"title": title, "says": says, "axis": on, "rows": rows[:MANY_CLASSES], "more": rows[MANY_CLASSES:]})
+            out.append(
+                {
+                    "title": title,
+                    "says": says,
+                    "axis": on,
+                    "rows": rows[:MANY_CLASSES],
+                    "more": rows[MANY_CLASSES:],
+                }
+            )
     return out
 
 
 def confusions(one: Document) -> list[dict[str, Any]]:
-    """Return each model's confusion matrix as shares of the true class, and its largest confusions [(truth, prediction, share, pixels)]."""
+    """Return each model's confusion matrix as shares of the true class, and its largest confusions [(truth,
+    prediction, share, pixels)].
+    """
     classes = list(one.get("classes", ()))
     out = []
     for model, cells in one.get("confusion", {}).items():
@@ -85,7 +113,9 @@ def confusions(one: Document) -> list[dict[str, Any]]:
         rows = [(names[t], sum(row), row) for t, row in enumerate(cells[: len(classes)])]
         has_void = any(row[-1] for _, _, row in rows)
         width = len(names) if has_void else len(classes)
-        shares = [(name, [n / total if total else None for n in row[:width]], total) for name, total, row in rows]
+        shares = [
+            (name, [n / total if total else None for n in row[:width]], total) for name, total, row in rows
+        ]
         largest = [
             (row[p], name, names[p], row[p] / total)
             for t, (name, total, row) in enumerate(rows)
@@ -106,10 +136,15 @@ def confusions(one: Document) -> list[dict[str, Any]]:
 
 
 def differences(one: Document) -> dict[str, Any]:
-    """Return the paired differences of errors, first minus second, over what both have and over all that each has; of many, those of the main metrics, how many were left out, and in words where the two disagree."""
+    """Return the paired differences of errors, first minus second, over what both have and over all that each
+    has; of many, those of the main metrics, how many were left out, and in words where the two disagree.
+    """
     better = {m: entry["better"] for of in one.get("models", {}).values() for m, entry in of.items()}
     apart = {
-        m for of in one.get("models", {}).values() for m, entry in of.items() if "not comparable" in entry.get("definition", "")
+        m
+        for of in one.get("models", {}).values()
+        for m, entry in of.items()
+        if "not comparable" in entry.get("definition", "")
     }
     rows = []
     for row in one.get("paired", ()):
@@ -126,9 +161,19 @@ def differences(one: Document) -> dict[str, Any]:
             and (low > 0 or high < 0)
         )
         rows.append(
-            {"metric": row["metric"], "title": TITLES.get(row["metric"], (row["metric"],))[0], "first": row["first"], "second": row["second"],
-             "difference": difference, "low": low, "high": high, "whole": whole, "images": row.get("images"), "sure": sure}
-        )  # fmt: skip
+            {
+                "metric": row["metric"],
+                "title": TITLES.get(row["metric"], (row["metric"],))[0],
+                "first": row["first"],
+                "second": row["second"],
+                "difference": difference,
+                "low": low,
+                "high": high,
+                "whole": whole,
+                "images": row.get("images"),
+                "sure": sure,
+            }
+        )
     shown = rows if len(rows) <= MANY_ROWS else [row for row in rows if row["metric"] in (*MAPS, *SCORES)]
     said = [
         text
@@ -140,10 +185,21 @@ def differences(one: Document) -> dict[str, Any]:
 
 
 def disagreements(one: Document, metric: str) -> list[str]:
-    """Return a sentence for every pair of models whose numbers say something else than what both have in common.
+    """Return a sentence for every pair of models whose numbers say something else than what both have in
+    common.
 
     >>> of = {"ap": {"value": 0.5, "better": "high"}}
-    >>> row = {"metric": "ap", "first": "a", "second": "b", "difference": 0.02, "low": 0.01, "high": 0.03, "difference_all": -0.01, "low_all": -0.02, "high_all": -0.005}
+    >>> row = {
+    ...     "metric": "ap",
+    ...     "first": "a",
+    ...     "second": "b",
+    ...     "difference": 0.02,
+    ...     "low": 0.01,
+    ...     "high": 0.03,
+    ...     "difference_all": -0.01,
+    ...     "low_all": -0.02,
+    ...     "high_all": -0.005,
+    ... }
     >>> disagreements({"models": {"a": of, "b": of}, "paired": [row]}, "ap")
     ['AP error: b leads a by 0.0100 over all that each has, and a leads b by 0.0200 where both have a value.']
     """
@@ -156,12 +212,17 @@ def disagreements(one: Document, metric: str) -> list[str]:
             "unsure": f"and by {size:.4f} where both have a value, which the intervals do not show",
             "sure": f"which the intervals show only where both have a value ({size:.4f})",
         }[how]
-        out.append(f"{title}: {leader} leads {other} by {abs(whole[leader, other][0]):.4f} over all that each has, {said}.")
+        out.append(
+            f"{title}: {leader} leads {other} by {abs(whole[leader, other][0]):.4f} over all that each has,"
+            f" {said}."
+        )
     return out
 
 
 def curves(one: Document) -> dict[str, Any]:
-    """Return the curves by kind, a Curve a model that has it; ``frames`` says how many images had confidence."""
+    """Return the curves by kind, a Curve a model that has it; ``frames`` says how many images had
+    confidence.
+    """
     places = {model: k for k, model in enumerate(one.get("models", {}))}
     found = [(model, of, places.get(model, 0)) for model, of in one.get("curves", {}).items()]
     confident = [(model, of["confidence"], k) for model, of, k in found if of.get("confidence")]
@@ -183,7 +244,11 @@ def curves(one: Document) -> dict[str, Any]:
         "both": {"lines": both, "x": _axis(both, "x"), "y": _axis(both, "y")} if both else None,
         "areas": [(m, c.get("area"), c.get("frames"), c.get("without"), k) for m, c, k in confident],
         "reliability": [_diagram(m, of["reliability"], k) for m, of, k in found if of.get("reliability")],
-        "precision_recall": [Curve(m, c["recall"], c["precision"], k) for m, of, k in found if (c := of.get("precision_recall"))],
+        "precision_recall": [
+            Curve(m, c["recall"], c["precision"], k)
+            for m, of, k in found
+            if (c := of.get("precision_recall"))
+        ],
         "roc": [Curve(m, c["fpr"], c["tpr"], k) for m, of, k in found if (c := of.get("roc"))],
         "of": "anomalous pixels, by score" if anomaly else "incorrect pixels, by doubt",
     }

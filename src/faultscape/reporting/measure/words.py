@@ -1,7 +1,8 @@
 """What `measure` prints: one table of models against the errors that say most, and where the rest lies.
 
-Conventions: 0 is best in every column, as in S1's Table I; a star marks what the page shades, the best model of a column, which no other is ahead of where both have a
-value, and those that the intervals do not tell apart from it. Without intervals there is none.
+Conventions: 0 is best in every column, as in S1's Table I; a star marks what the page shades, the best model
+of a column, which no other is ahead of where both have a value, and those that the intervals do not tell
+apart from it. Without intervals there is none.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.leaders import contradictions, error, standings
 from faultscape.reporting.measure.tables import own_titles
 
-COLUMNS = tuple((metric.name, metric.short) for metric in sorted(METRICS, key=lambda metric: metric.column) if metric.column)
+COLUMNS = tuple(
+    (metric.name, metric.short)
+    for metric in sorted(METRICS, key=lambda metric: metric.column)
+    if metric.column
+)
 _PIXELS = frozenset(["ror", "rur"])
 
 
@@ -23,17 +28,24 @@ def told(path: str, document: Document) -> str:
     """Return the table of every data set that the line named, its notes, and what was written."""
     lines = []
     earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
-    sets = {name: one for name, one in (document.get("datasets") or {"": document}).items() if name not in earlier}
+    sets = {
+        name: one for name, one in (document.get("datasets") or {"": document}).items() if name not in earlier
+    }
     for name, one in sets.items():
         if name:
             lines.append(f"{name}:")
         lines += _table(one)
         lines += [f"note: {note}" for note in one.get("notes", ())]
     stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
-    said = "0 is best, * marks the best and what its intervals do not tell apart from it" if stars else "0 is best"
+    said = (
+        "0 is best, * marks the best and what its intervals do not tell apart from it"
+        if stars
+        else "0 is best"
+    )
     if earlier:
         lines.append(
-            f"beside {counted(len(earlier), 'set')} of earlier lines: {', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
+            f"beside {counted(len(earlier), 'set')} of earlier lines:"
+            f" {', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
         )
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
@@ -63,7 +75,9 @@ def _table(one: Mapping[str, Any]) -> list[str]:
 
 
 def turned(one: Mapping[str, Any], metric: str, title: str) -> list[str]:
-    """Return a sentence for each model that has a smaller error than the best, which is ahead of it where both have a value."""
+    """Return a sentence for each model that has a smaller error than the best, which is ahead of it where
+    both have a value.
+    """
     return [
         f"{title}: {leader} has the smaller number, but {other} is ahead where both have a value"
         for leader, other, how in contradictions(one, metric)

@@ -1,6 +1,7 @@
 """Curves of training: a line a model, against steps.
 
-Conventions: as figures - colours are CSS classes, text is escaped, a drawing says its numbers in a title. Lines live in an inner SVG that is stretched.
+Conventions: as figures - colours are CSS classes, text is escaped, a drawing says its numbers in a title.
+Lines live in an inner SVG that is stretched.
 """
 
 from __future__ import annotations
@@ -31,15 +32,29 @@ class Curve:
 
 
 def training(card: Card) -> dict[str, Any] | None:
-    """Return the models that were trained here, with the curves of their losses and of their validation; None where none was."""
-    rows = [(place, model["name"], model["training"]) for place, model in enumerate(card["models"]) if "training" in model]
+    """Return the models that were trained here, with the curves of their losses and of their validation; None
+    where none was.
+    """
+    rows = [
+        (place, model["name"], model["training"])
+        for place, model in enumerate(card["models"])
+        if "training" in model
+    ]
     if not rows:
         return None
     charts = []
     for title, better, points in (
         ("Training loss", "low", [about["losses"] for _, _, about in rows]),
-        ("Validation mIoU", "high", [[[step, miou] for step, miou, _ in about["watched"]] for _, _, about in rows]),
-        ("Validation NLL", "low", [[[step, nll] for step, _, nll in about["watched"]] for _, _, about in rows]),
+        (
+            "Validation mIoU",
+            "high",
+            [[[step, miou] for step, miou, _ in about["watched"]] for _, _, about in rows],
+        ),
+        (
+            "Validation NLL",
+            "low",
+            [[[step, nll] for step, _, nll in about["watched"]] for _, _, about in rows],
+        ),
     ):
         curves = [
             Curve(name, tuple((step, value) for step, value in held if math.isfinite(value)), place)
@@ -47,8 +62,13 @@ def training(card: Card) -> dict[str, Any] | None:
         ]
         if curves := [curve for curve in curves if curve.points]:
             values = [value for curve in curves for _, value in curve.points]
-            charts.append({"title": title, "better": better, "curves": curves, "axis": from_zero(values, at_most=4)})
-    return {"rows": [{"place": place, "name": name, **about} for place, name, about in rows], "charts": charts}
+            charts.append(
+                {"title": title, "better": better, "curves": curves, "axis": from_zero(values, at_most=4)}
+            )
+    return {
+        "rows": [{"place": place, "name": name, **about} for place, name, about in rows],
+        "charts": charts,
+    }
 
 
 def curve_chart(curves: Sequence[Curve], on: Axis, title: str, *, height: int = 190) -> Markup:
@@ -60,20 +80,29 @@ def curve_chart(curves: Sequence[Curve], on: Axis, title: str, *, height: int = 
     bottom, last = height - _FOOT, max(step for curve in curves for step, _ in curve.points)
     across = figures.axis([0.0, last], at_most=4)
     ticks = [tick for tick in across.ticks if 0 <= tick <= last]
-    inner = f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{bottom - _TOP}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
+    inner = (
+        f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{bottom - _TOP}" viewBox="0 0 1000 1000"'
+        ' preserveAspectRatio="none">'
+    )
     parts = [_fixed(_frame(on, ticks, last, bottom))]
     for curve in curves:
         says = escape(
-            f"{curve.model}: {curve.points[0][1]:.3f} at step {curve.points[0][0]:g}, {curve.points[-1][1]:.3f} at step {curve.points[-1][0]:g}"
+            f"{curve.model}: {curve.points[0][1]:.3f} at step {curve.points[0][0]:g},"
+            f" {curve.points[-1][1]:.3f} at step {curve.points[-1][0]:g}"
         )
         head = _fixed(f'<g class="line {ink(curve.place)}" data-model="{curve.place}"><title>')
         path = "L".join(f"{1000 * step / last:.1f} {_part(on, value):.1f}" for step, value in curve.points)
         drawn = f'{inner}<path class="curve" d="M{path}"/></svg>' if len(curve.points) > 1 else ""
         step, value = max(curve.points)  # the last
-        dot = f'<circle class="dot" cx="{_LEFT + _WIDE * step / last:.2f}%" cy="{_TOP + (bottom - _TOP) * _part(on, value) / 1000:.1f}" r="2.8"/>'
+        dot = (
+            f'<circle class="dot" cx="{_LEFT + _WIDE * step / last:.2f}%"'
+            f' cy="{_TOP + (bottom - _TOP) * _part(on, value) / 1000:.1f}" r="2.8"/>'
+        )
         parts += [head, says, _fixed(f"</title>{drawn}{dot}</g>")]
     words = f"{title}, by step: {'; '.join(curve.model for curve in curves)}"
-    start = _fixed(f'<svg class="plot severity" width="100%" height="{height}" role="img" aria-label="') + escape(words)
+    start = _fixed(
+        f'<svg class="plot severity" width="100%" height="{height}" role="img" aria-label="'
+    ) + escape(words)
     return start + Markup('">') + Markup("").join(parts) + Markup("</svg>")
 
 
@@ -82,9 +111,12 @@ def _frame(on: Axis, ticks: Sequence[float], last: float, bottom: int) -> str:
     for tick in on.ticks:
         y = f"{_TOP + (bottom - _TOP) * _part(on, tick) / 1000:.1f}"
         rows.append(f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y}" y2="{y}"/>')
-        rows.append(f'<text x="{_LEFT - 1.5}%" y="{float(y) + 4:.1f}" text-anchor="end">{on.text(tick)}</text>')
+        rows.append(
+            f'<text x="{_LEFT - 1.5}%" y="{float(y) + 4:.1f}" text-anchor="end">{on.text(tick)}</text>'
+        )
     rows += [
-        f'<text x="{_LEFT + _WIDE * tick / last:.2f}%" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>' for tick in ticks
+        f'<text x="{_LEFT + _WIDE * tick / last:.2f}%" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>'
+        for tick in ticks
     ]
     return "".join(rows)
 

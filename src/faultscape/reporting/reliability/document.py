@@ -1,7 +1,8 @@
 """reliability.json: every number of the card in one flat list of cells, from which page and tables are made.
 
-Conventions: a cell is a number of a model, or of a model and scorer, under a condition, or over all corrupted ones; undefined is null, intervals are 95 %. Differences are over the images that both
-have. What is lacking stands beside, with the line that makes it.
+Conventions: a cell is a number of a model, or of a model and scorer, under a condition, or over all corrupted
+ones; undefined is null, intervals are 95 %. Differences are over the images that both have. What is lacking
+stands beside, with the line that makes it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from faultscape.nouns import JsonObject
 CORRUPTED = "all corruptions"  # the condition of means over corruptions
 RANDOM = "random"
 RETRAINED = "retrained"  # the flag of a model that had to be trained for its doubt
-TRAINED_WITH_OOD = "trained-with-ood"  # begins the flag of a model that saw unknown objects when it was trained
+TRAINED_WITH_OOD = (  # begins the flag of a model that saw unknown objects when it was trained
+    "trained-with-ood"
+)
 
 
 @dataclass(frozen=True)
@@ -31,25 +34,102 @@ class CardMetric:
 
 
 CARD_METRICS: tuple[CardMetric, ...] = (
-    CardMetric("miou", "mIoU", "high", "mean over classes of intersection over union, pooled over images (S0 eq. 7); of all corruptions the mean over severities, then over corruptions", "maps"),
-    CardMetric("relative_drop", "Relative drop", "low", "share of the clean mIoU that is lost, 1 - corrupted / clean", "maps", "drop"),
-    CardMetric("corruption_error", "Corruption error", "low", "errors 1 - mIoU summed over severities, divided by those of the reference model, mean over corruptions (Hendrycks and Dietterich 2019)", "maps", "mCE"),
-    CardMetric("consistency", "Consistency", "high", "mIoU of the model's maps of corrupted images with its own maps of the clean ones: no labels are used (arXiv 2503.00450)", "maps"),
-    CardMetric("ece", "ECE", "low", "expected calibration error of the largest probability, 15 bins of equal width", "maps"),
-    CardMetric("error_auroc", "Calibration AUROC", "high", "AUROC of doubt at finding wrong pixels among the known ones (S3's calibration AUC)", "errors", "cal. AUROC"),
-    CardMetric("error_ap", "AP of errors", "high", "average precision of doubt at finding wrong pixels; not comparable between models of unequal accuracy", "errors", "AP errors"),
-    CardMetric("error_fpr95", "FPR95 of errors", "low", "share of right pixels that are doubted as much when 95 % of the wrong ones are found", "errors", "FPR95 errors"),
-    CardMetric("average_precision", "AP", "high", "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (S4 5)", "anomalies"),
+    CardMetric(
+        "miou",
+        "mIoU",
+        "high",
+        "mean over classes of intersection over union, pooled over images (S0 eq. 7); of all corruptions the"
+        " mean over severities, then over corruptions",
+        "maps",
+    ),
+    CardMetric(
+        "relative_drop",
+        "Relative drop",
+        "low",
+        "share of the clean mIoU that is lost, 1 - corrupted / clean",
+        "maps",
+        "drop",
+    ),
+    CardMetric(
+        "corruption_error",
+        "Corruption error",
+        "low",
+        "errors 1 - mIoU summed over severities, divided by those of the reference model, mean over"
+        " corruptions (Hendrycks and Dietterich 2019)",
+        "maps",
+        "mCE",
+    ),
+    CardMetric(
+        "consistency",
+        "Consistency",
+        "high",
+        "mIoU of the model's maps of corrupted images with its own maps of the clean ones: no labels are used"
+        " (arXiv 2503.00450)",
+        "maps",
+    ),
+    CardMetric(
+        "ece",
+        "ECE",
+        "low",
+        "expected calibration error of the largest probability, 15 bins of equal width",
+        "maps",
+    ),
+    CardMetric(
+        "error_auroc",
+        "Calibration AUROC",
+        "high",
+        "AUROC of doubt at finding wrong pixels among the known ones (S3's calibration AUC)",
+        "errors",
+        "cal. AUROC",
+    ),
+    CardMetric(
+        "error_ap",
+        "AP of errors",
+        "high",
+        "average precision of doubt at finding wrong pixels; not comparable between models of unequal"
+        " accuracy",
+        "errors",
+        "AP errors",
+    ),
+    CardMetric(
+        "error_fpr95",
+        "FPR95 of errors",
+        "low",
+        "share of right pixels that are doubted as much when 95 % of the wrong ones are found",
+        "errors",
+        "FPR95 errors",
+    ),
+    CardMetric(
+        "average_precision",
+        "AP",
+        "high",
+        "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (S4 5)",
+        "anomalies",
+    ),
     CardMetric("auroc", "AUROC", "high", "area under the ROC curve of anomalous pixels", "anomalies"),
-    CardMetric("fpr95", "FPR95", "low", "share of known pixels that are doubted as much when 95 % of the anomalous ones are found", "anomalies"),
-    CardMetric("component_f1", "Component F1", "high", "F1 of anomalous objects at the threshold of the best pixel F1, mean over sIoU thresholds .25:.05:.75, size limits by --track (SegmentMeIfYouCan); of doubt that is stored", "anomalies"),
-)  # fmt: skip
+    CardMetric(
+        "fpr95",
+        "FPR95",
+        "low",
+        "share of known pixels that are doubted as much when 95 % of the anomalous ones are found",
+        "anomalies",
+    ),
+    CardMetric(
+        "component_f1",
+        "Component F1",
+        "high",
+        "F1 of anomalous objects at the threshold of the best pixel F1, mean over sIoU thresholds"
+        " .25:.05:.75, size limits by --track (SegmentMeIfYouCan); of doubt that is stored",
+        "anomalies",
+    ),
+)
 TITLES = {metric.name: metric for metric in CARD_METRICS}
 FIRST_SCORER = "msp"
 
 
 def own_scorer(scorers: Sequence[str]) -> str:
-    """Return the scorer of a model's own row, of those that were counted: max probability where it was, else the first; '' where none was.
+    """Return the scorer of a model's own row, of those that were counted: max probability where it was, else
+    the first; '' where none was.
 
     >>> own_scorer(["entropy", "msp"]), own_scorer(["energy"]), own_scorer([])
     ('msp', 'energy', '')
@@ -71,7 +151,9 @@ class CardCell(TypedDict, total=False):
 
 
 class CardDifference(TypedDict, total=False):
-    """The difference of two rows, first minus second, in one number, over the images that both have; ``second_scorer`` where the second model's scorer is another."""
+    """The difference of two rows, first minus second, in one number, over the images that both have;
+    ``second_scorer`` where the second model's scorer is another.
+    """
 
     metric: str
     condition: str
@@ -86,7 +168,9 @@ class CardDifference(TypedDict, total=False):
 
 
 class CardGap(TypedDict):
-    """What is lacking of a model: of which scorers ('' are its maps) and conditions, and the line that makes it ('' where none helps)."""
+    """What is lacking of a model: of which scorers ('' are its maps) and conditions, and the line that makes
+    it ('' where none helps).
+    """
 
     model: str
     scorers: list[str]
@@ -109,7 +193,10 @@ class CardObjects(TypedDict, total=False):
 
 
 class CardGuard(TypedDict, total=False):
-    """What a guard says of a blended set: ``pasted``, how far a scorer tells known objects that were pasted in from all other known pixels (AUROC, .5 where it does not), or ``difference``, what the cheat |image - base| gains in clear or foggy images."""
+    """What a guard says of a blended set: ``pasted``, how far a scorer tells known objects that were pasted
+    in from all other known pixels (AUROC, .5 where it does not), or ``difference``, what the cheat |image -
+    base| gains in clear or foggy images.
+    """
 
     kind: str
     condition: str
@@ -126,7 +213,10 @@ class CardGuard(TypedDict, total=False):
 
 
 class CardFinder(TypedDict, total=False):
-    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a tenth and a fifth of the labels: ``doubt`` or ``disagreement``. ``p_value``: of a sign test of the two over units, after a fifth, and ``units_ahead`` in how many this one has found more."""
+    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a
+    tenth and a fifth of the labels: ``doubt`` or ``disagreement``. ``p_value``: of a sign test of the two
+    over units, after a fifth, and ``units_ahead`` in how many this one has found more.
+    """
 
     model: str
     finder: str
@@ -140,7 +230,9 @@ class CardFinder(TypedDict, total=False):
 
 
 class CardCondition(TypedDict, total=False):
-    """A condition: its kind, how many images it has, of made sets what made them, and of a holdout the classes that it withholds."""
+    """A condition: its kind, how many images it has, of made sets what made them, and of a holdout the
+    classes that it withholds.
+    """
 
     name: str
     kind: str
@@ -163,7 +255,9 @@ class CardPreset(TypedDict):
 
 
 class CardClaim(TypedDict):
-    """What a submission claims on a set, what is measured there, and whether it is accepted ('' or why not)."""
+    """What a submission claims on a set, what is measured there, and whether it is accepted ('' or why
+    not).
+    """
 
     condition: str
     average_precision: float
@@ -175,7 +269,10 @@ class CardClaim(TypedDict):
 
 
 class CardTraining(TypedDict):
-    """How a model was trained: network and loss, how many images and steps, the classes that it did not learn, the flags of the network that it started from, [step, loss] and what validation found, [step, mIoU, NLL]."""
+    """How a model was trained: network and loss, how many images and steps, the classes that it did not
+    learn, the flags of the network that it started from, [step, loss] and what validation found, [step, mIoU,
+    NLL].
+    """
 
     backbone: str
     head: str
@@ -191,7 +288,9 @@ class CardTraining(TypedDict):
 
 
 class CardMethod(TypedDict):
-    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, and the set that it was searched with, '' for none."""
+    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, and the
+    set that it was searched with, '' for none.
+    """
 
     scorer: str
     layers: list[str]
@@ -201,7 +300,10 @@ class CardMethod(TypedDict):
 
 
 class CardModel(TypedDict, total=False):
-    """A model: its scorers, the fitted methods among them, members and flags, how it was trained here, and how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and what it claims."""
+    """A model: its scorers, the fitted methods among them, members and flags, how it was trained here, and
+    how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and
+    what it claims.
+    """
 
     name: str
     kind: str
@@ -240,7 +342,9 @@ class Card(TypedDict, total=False):
 
 
 def flags_of_score(card: Card, model: str, scorer: str) -> list[str]:
-    """Return the flags of a scorer of a model: those of the model, and where it is a fitted method its own."""
+    """Return the flags of a scorer of a model: those of the model, and where it is a fitted method its
+    own.
+    """
     own = [flag for one in card["models"] if one["name"] == model for flag in one.get("flags", [])]
     return [*own, *method_flags(card, model, scorer)]
 

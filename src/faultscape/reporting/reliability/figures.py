@@ -1,7 +1,8 @@
 """The small charts of the card: lines with bands against severity, one of each corruption.
 
-Conventions: as figures - colours are CSS classes, text is escaped, a drawing says its numbers in a title. Places across are percentages, places down are pixels; bands and lines live in an inner SVG that
-is stretched. Severity 0 is clean.
+Conventions: as figures - colours are CSS classes, text is escaped, a drawing says its numbers in a title.
+Places across are percentages, places down are pixels; bands and lines live in an inner SVG that is stretched.
+Severity 0 is clean.
 """
 
 from __future__ import annotations
@@ -39,20 +40,34 @@ class Line:
 
 
 def severity_chart(lines: Sequence[Line], on: Axis, title: str, *, height: int = 170) -> Markup:
-    """Return lines with bands from clean to the highest severity; where a line is a single point its interval is an upright line.
+    """Return lines with bands from clean to the highest severity; where a line is a single point its interval
+    is an upright line.
 
-    >>> "<polygon" in severity_chart([Line("a", (Point(0, 0.5, 0.4, 0.6), Point(3, 0.3, 0.2, 0.4)), 0)], Axis(0.0, 1.0, (0.0, 1.0)), "fog")
+    >>> "<polygon" in severity_chart(
+    ...     [Line("a", (Point(0, 0.5, 0.4, 0.6), Point(3, 0.3, 0.2, 0.4)), 0)],
+    ...     Axis(0.0, 1.0, (0.0, 1.0)),
+    ...     "fog",
+    ... )
     True
     """
     bottom = height - _FOOT
-    inner = f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{bottom - _TOP}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
+    inner = (
+        f'<svg x="{_LEFT}%" y="{_TOP}" width="{_WIDE}%" height="{bottom - _TOP}" viewBox="0 0 1000 1000"'
+        ' preserveAspectRatio="none">'
+    )
     parts = [_fixed(_frame(on, bottom))]
     for line in lines:
         head = _fixed(f'<g class="line {ink(line.place)}" data-model="{line.place}"><title>')
         says = escape(f"{line.model}: {', '.join(_says(point) for point in line.points)}")
-        parts += [head, says, _fixed(f"</title>{inner}{_band(line, on)}{_path(line, on)}</svg>{_marks(line, on, bottom)}</g>")]
+        parts += [
+            head,
+            says,
+            _fixed(f"</title>{inner}{_band(line, on)}{_path(line, on)}</svg>{_marks(line, on, bottom)}</g>"),
+        ]
     words = f"{title}, by severity: {'; '.join(line.model for line in lines)}"
-    start = _fixed(f'<svg class="plot severity" width="100%" height="{height}" role="img" aria-label="') + escape(words)
+    start = _fixed(
+        f'<svg class="plot severity" width="100%" height="{height}" role="img" aria-label="'
+    ) + escape(words)
     return start + Markup('">') + Markup("").join(parts) + Markup("</svg>")
 
 
@@ -68,9 +83,14 @@ def _frame(on: Axis, bottom: int) -> str:
     for tick in on.ticks:
         y = f"{_down(on, tick, bottom):.1f}"
         rows.append(f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y}" y2="{y}"/>')
-        rows.append(f'<text x="{_LEFT - 1.5}%" y="{float(y) + 4:.1f}" text-anchor="end">{on.text(tick)}</text>')
+        rows.append(
+            f'<text x="{_LEFT - 1.5}%" y="{float(y) + 4:.1f}" text-anchor="end">{on.text(tick)}</text>'
+        )
     names = ["clean", *map(str, range(1, MOST + 1))]
-    rows += [f'<text x="{_across(k):.2f}%" y="{bottom + 16}" text-anchor="middle">{name}</text>' for k, name in enumerate(names)]
+    rows += [
+        f'<text x="{_across(k):.2f}%" y="{bottom + 16}" text-anchor="middle">{name}</text>'
+        for k, name in enumerate(names)
+    ]
     return "".join(rows)
 
 
@@ -128,7 +148,8 @@ def span(
     at_kind: str = "chance",
     title: str = "",
 ) -> Markup:
-    """Return a dot with its interval on a thin rail, in a model's colour, with an upright line ``at`` chance or zero; '' where there is no value.
+    """Return a dot with its interval on a thin rail, in a model's colour, with an upright line ``at`` chance
+    or zero; '' where there is no value.
 
     >>> str(span(Axis(0.0, 1.0, (0.0, 1.0)), None, None, None))
     ''
@@ -142,13 +163,21 @@ def span(
         parts.append(f'<line class="range" x1="{on.at(low)}" x2="{on.at(high)}" y1="7" y2="7"/>')
     parts.append(f'<circle cx="{on.at(value)}" cy="7" r="4"/>')
     colour = f" {ink(place)}" if place is not None else ""
-    says = escape(title or f"{value:.3f}" + ("" if low is None or high is None else f", {low:.3f} to {high:.3f}"))
-    head = _fixed(f'<svg class="span{colour}" width="100%" height="14" role="img"><title>') + says + Markup("</title>")
+    says = escape(
+        title or f"{value:.3f}" + ("" if low is None or high is None else f", {low:.3f} to {high:.3f}")
+    )
+    head = (
+        _fixed(f'<svg class="span{colour}" width="100%" height="14" role="img"><title>')
+        + says
+        + Markup("</title>")
+    )
     return head + _fixed("".join(parts)) + Markup("</svg>")
 
 
 def ticks(on: Axis) -> Markup:
     """Return the numbers at both ends of an axis of spans."""
     ends = (("2%", "start", on.low), ("98%", "end", on.high))
-    texts = "".join(f'<text x="{x}" y="11" text-anchor="{anchor}">{on.text(value)}</text>' for x, anchor, value in ends)
+    texts = "".join(
+        f'<text x="{x}" y="11" text-anchor="{anchor}">{on.text(value)}</text>' for x, anchor, value in ends
+    )
     return _fixed(f'<svg class="ticks" width="100%" height="14" aria-hidden="true">{texts}</svg>')

@@ -1,7 +1,10 @@
-"""How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best variant of each, those that were trained or tuned with unknown objects dashed.
+"""How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best
+variant of each, those that were trained or tuned with unknown objects dashed.
 
-Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a model; the best is that of the highest mean AP over all editions on which the model was measured,
-the same one everywhere. Which is best is judged on the numbers that are shown. Who lacks an edition stands behind all others. A gap in a line is an edition without a number.
+Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a
+model; the best is that of the highest mean AP over all editions on which the model was measured, the same one
+everywhere. Which is best is judged on the numbers that are shown. Who lacks an edition stands behind all
+others. A gap in a line is an edition without a number.
 Source: S4 Fig. 4.
 """
 
@@ -11,7 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from faultscape.reporting.charts import Line, curves
-from faultscape.reporting.reliability.document import RANDOM, TRAINED_WITH_OOD, Card, CardCondition, flags_of_score
+from faultscape.reporting.reliability.document import (
+    RANDOM,
+    TRAINED_WITH_OOD,
+    Card,
+    CardCondition,
+    flags_of_score,
+)
 from faultscape.reporting.template import template
 from faultscape.uncertainty.methods.catalogue import TUNED
 
@@ -21,7 +30,10 @@ _SAW = {"trained": TRAINED_WITH_OOD, "tuned": TUNED}
 
 @dataclass(frozen=True)
 class Standing:
-    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``saw`` says whether it was trained or tuned with unknown objects, '' where neither, its flags, and its place on the card."""
+    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is
+    none) and their mean; ``saw`` says whether it was trained or tuned with unknown objects, '' where neither,
+    its flags, and its place on the card.
+    """
 
     model: str
     variant: str
@@ -39,7 +51,9 @@ class Standing:
 
 @dataclass(frozen=True)
 class Board:
-    """The editions of one base set, what each is called, and the models on them, the best first, those that lack an edition last."""
+    """The editions of one base set, what each is called, and the models on them, the best first, those that
+    lack an edition last.
+    """
 
     of: str
     editions: tuple[str, ...]
@@ -48,7 +62,9 @@ class Board:
 
 
 def boards_of(card: Card) -> list[Board]:
-    """Return what there is to show, a board a base set of which there are two editions or more that some model was measured on."""
+    """Return what there is to show, a board a base set of which there are two editions or more that some
+    model was measured on.
+    """
     of_bases: dict[str, list[CardCondition]] = {}
     for condition in card["conditions"]:
         if condition.get("edition"):
@@ -66,12 +82,18 @@ def leaderboard_page(card: Card) -> str:
             "standings": board.standings,
             "chance": board.chance,
             "figure": curves(
-                _lines(board), board.editions, title=f"AP of the best variant of each model on {len(board.editions)} editions"
+                _lines(board),
+                board.editions,
+                title=f"AP of the best variant of each model on {len(board.editions)} editions",
             ),
         }
         for board in boards_of(card)
     ]
-    return template("reliability/leaderboard.html.jinja").render(study=card["study"], boards=shown) if shown else ""
+    return (
+        template("reliability/leaderboard.html.jinja").render(study=card["study"], boards=shown)
+        if shown
+        else ""
+    )
 
 
 def _board(card: Card, of: str, conditions: Sequence[CardCondition]) -> Board:
@@ -83,14 +105,22 @@ def _board(card: Card, of: str, conditions: Sequence[CardCondition]) -> Board:
             known.setdefault((cell["model"], cell.get("scorer", "")), {})[cell["condition"]] = value
     chance = known.get((RANDOM, RANDOM), {})
     found = (_best(one["name"], known, names, card, k) for k, one in enumerate(card["models"]))
-    standings = sorted((one for one in found if one is not None), key=lambda one: (one.values.count(None), -one.mean))
+    standings = sorted(
+        (one for one in found if one is not None), key=lambda one: (one.values.count(None), -one.mean)
+    )
     return Board(of, tuple(_called(conditions)), tuple(chance.get(name) for name in names), tuple(standings))
 
 
 def _best(
-    model: str, known: Mapping[tuple[str, str], Mapping[str, float]], names: Sequence[str], card: Card, place: int
+    model: str,
+    known: Mapping[tuple[str, str], Mapping[str, float]],
+    names: Sequence[str],
+    card: Card,
+    place: int,
 ) -> Standing | None:
-    """Return a model by its best variant, among those that have a number on the most editions; None where it has none."""
+    """Return a model by its best variant, among those that have a number on the most editions; None where it
+    has none.
+    """
     mine = {scorer: values for (name, scorer), values in known.items() if name == model}
     if not mine:
         return None
@@ -99,7 +129,15 @@ def _best(
     variant = max(means, key=lambda scorer: means[scorer])
     flags = flags_of_score(card, model, variant)
     saw = next((word for word, flag in _SAW.items() if any(one.startswith(flag) for one in flags)), "")
-    return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], saw, tuple(flags), place)
+    return Standing(
+        model,
+        variant,
+        tuple(mine[variant].get(name) for name in names),
+        means[variant],
+        saw,
+        tuple(flags),
+        place,
+    )
 
 
 def _called(conditions: Sequence[CardCondition]) -> list[str]:

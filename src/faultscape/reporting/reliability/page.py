@@ -1,7 +1,10 @@
-"""The page of the card: the document of reliability.json in, one HTML file out, with nothing loaded from anywhere.
+"""The page of the card: the document of reliability.json in, one HTML file out, with nothing loaded from
+anywhere.
 
-Conventions: as the page of measure - templates, style and script travel inside the page, Jinja2 escapes whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a
-document may be missing; its section is then left out. What is said of models is what paired intervals allow (`questions`).
+Conventions: as the page of measure - templates, style and script travel inside the page, Jinja2 escapes
+whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a document
+may be missing; its section is then left out. What is said of models is what paired intervals allow
+(`questions`).
 Source: S3 Fig. 1, Tables 2 and 3; S4 Figs. 2, 5 and 6, Tables 1 and 3.
 """
 
@@ -30,7 +33,9 @@ ARROW_WORDS = {"high": "higher is better", "low": "lower is better"}
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document: frames with their pictures, how many had no room, what to say of pictures, and the (class, CSS colour) of predictions."""
+    """What the page shows besides the document: frames with their pictures, how many had no room, what to say
+    of pictures, and the (class, CSS colour) of predictions.
+    """
 
     frames: Sequence[FrameCard] = ()
     left_out: int = 0
@@ -47,28 +52,62 @@ def card_page(card: Card, facts: Facts | None = None) -> str:
 
 def _whole(card: Card) -> Card:
     """Return a card that has every list, those that were missing empty."""
-    lists: dict[str, Any] = {key: [] for key in ("models", "conditions", "cells", "objects", "paired", "gaps", "times", "notes")}
+    lists: dict[str, Any] = {
+        key: [] for key in ("models", "conditions", "cells", "objects", "paired", "gaps", "times", "notes")
+    }
     return {**lists, **card}  # type: ignore[typeddict-item]
 
 
 def _context(card: Card, facts: Facts) -> dict[str, Any]:
     index = CardIndex(card)
     standings = [index.stand(question) for question in questions(card)]
-    claims = [(standing.question.title, verdict(standing)) for standing in standings] if len(index.models) > 1 else []
+    claims = (
+        [(standing.question.title, verdict(standing)) for standing in standings]
+        if len(index.models) > 1
+        else []
+    )
     sets = views.anomaly_sets(card, index)
     named = {one["name"] for one in sets}
     stray = list(dict.fromkeys(frame.data_set for frame in facts.frames if frame.data_set not in named))
     return {
-        "card": card, "f": facts, "fig": figures, "draw": drawn, "plane": planes, "version": __version__, "arrows": ARROWS, "arrow_words": ARROW_WORDS,
-        "headline": headline(index, standings), "claims": claims, "keys": _keys(card), "models": list(enumerate(index.models)),
-        "front": views.front(card, index), "severities": views.severities(card, index), "sets": sets, "stray": stray,
-        "frames": {name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name) for name in [*named, *stray]},
-        "ramp": anomaly_frames.ramp(), "errors": views.error_sets(card, index), "calibration": views.calibration(card, index),
-        "ranking": views.without_labels(card, index), "differences": views.differences(card, index, standings), "times": views.times(card, index),
-        "training": curves.training(card), "curve": curves.curve_chart,
-        "finders": cautions.finders(card, index), "guards": cautions.guards(card, index), "presets": cautions.presets(card), "submissions": cautions.submissions(card),
-        "defined": views.definitions(card), "order": ORDER, "units": units_words(card.get("units") or {}), "titles": _titles(card), "notes": [*card.get("notes", []), *facts.notes],
-    }  # fmt: skip
+        "card": card,
+        "f": facts,
+        "fig": figures,
+        "draw": drawn,
+        "plane": planes,
+        "version": __version__,
+        "arrows": ARROWS,
+        "arrow_words": ARROW_WORDS,
+        "headline": headline(index, standings),
+        "claims": claims,
+        "keys": _keys(card),
+        "models": list(enumerate(index.models)),
+        "front": views.front(card, index),
+        "severities": views.severities(card, index),
+        "sets": sets,
+        "stray": stray,
+        "frames": {
+            name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name)
+            for name in [*named, *stray]
+        },
+        "ramp": anomaly_frames.ramp(),
+        "errors": views.error_sets(card, index),
+        "calibration": views.calibration(card, index),
+        "ranking": views.without_labels(card, index),
+        "differences": views.differences(card, index, standings),
+        "times": views.times(card, index),
+        "training": curves.training(card),
+        "curve": curves.curve_chart,
+        "finders": cautions.finders(card, index),
+        "guards": cautions.guards(card, index),
+        "presets": cautions.presets(card),
+        "submissions": cautions.submissions(card),
+        "defined": views.definitions(card),
+        "order": ORDER,
+        "units": units_words(card.get("units") or {}),
+        "titles": _titles(card),
+        "notes": [*card.get("notes", []), *facts.notes],
+    }
 
 
 def _keys(card: Card) -> list[tuple[str, str]]:
@@ -82,7 +121,11 @@ def _keys(card: Card) -> list[tuple[str, str]]:
     if corrupted:
         kinds = len({c.get("corruption", "") for c in corrupted})
         out += [("corruptions", str(kinds)), ("corrupted sets", str(len(corrupted)))]
-    for kind, title in (("natural", "natural shifts"), ("foggy", "foggy sets"), ("anomaly", "sets with anomalies")):
+    for kind, title in (
+        ("natural", "natural shifts"),
+        ("foggy", "foggy sets"),
+        ("anomaly", "sets with anomalies"),
+    ):
         if several := sum(c["kind"] == kind for c in conditions):
             out.append((title, str(several)))
     return out

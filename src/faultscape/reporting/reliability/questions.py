@@ -1,7 +1,10 @@
-"""The questions that a card answers, who leads each, and what may be said of that: a model is ahead of another where the paired interval of their difference leaves out 0, never by two numbers alone.
+"""The questions that a card answers, who leads each, and what may be said of that: a model is ahead of
+another where the paired interval of their difference leaves out 0, never by two numbers alone.
 
-Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked by its own row's scorer (`tables.main_scorer`), whichever that is.
-Means over corruptions are compared where both models were judged under the same corrupted conditions. *Unbeaten* are the models that no other is ahead of, of those that were compared with the leader; the *best* is ahead of every other.
+Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked
+by its own row's scorer (`tables.main_scorer`), whichever that is. Means over corruptions are compared where
+both models were judged under the same corrupted conditions. *Unbeaten* are the models that no other is ahead
+of, of those that were compared with the leader; the *best* is ahead of every other.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ _FEW = 4  # models that a sentence names
 
 @dataclass(frozen=True)
 class Question:
-    """One number under one condition: how a sentence about it begins, the heading where one model is ``best`` ({} its name), and the heading where none is."""
+    """One number under one condition: how a sentence about it begins, the heading where one model is ``best``
+    ({} its name), and the heading where none is.
+    """
 
     title: str
     condition: str
@@ -35,7 +40,9 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """How models stand on a question: the cells that have a value, {(FIRST, SECOND): difference}, who is unbeaten and who is not."""
+    """How models stand on a question: the cells that have a value, {(FIRST, SECOND): difference}, who is
+    unbeaten and who is not.
+    """
 
     question: Question
     cells: Mapping[str, CardCell]
@@ -69,7 +76,9 @@ class Standing:
 
     @property
     def apart(self) -> list[str]:
-        """The models that nobody is ahead of and whose difference to the leader has no interval, so that nothing is said of them."""
+        """The models that nobody is ahead of and whose difference to the leader has no interval, so that
+        nothing is said of them.
+        """
         leader, behind = self.leader, self.behind
         there = [n for n in self.cells if n != leader and n not in behind]
         return [n for n in there if self.gaps.get((leader, n), (0.0, None, None))[1] is None]
@@ -77,7 +86,14 @@ class Standing:
     @property
     def best(self) -> str:
         """The model that is ahead of every other, '' where none is."""
-        return next((n for n in self.cells if len(self.cells) > 1 and all(self.ahead(n, o) for o in self.cells if o != n)), "")
+        return next(
+            (
+                n
+                for n in self.cells
+                if len(self.cells) > 1 and all(self.ahead(n, o) for o in self.cells if o != n)
+            ),
+            "",
+        )
 
 
 class CardIndex:
@@ -86,7 +102,9 @@ class CardIndex:
     def __init__(self, card: Card) -> None:
         self.card, self.models = card, [one["name"] for one in card["models"]]
         self._scorers = {name: main_scorer(card, name) for name in self.models}
-        self._cells = {(c["model"], c["condition"], c["metric"], c.get("scorer", "")): c for c in card["cells"]}
+        self._cells = {
+            (c["model"], c["condition"], c["metric"], c.get("scorer", "")): c for c in card["cells"]
+        }
         self._gaps: dict[tuple[str, str, str, str, str, str], Gap] = {}
         for row in card.get("paired", []):
             difference, low, high = row["difference"], row.get("low"), row.get("high")
@@ -109,14 +127,24 @@ class CardIndex:
 
     def stand(self, question: Question) -> Standing:
         """Return how the models stand on a question."""
-        cells = {name: cell for name in self.models if (cell := self.cell(name, question.condition, question.metric))}
+        cells = {
+            name: cell
+            for name in self.models
+            if (cell := self.cell(name, question.condition, question.metric))
+        }
         sign, gaps = (1 if TITLES[question.metric].better == "high" else -1), dict[tuple[str, str], Gap]()
-        under = {name: self._corrupted(name, question) for name in cells} if question.condition == CORRUPTED else {}
+        under = (
+            {name: self._corrupted(name, question) for name in cells}
+            if question.condition == CORRUPTED
+            else {}
+        )
         for one in cells:
             for other in cells:
                 if one == other or (under and under[one] != under[other]):
                     continue
-                first, second = ((name, self.scorer(name) if question.scored else "") for name in (one, other))
+                first, second = (
+                    (name, self.scorer(name) if question.scored else "") for name in (one, other)
+                )
                 gap = self._gaps.get((question.metric, question.condition, *first, *second))
                 if gap is not None:
                     low, high = gap[1], gap[2]
@@ -126,7 +154,9 @@ class CardIndex:
     def _corrupted(self, model: str, question: Question) -> frozenset[str]:
         """Return the corrupted conditions of which a model's mean is."""
         metric = question.metric if question.scored or question.metric == "consistency" else "miou"
-        return frozenset(name for name in conditions_of(self.card, "corrupted") if self.cell(model, name, metric))
+        return frozenset(
+            name for name in conditions_of(self.card, "corrupted") if self.cell(model, name, metric)
+        )
 
 
 def questions(card: Card) -> list[Question]:
@@ -136,14 +166,59 @@ def questions(card: Card) -> list[Question]:
         c["name"] for c in card["conditions"] if c["kind"] == "anomaly" and not c.get("holdout")
     ]  # no model is known to have learned without a holdout
     asked = [
-        Question("mIoU under corruption", CORRUPTED, "miou", "{} is the most accurate under corruption", "No model is conclusively best under corruption"),
-        Question("Relative drop under corruption", CORRUPTED, "relative_drop", "{} loses least under corruption", "No model conclusively loses least under corruption"),
-        *(Question(f"Finding anomalies in {name}", name, "average_precision", f"{{}} finds the anomalies of {name} best", "No model is conclusively best at finding anomalies") for name in sets),
-        Question("Finding wrong pixels, clean", clean, "error_auroc", "{} knows its own errors best", "No model conclusively knows its own errors best"),
-        Question("Finding wrong pixels under corruption", CORRUPTED, "error_auroc", "{} knows its own errors best under corruption", "No model conclusively knows its own errors best under corruption"),
-        Question("mIoU, clean", clean, "miou", "{} is the most accurate on clean images", "No model is conclusively the most accurate"),
-        Question("Consistency", CORRUPTED, "consistency", "{} is the most consistent under corruption", "No model is conclusively the most consistent"),
-    ]  # fmt: skip
+        Question(
+            "mIoU under corruption",
+            CORRUPTED,
+            "miou",
+            "{} is the most accurate under corruption",
+            "No model is conclusively best under corruption",
+        ),
+        Question(
+            "Relative drop under corruption",
+            CORRUPTED,
+            "relative_drop",
+            "{} loses least under corruption",
+            "No model conclusively loses least under corruption",
+        ),
+        *(
+            Question(
+                f"Finding anomalies in {name}",
+                name,
+                "average_precision",
+                f"{{}} finds the anomalies of {name} best",
+                "No model is conclusively best at finding anomalies",
+            )
+            for name in sets
+        ),
+        Question(
+            "Finding wrong pixels, clean",
+            clean,
+            "error_auroc",
+            "{} knows its own errors best",
+            "No model conclusively knows its own errors best",
+        ),
+        Question(
+            "Finding wrong pixels under corruption",
+            CORRUPTED,
+            "error_auroc",
+            "{} knows its own errors best under corruption",
+            "No model conclusively knows its own errors best under corruption",
+        ),
+        Question(
+            "mIoU, clean",
+            clean,
+            "miou",
+            "{} is the most accurate on clean images",
+            "No model is conclusively the most accurate",
+        ),
+        Question(
+            "Consistency",
+            CORRUPTED,
+            "consistency",
+            "{} is the most consistent under corruption",
+            "No model is conclusively the most consistent",
+        ),
+    ]
     there = {(cell["condition"], cell["metric"]) for cell in card["cells"] if cell["value"] is not None}
     return [question for question in asked if (question.condition, question.metric) in there]
 
@@ -172,7 +247,9 @@ def _of_one(index: CardIndex, model: str) -> str:
 
 
 def verdict(standing: Standing) -> str:
-    """Return what may be said of a question: who is best, or between whom it is not decided, with the best number."""
+    """Return what may be said of a question: who is best, or between whom it is not decided, with the best
+    number.
+    """
     cells, leader = standing.cells, standing.leader
     text = lambda name: f"{_value(cells[name]):.3f}{_range(cells[name])}".replace("-", "−")  # noqa: E731
     if len(cells) == 1:
@@ -191,15 +268,21 @@ def verdict(standing: Standing) -> str:
 
 
 def above_chance(index: CardIndex, condition: str, share: float | None) -> list[str] | None:
-    """Return the models whose AP on a set is conclusively above the share of anomalous pixels, that of chance; None where there are no intervals."""
-    lows = {m: cell.get("low") for m in index.models if (cell := index.cell(m, condition, "average_precision"))}
+    """Return the models whose AP on a set is conclusively above the share of anomalous pixels, that of
+    chance; None where there are no intervals.
+    """
+    lows = {
+        m: cell.get("low") for m in index.models if (cell := index.cell(m, condition, "average_precision"))
+    }
     if share is None or not any(low is not None for low in lows.values()):
         return None
     return [name for name, low in lows.items() if low is not None and low > share]
 
 
 def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None) -> list[str]:
-    """Return (model, scorer) in words of the rows, beside models' own, whose AP is conclusively above the share of anomalous pixels."""
+    """Return (model, scorer) in words of the rows, beside models' own, whose AP is conclusively above the
+    share of anomalous pixels.
+    """
     if share is None or "average_precision" not in metrics:
         return []
     place = metrics.index("average_precision")
@@ -217,7 +300,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _named(names: Sequence[str], of: int) -> str:
-    return listed(names) if len(names) <= _FEW else f"all {of} models" if len(names) == of else f"{len(names)} of {of} models"
+    return (
+        listed(names)
+        if len(names) <= _FEW
+        else f"all {of} models"
+        if len(names) == of
+        else f"{len(names)} of {of} models"
+    )
 
 
 def _range(cell: CardCell) -> str:

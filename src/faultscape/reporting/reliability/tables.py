@@ -1,7 +1,9 @@
-"""The tables of the card, views of its cells: models in rows, sets in columns, as S3 and S4 print them; written as CSV, Markdown and LaTeX.
+"""The tables of the card, views of its cells: models in rows, sets in columns, as S3 and S4 print them;
+written as CSV, Markdown and LaTeX.
 
-Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The scorer of a model's own row is max probability where it was counted, else the first: none is
-chosen by the numbers that it is shown with. CSV has the ends of intervals too.
+Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The
+scorer of a model's own row is max probability where it was counted, else the first: none is chosen by the
+numbers that it is shown with. CSV has the ends of intervals too.
 Source: S3 Tables 2 and 3; S4 Tables 1 and 3.
 """
 
@@ -36,7 +38,9 @@ _TEX = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a view: what stands above it, the condition that it is of ('' for none), the metric, and the cell of a row (model, scorer)."""
+    """A column of a view: what stands above it, the condition that it is of ('' for none), the metric, and
+    the cell of a row (model, scorer).
+    """
 
     title: str
     condition: str
@@ -51,7 +55,9 @@ class Column:
 
 @dataclass(frozen=True)
 class View:
-    """A table: its name (of its files), title and what it says, its columns, its rows (model, scorer), and their flags, where it has some."""
+    """A table: its name (of its files), title and what it says, its columns, its rows (model, scorer), and
+    their flags, where it has some.
+    """
 
     name: str
     title: str
@@ -62,7 +68,9 @@ class View:
     flags: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def words(self, row: tuple[str, str]) -> list[str]:
-        """Return the words of a row: model, scorer where there is a column for it, and flags where any row has some."""
+        """Return the words of a row: model, scorer where there is a column for it, and flags where any row
+        has some.
+        """
         return [*(row if self.with_scorers else row[:1]), *([self.flags.get(row, "")] if self.flags else [])]
 
     @property
@@ -93,7 +101,9 @@ def _of_maps(card: Card, title: str, condition: str, metric: str) -> Column:
 
 def _of_score(card: Card, title: str, condition: str, metric: str, *, main: bool = False) -> Column:
     def cell(model: str, scorer: str) -> CardCell | None:
-        return find_cell(card, model, condition, metric, main_scorer(card, model) if main and model != RANDOM else scorer)
+        return find_cell(
+            card, model, condition, metric, main_scorer(card, model) if main and model != RANDOM else scorer
+        )
 
     return Column(title, condition, metric, cell)
 
@@ -120,7 +130,10 @@ def _models(card: Card) -> View | None:
         _of_maps(card, f"ECE {clean}", clean, "ece"),
         _of_score(card, "calibration AUROC", clean, "error_auroc", main=True),
         _of_score(card, "calibration AUROC corrupted", CORRUPTED, "error_auroc", main=True),
-        *(_of_score(card, f"AP {name}", name, "average_precision", main=True) for name in conditions_of(card, "anomaly")),
+        *(
+            _of_score(card, f"AP {name}", name, "average_precision", main=True)
+            for name in conditions_of(card, "anomaly")
+        ),
     ]
     if any(column.metric == "average_precision" and column.cell(RANDOM, RANDOM) for column in columns):
         rows = (*rows, (RANDOM, RANDOM))
@@ -140,23 +153,47 @@ def _models(card: Card) -> View | None:
 
 def _corruptions(card: Card) -> View | None:
     names = list(
-        dict.fromkeys(str(c["corruption"]) for c in card["conditions"] if c["kind"] == "corrupted" and c.get("corruption"))
+        dict.fromkeys(
+            str(c["corruption"])
+            for c in card["conditions"]
+            if c["kind"] == "corrupted" and c.get("corruption")
+        )
     )
     rows = tuple((one["name"], "") for one in card["models"])
 
     def mean(name: str) -> Callable[[str, str], CardCell | None]:
-        conditions = [c["name"] for c in card["conditions"] if c.get("corruption") == name and c["kind"] == "corrupted"]
+        conditions = [
+            c["name"] for c in card["conditions"] if c.get("corruption") == name and c["kind"] == "corrupted"
+        ]
 
         def cell(model: str, _scorer: str) -> CardCell | None:
             found = [find_cell(card, model, condition, "miou") for condition in conditions]
             values = [one["value"] for one in found if one is not None and one["value"] is not None]
-            return {"model": model, "condition": name, "metric": "miou", "value": sum(values) / len(values)} if values else None
+            return (
+                {"model": model, "condition": name, "metric": "miou", "value": sum(values) / len(values)}
+                if values
+                else None
+            )
 
         return cell
 
-    columns = [_of_maps(card, "clean", _clean(card), "miou"), *(Column(name, name, "miou", mean(name)) for name in names), _of_maps(card, "mean", CORRUPTED, "miou")]  # fmt: skip
+    columns = [
+        _of_maps(card, "clean", _clean(card), "miou"),
+        *(Column(name, name, "miou", mean(name)) for name in names),
+        _of_maps(card, "mean", CORRUPTED, "miou"),
+    ]
     filled = _filled(columns, rows)
-    return View("corruptions", "mIoU under corruption", "Mean over the severities of each corruption; the last column is the mean of these.", filled, rows) if names and filled else None  # fmt: skip
+    return (
+        View(
+            "corruptions",
+            "mIoU under corruption",
+            "Mean over the severities of each corruption; the last column is the mean of these.",
+            filled,
+            rows,
+        )
+        if names and filled
+        else None
+    )
 
 
 def _table_of_s3(card: Card) -> View | None:
@@ -173,7 +210,17 @@ def _table_of_s3(card: Card) -> View | None:
             _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True),
         ]
     filled = _filled(columns, rows)
-    return View("table-s3", "As Buchanan et al. 2022, Tables 2 and 3", "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step sum.", filled, rows) if len(filled) > 1 else None  # fmt: skip
+    return (
+        View(
+            "table-s3",
+            "As Buchanan et al. 2022, Tables 2 and 3",
+            "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step sum.",
+            filled,
+            rows,
+        )
+        if len(filled) > 1
+        else None
+    )
 
 
 def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
@@ -184,26 +231,49 @@ def _table_of_s4(card: Card) -> View | None:
     """The columns of S4 Table 1: AP and FPR95 a set, then the mIoU that the method leaves."""
     rows, columns = ((RANDOM, RANDOM), *_score_rows(card)), list[Column]()
     for name in conditions_of(card, "anomaly"):
-        columns += [_of_score(card, f"{name} {TITLES[m].title}", name, m) for m in ("average_precision", "fpr95", "auroc")]
+        columns += [
+            _of_score(card, f"{name} {TITLES[m].title}", name, m)
+            for m in ("average_precision", "fpr95", "auroc")
+        ]
     filled = _filled(columns, rows)
     if not filled:
         return None
     columns = [*filled, _of_maps(card, f"mIoU {_clean(card)}", _clean(card), "miou")]
     flags = {row: ", ".join(said) for row in rows if (said := flags_of_score(card, *row))}
     return View(
-        "table-s4", "As Blum et al. 2021, Table 1", "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous pixels.", _filled(columns, rows), rows, with_scorers=True, flags=flags
-    )  # fmt: skip
+        "table-s4",
+        "As Blum et al. 2021, Table 1",
+        "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous"
+        " pixels.",
+        _filled(columns, rows),
+        rows,
+        with_scorers=True,
+        flags=flags,
+    )
 
 
 def _errors(card: Card) -> View | None:
     """Misclassification detection, S4 appendix A."""
     rows, columns = _score_rows(card), list[Column]()
     for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
-        columns += [_of_score(card, f"{name} {TITLES[m].title}", name, m) for m in ("error_ap", "error_auroc", "error_fpr95")]
+        columns += [
+            _of_score(card, f"{name} {TITLES[m].title}", name, m)
+            for m in ("error_ap", "error_auroc", "error_fpr95")
+        ]
     filled = _filled(columns, rows)
-    return View(
-        "errors", "Finding wrong pixels", "Wrong pixels among the known ones are the positives (S4, appendix A). A void-class score is left out here: it asks what is unknown, not what is wrong.", filled, rows, with_scorers=True
-    ) if filled else None  # fmt: skip
+    return (
+        View(
+            "errors",
+            "Finding wrong pixels",
+            "Wrong pixels among the known ones are the positives (S4, appendix A). A void-class score is left"
+            " out here: it asks what is unknown, not what is wrong.",
+            filled,
+            rows,
+            with_scorers=True,
+        )
+        if filled
+        else None
+    )
 
 
 def write_tables(out: Path, card: Card) -> None:
@@ -265,7 +335,11 @@ def latex_text(view: View) -> str:
         *view.head,
         *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns),
     ]
-    lines = [f"% {view.title}. {view.says}", rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}", r"\toprule"]
+    lines = [
+        f"% {view.title}. {view.says}",
+        rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}",
+        r"\toprule",
+    ]
     lines += [" & ".join(head) + r" \\", r"\midrule"]
     lines += [" & ".join([*map(_tex, row), *cells]) + r" \\" for row, cells in _texts(view, dash="--")]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"

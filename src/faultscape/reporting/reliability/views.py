@@ -1,7 +1,8 @@
-"""What the page of the card shows, made from its cells: the rows of each section, with the axes that they share.
+"""What the page of the card shows, made from its cells: the rows of each section, with the axes that they
+share.
 
-Conventions: a view is empty where the card has nothing for it. Intervals of numbers between 0 and 1 are cut there. A model's colour is its place on the card. ``row`` of a mark is its cell, None where that
-is empty.
+Conventions: a view is empty where the card has nothing for it. Intervals of numbers between 0 and 1 are cut
+there. A model's colour is its place on the card. ``row`` of a mark is its cell, None where that is empty.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from faultscape.reporting.reliability.document import (
     method_flags,
 )
 from faultscape.reporting.reliability.figures import Line, Point
-from faultscape.reporting.reliability.questions import CardIndex, Question, Standing, above_chance, others_above
+from faultscape.reporting.reliability.questions import (
+    CardIndex,
+    Question,
+    Standing,
+    above_chance,
+    others_above,
+)
 from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
 from faultscape.stressors.catalogue import CORRUPTIONS
 
@@ -46,7 +53,9 @@ OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
 
 @dataclass(frozen=True)
 class Mark:
-    """A number as it is drawn: its value and the ends of its interval, None where they are not known, and ``standing``: best, unbeaten or ''."""
+    """A number as it is drawn: its value and the ends of its interval, None where they are not known, and
+    ``standing``: best, unbeaten or ''.
+    """
 
     value: float | None
     low: float | None = None
@@ -75,7 +84,9 @@ def axis_of(marks: Sequence[Mark], *, at_most: int = 3, zero: bool = False) -> A
 
 
 def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the card itself: a row a model, a mark a column, an axis a column; a model is unbeaten in a column where no other is conclusively ahead of it and some model is beaten."""
+    """Return the card itself: a row a model, a mark a column, an axis a column; a model is unbeaten in a
+    column where no other is conclusively ahead of it and some model is beaten.
+    """
     view = next((view for view in views_of(card) if view.name == "models"), None)
     if view is None:
         return None
@@ -86,7 +97,13 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
             mark(column.cell(model, scorer), about["standings"].get(model, ""))
             for column, about in zip(view.columns, columns, strict=True)
         ]
-        rows.append({"model": model, "place": index.models.index(model) if model in index.models else None, "marks": marks})
+        rows.append(
+            {
+                "model": model,
+                "place": index.models.index(model) if model in index.models else None,
+                "marks": marks,
+            }
+        )
     for k, about in enumerate(columns):
         about["axis"] = axis_of([row["marks"][k] for row in rows], at_most=3)
     return {
@@ -100,12 +117,23 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
 def _column(index: CardIndex, column: Column) -> dict[str, Any]:
     standing = index.stand(Question(column.title, column.condition, column.metric, "", ""))
     unbeaten = standing.unbeaten if standing.cells else []
-    standings = {name: "best" if name == standing.best else "unbeaten" for name in unbeaten} if standing.behind else {}
-    return {"title": column.title, "better": column.better, "says": TITLES[column.metric].says, "standings": standings}
+    standings = (
+        {name: "best" if name == standing.best else "unbeaten" for name in unbeaten}
+        if standing.behind
+        else {}
+    )
+    return {
+        "title": column.title,
+        "better": column.better,
+        "says": TITLES[column.metric].says,
+        "standings": standings,
+    }
 
 
 def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return mIoU against severity: a chart a corruption with a line a model, and of each model the grid of corruptions and severities."""
+    """Return mIoU against severity: a chart a corruption with a line a model, and of each model the grid of
+    corruptions and severities.
+    """
     clean = next(iter(conditions_of(card, "clean")), "")
     held = _by_corruption(card)
     if not held:
@@ -120,11 +148,21 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
                 lines.append(Line(model, tuple(points), place))
         if lines:
             charts.append({"name": name, "title": corruption_title(name), "lines": lines})
-    values = [v for chart in charts for line in chart["lines"] for p in line.points for v in (p.value, p.low, p.high)]
+    values = [
+        v
+        for chart in charts
+        for line in chart["lines"]
+        for p in line.points
+        for v in (p.value, p.low, p.high)
+    ]
     grids = [grid for model in index.models if (grid := _grid(index, model, clean, held))]
     if not charts:
         return None
-    return {"charts": charts, "axis": from_zero([v for v in values if v is not None], at_most=4), "grids": grids}
+    return {
+        "charts": charts,
+        "axis": from_zero([v for v in values if v is not None], at_most=4),
+        "grids": grids,
+    }
 
 
 def _by_corruption(card: Card) -> dict[str, list[CardCondition]]:
@@ -153,8 +191,12 @@ def _point(severity: int, cell: CardCell) -> Point:
     return Point(severity, drawn.value, drawn.low, drawn.high)
 
 
-def _grid(index: CardIndex, model: str, clean: str, held: Mapping[str, Sequence[CardCondition]]) -> dict[str, Any] | None:
-    """Return a model's mIoU by corruption and severity, each with the share of the clean mIoU that is lost, and the worst of them."""
+def _grid(
+    index: CardIndex, model: str, clean: str, held: Mapping[str, Sequence[CardCondition]]
+) -> dict[str, Any] | None:
+    """Return a model's mIoU by corruption and severity, each with the share of the clean mIoU that is lost,
+    and the worst of them.
+    """
     base = index.cell(model, clean, "miou")
     whole = None if base is None else base["value"]
     columns = sorted({c["severity"] for conditions in held.values() for c in conditions})
@@ -165,17 +207,28 @@ def _grid(index: CardIndex, model: str, clean: str, held: Mapping[str, Sequence[
         known = [v for v in values if v is not None]
         lost = [None if v is None or not whole else min(max(1 - v / whole, 0.0), 1.0) for v in values]
         average = mean(known) if known else None
-        rows.append({"title": corruption_title(name), "cells": list(zip(values, lost, strict=True)), "mean": average})
+        rows.append(
+            {"title": corruption_title(name), "cells": list(zip(values, lost, strict=True)), "mean": average}
+        )
         for severity, value in zip(columns, values, strict=True):
             if value is not None and (worst is None or value < worst[0]):
                 worst = (value, corruption_title(name), severity)
     if worst is None:
         return None
-    return {"model": model, "place": index.models.index(model), "columns": columns, "rows": rows, "clean": whole, "worst": worst}
+    return {
+        "model": model,
+        "place": index.models.index(model),
+        "columns": columns,
+        "rows": rows,
+        "clean": whole,
+        "worst": worst,
+    }
 
 
 def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
-    """Return the sets with anomalies: a row a model and scorer with AP, FPR95 and AUROC, chance first, and who is conclusively above chance."""
+    """Return the sets with anomalies: a row a model and scorer with AP, FPR95 and AUROC, chance first, and
+    who is conclusively above chance.
+    """
     out = []
     for condition in card["conditions"]:
         if condition["kind"] != "anomaly":
@@ -191,18 +244,32 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
         axes = _axes(rows, metrics, share)
         out.append(
             {
-                "name": name, "about": condition, "share": share, "rows": rows, "axes": axes, "metrics": [TITLES[m] for m in metrics],
-                "above": above_chance(index, name, share), "others_above": others_above(rows, metrics, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""), "trained": _trained(card, condition.get("withheld", [])),
+                "name": name,
+                "about": condition,
+                "share": share,
+                "rows": rows,
+                "axes": axes,
+                "metrics": [TITLES[m] for m in metrics],
+                "above": above_chance(index, name, share),
+                "others_above": others_above(rows, metrics, share),
+                "objects": _objects(card, index, name),
+                "holdout": condition.get("holdout", ""),
+                "trained": _trained(card, condition.get("withheld", [])),
                 "chance": [_CHANCE.get(m, share if m == "average_precision" else None) for m in metrics],
             }
-        )  # fmt: skip
+        )
     return out
 
 
 def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
-    """Return which models of `train` are known to have been trained ``without`` withheld classes, which ``with`` some of them, and whether nothing is known of ``others``."""
+    """Return which models of `train` are known to have been trained ``without`` withheld classes, which
+    ``with`` some of them, and whether nothing is known of ``others``.
+    """
     known = {model["name"]: model["training"] for model in card["models"] if "training" in model}
-    learnt = {name: [class_ for class_ in withheld if class_ not in about["withheld"]] for name, about in known.items()}
+    learnt = {
+        name: [class_ for class_ in withheld if class_ not in about["withheld"]]
+        for name, about in known.items()
+    }
     return {
         "without": [name for name, classes in learnt.items() if not classes],
         "with": [f"{name} ({', '.join(classes)})" for name, classes in learnt.items() if classes],
@@ -210,7 +277,9 @@ def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _with_values(rows: list[dict[str, Any]], metrics: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
+def _with_values(
+    rows: list[dict[str, Any]], metrics: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Return rows without the columns in which none has a value, and the metrics of the others."""
     there = [k for k in range(len(metrics)) if any(row["marks"][k].value is not None for row in rows)]
     return [row | {"marks": [row["marks"][k] for k in there]} for row in rows], [metrics[k] for k in there]
@@ -223,17 +292,31 @@ def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[
             cells = [index.cell(one["name"], condition, m, scorer) for m in metrics]
             if any(cells):
                 main = scorer == index.scorer(one["name"])
-                rows.append({"model": one["name"], "place": place, "scorer": scorer, "title": scorer_title(scorer), "main": main, "flags": method_flags(card, one["name"], scorer), "marks": [mark(cell) for cell in cells]})  # fmt: skip
+                rows.append(
+                    {
+                        "model": one["name"],
+                        "place": place,
+                        "scorer": scorer,
+                        "title": scorer_title(scorer),
+                        "main": main,
+                        "flags": method_flags(card, one["name"], scorer),
+                        "marks": [mark(cell) for cell in cells],
+                    }
+                )
     return rows
 
 
-def _axes(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None = None) -> list[Axis]:
+def _axes(
+    rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None = None
+) -> list[Axis]:
     axes = []
     for k, metric in enumerate(metrics):
         marks = [row["marks"][k] for row in rows]
         chance = [Mark(share)] if metric == "average_precision" and share is not None else []
         axes.append(
-            axis_of([*marks, *chance], zero=True) if any(m.value is not None for m in marks) else figures.axis([0.0, 1.0])
+            axis_of([*marks, *chance], zero=True)
+            if any(m.value is not None for m in marks)
+            else figures.axis([0.0, 1.0])
         )
     return axes
 
@@ -258,9 +341,15 @@ def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | N
         return None
     counts = {kind: next(rows[kind]["count"] for rows in held.values() if kind in rows) for kind in kinds}
     rows = [
-        {"model": model, "place": index.models.index(model) if model in index.models else 0, "title": scorer_title(scorer), "main": scorer == index.scorer(model), "cells": [of.get(kind) for kind in kinds]}
+        {
+            "model": model,
+            "place": index.models.index(model) if model in index.models else 0,
+            "title": scorer_title(scorer),
+            "main": scorer == index.scorer(model),
+            "cells": [of.get(kind) for kind in kinds],
+        }
         for (model, scorer), of in held.items()
-    ]  # fmt: skip
+    ]
     return {
         "kinds": [(kind, counts[kind]) for kind in kinds],
         "main": [row for row in rows if row["main"]],
@@ -269,21 +358,38 @@ def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | N
 
 
 def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
-    """Return the conditions on which finding wrong pixels is asked: a row a model and scorer with the calibration AUROC, AP and FPR95."""
-    names = [*conditions_of(card, "clean"), CORRUPTED, *conditions_of(card, "natural", "foggy", "misclassified")]
+    """Return the conditions on which finding wrong pixels is asked: a row a model and scorer with the
+    calibration AUROC, AP and FPR95.
+    """
+    names = [
+        *conditions_of(card, "clean"),
+        CORRUPTED,
+        *conditions_of(card, "natural", "foggy", "misclassified"),
+    ]
     out = []
     for name in names:
         rows, metrics = _with_values(_score_rows(card, index, name, OF_ERRORS), OF_ERRORS)
         if rows:
-            out.append({"name": name, "rows": rows, "axes": _axes(rows, metrics), "metrics": [TITLES[m] for m in metrics]})
+            out.append(
+                {
+                    "name": name,
+                    "rows": rows,
+                    "axes": _axes(rows, metrics),
+                    "metrics": [TITLES[m] for m in metrics],
+                }
+            )
     return out
 
 
 def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the ECE of each model on clean images, and a line a model of its mean over corruptions by severity, where a severity has all corruptions that the model has."""
+    """Return the ECE of each model on clean images, and a line a model of its mean over corruptions by
+    severity, where a severity has all corruptions that the model has.
+    """
     clean = next(iter(conditions_of(card, "clean")), "")
     rows = [
-        {"model": m, "place": k, "mark": mark(cell)} for k, m in enumerate(index.models) if (cell := index.cell(m, clean, "ece"))
+        {"model": m, "place": k, "mark": mark(cell)}
+        for k, m in enumerate(index.models)
+        if (cell := index.cell(m, clean, "ece"))
     ]
     held, lines = _by_corruption(card), []
     for place, model in enumerate(index.models):
@@ -318,7 +424,12 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
     clean = next(iter(conditions_of(card, "clean")), "")
     asked = ((CORRUPTED, "consistency"), (CORRUPTED, "miou"), (clean, "miou"))
     rows = [
-        {"model": m, "place": index.models.index(m), "marks": [mark(index.cell(m, *about)) for about in asked]} for m in order
+        {
+            "model": m,
+            "place": index.models.index(m),
+            "marks": [mark(index.cell(m, *about)) for about in asked],
+        }
+        for m in order
     ]
     dots = []
     for row in rows:
@@ -327,38 +438,74 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
             across, up = (None if m.low is None else (m.low, m.high) for m in (x, y))
             dots.append(Dot(row["model"], x.value, y.value, across, up, row["place"]))
     axes = [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)]
-    return {"rows": rows, "axes": axes, "dots": dots, "agreement": dict(ranking.get("agreement") or {}), "models": len(order)}
+    return {
+        "rows": rows,
+        "axes": axes,
+        "dots": dots,
+        "agreement": dict(ranking.get("agreement") or {}),
+        "models": len(order),
+    }
 
 
 def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> dict[str, Any] | None:
-    """Return of each question the model of the best number against every other, and below the fold the other pairs; how many more the card holds."""
+    """Return of each question the model of the best number against every other, and below the fold the other
+    pairs; how many more the card holds.
+    """
     panels, rest, shown = [], [], 0
     for standing in standings:
-        pairs = [(one, other) for one in standing.cells for other in standing.cells if (one, other) in standing.gaps]
+        pairs = [
+            (one, other)
+            for one in standing.cells
+            for other in standing.cells
+            if (one, other) in standing.gaps
+        ]
         if not pairs:
             continue
         leader = standing.leader
         rows = [
-            {"other": other, "place": index.models.index(other), "mark": Mark(*standing.gaps[leader, other]), "sure": standing.ahead(leader, other)}
+            {
+                "other": other,
+                "place": index.models.index(other),
+                "mark": Mark(*standing.gaps[leader, other]),
+                "sure": standing.ahead(leader, other),
+            }
             for other in standing.cells
             if (leader, other) in standing.gaps
-        ]  # fmt: skip
+        ]
         others = [
-            {"title": standing.question.title, "first": one, "second": other, "mark": Mark(*standing.gaps[one, other]), "sure": standing.ahead(one, other) or standing.ahead(other, one)}
+            {
+                "title": standing.question.title,
+                "first": one,
+                "second": other,
+                "mark": Mark(*standing.gaps[one, other]),
+                "sure": standing.ahead(one, other) or standing.ahead(other, one),
+            }
             for k, one in enumerate(standing.cells)
             for other in list(standing.cells)[k + 1 :]
             if leader not in (one, other) and (one, other) in standing.gaps
-        ]  # fmt: skip
+        ]
         shown += len(rows) + len(others)
         rest += others
         marks = [row["mark"] for row in rows] + [Mark(0.0)]
         if rows:
             better = TITLES[standing.question.metric].better
-            panels.append({"title": standing.question.title, "leader": leader, "rows": rows, "axis": axis_of(marks, at_most=4), "turned": better == "low"})  # fmt: skip
+            panels.append(
+                {
+                    "title": standing.question.title,
+                    "leader": leader,
+                    "rows": rows,
+                    "axis": axis_of(marks, at_most=4),
+                    "turned": better == "low",
+                }
+            )
     total = len(card.get("paired", []))
     if not panels:
         return None
-    return {"panels": panels, "rest": rest[:MANY_ROWS], "left_out": max(total - shown + len(rest[MANY_ROWS:]), 0)}
+    return {
+        "panels": panels,
+        "rest": rest[:MANY_ROWS],
+        "left_out": max(total - shown + len(rest[MANY_ROWS:]), 0),
+    }
 
 
 def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
@@ -366,8 +513,19 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
     rows = []
     for row in card.get("times", []):
         if row["model"] in index.models:
-            spans = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")]
-            rows.append({"model": row["model"], "place": index.models.index(row["model"]), "device": row["device"], "frames": row["frames"], "batch": row["batch"], "marks": spans})  # fmt: skip
+            spans = [
+                Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")
+            ]
+            rows.append(
+                {
+                    "model": row["model"],
+                    "place": index.models.index(row["model"]),
+                    "device": row["device"],
+                    "frames": row["frames"],
+                    "batch": row["batch"],
+                    "marks": spans,
+                }
+            )
     if not rows:
         return None
     rows.sort(key=lambda row: (row["device"], row["place"]))
@@ -379,7 +537,9 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
 
 
 def definitions(card: Card) -> dict[str, Any]:
-    """Return the metrics and scorers that the card has numbers of, as the catalogues define them, and how often intervals held the truth where that is less often than they say."""
+    """Return the metrics and scorers that the card has numbers of, as the catalogues define them, and how
+    often intervals held the truth where that is less often than they say.
+    """
     units = card.get("units") or {}
     grouped, fewest = units.get("drawn") == "groups", dict[str, int]()
     for cell in card["cells"]:
@@ -392,7 +552,11 @@ def definitions(card: Card) -> dict[str, Any]:
     found = {scorer.title: scorer for word in words if word not in own for scorer in [scorer_named(word)]}
     often = {name: held(_MEASURED.get(name, name), count, grouped=grouped) for name, count in fewest.items()}
     return {
-        "metrics": [replace(metric, says=metric.says + often.get(name, "")) for name, metric in TITLES.items() if name in known],
+        "metrics": [
+            replace(metric, says=metric.says + often.get(name, ""))
+            for name, metric in TITLES.items()
+            if name in known
+        ],
         "scorers": list(found.values()),
         "own": own,
     }

@@ -13,7 +13,9 @@ _WIDE = 100  # characters of a terminal
 
 
 def card_text(path: str, card: Card) -> str:
-    """Return the card's first table, its notes, what is lacking with the lines that make it, and what was written."""
+    """Return the card's first table, its notes, what is lacking with the lines that make it, and what was
+    written.
+    """
     lines = []
     for view in views_of(card)[:1]:
         width = max(5, *(len(model) for model, _ in view.rows))
@@ -30,17 +32,25 @@ def card_text(path: str, card: Card) -> str:
     if agreement := {name: value for name, value in agreement.items() if value is not None}:
         told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
         lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
-    lines += [line for model in card["models"] if model.get("kind") == "submission" for line in submission_lines(model)]
+    lines += [
+        line
+        for model in card["models"]
+        if model.get("kind") == "submission"
+        for line in submission_lines(model)
+    ]
     lines += [f"note: {note}" for note in card.get("notes", [])]
     for gap in card.get("gaps", []):
         where = (
-            f" on {', '.join(gap['conditions'][:4])}{', ...' if len(gap['conditions']) > 4 else ''}" if gap["conditions"] else ""
+            f" on {', '.join(gap['conditions'][:4])}{', ...' if len(gap['conditions']) > 4 else ''}"
+            if gap["conditions"]
+            else ""
         )
         line = f"; `{gap['line']}` fills it" if gap["line"] else ""
         lines.append(f"empty: {gap['model']}{where}: {gap['why']}{line}")
     number = len(card["conditions"])
     lines.append(
-        f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})"
+        f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')},"
+        f" {counted(len(card['models']), 'model')})"
     )
     return "\n".join(lines)
 
@@ -56,13 +66,20 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 
 
 def act_text(card: Card) -> list[str]:
-    """Return what a card says in a few lines: mIoU clean and corrupted of each model, best first, and the AP of its doubt on the first set with anomalies."""
+    """Return what a card says in a few lines: mIoU clean and corrupted of each model, best first, and the AP
+    of its doubt on the first set with anomalies.
+    """
     clean = next((condition["name"] for condition in card["conditions"] if condition["kind"] == "clean"), "")
     anomaly = next((condition for condition in card["conditions"] if condition["kind"] == "anomaly"), None)
     kept = {one["name"]: find_cell(card, one["name"], CORRUPTED, "miou") for one in card["models"]}
     order = sorted(kept, key=lambda name: -((kept[name] or {}).get("value") or 0.0))
-    scenes = next((condition["images"] for condition in card["conditions"] if condition["kind"] == "clean"), 0)
-    head = f"3. What do they know of their errors?  {counted(len(card['conditions']), 'condition')}, clean to unknown objects, of {scenes} other scenes"
+    scenes = next(
+        (condition["images"] for condition in card["conditions"] if condition["kind"] == "clean"), 0
+    )
+    head = (
+        f"3. What do they know of their errors?  {counted(len(card['conditions']), 'condition')}, clean to"
+        f" unknown objects, of {scenes} other scenes"
+    )
     lines = [head, f"   {'':<24} {'mIoU':>8} {'corrupted':>10}" + (f" {'AP unknown':>11}" if anomaly else "")]
     for name in order:
         cells = [find_cell(card, name, clean, "miou"), kept[name]]
@@ -76,7 +93,9 @@ def act_text(card: Card) -> list[str]:
 
 
 def submission_lines(model: CardModel) -> list[str]:
-    """Return what is to know of a submission: what it could not see and what it could, what it declares, and what became of its claims."""
+    """Return what is to know of a submission: what it could not see and what it could, what it declares, and
+    what became of its claims.
+    """
     hidden, open_ = ", ".join(model.get("hidden", [])), ", ".join(model.get("open", []))
     declared = model.get("declared", "")
     said = {"": "no word of unknown objects in training", "none": "no unknown objects in training"}.get(
@@ -87,7 +106,11 @@ def submission_lines(model: CardModel) -> list[str]:
         f"{model['name']}: out of its reach {hidden or 'nothing'}; within it {open_}",
         f"{model['name']}: declares {said}{published}",
     ]
-    return lines + [f"{model['name']}: {text}" for accepted in (True, False) for text in claims_text(model, accepted=accepted)]
+    return lines + [
+        f"{model['name']}: {text}"
+        for accepted in (True, False)
+        for text in claims_text(model, accepted=accepted)
+    ]
 
 
 def claims_text(model: CardModel, *, accepted: bool) -> list[str]:
@@ -99,7 +122,8 @@ def claims_text(model: CardModel, *, accepted: bool) -> list[str]:
             ("FPR95", claim["fpr95"], claim["measured_fpr95"]),
         )
         text = " and ".join(
-            f"{name} {claimed:.4f} (measured {'-' if found is None else format(found, '.4f')})" for name, claimed, found in pairs
+            f"{name} {claimed:.4f} (measured {'-' if found is None else format(found, '.4f')})"
+            for name, claimed, found in pairs
         )
         if claim["accepted"] == accepted:
             out.append(f"claims {text} on {claim['condition']}: {claim['why'] or 'confirmed'}")

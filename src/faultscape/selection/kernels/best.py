@@ -25,7 +25,9 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
                     if key == EMPTY:
                         continue
                     pools[d, a, g] += 1
-                    if key > keys[d, a, g, last] or (key == keys[d, a, g, last] and rank > ranks[d, a, g, last]):
+                    if key > keys[d, a, g, last] or (
+                        key == keys[d, a, g, last] and rank > ranks[d, a, g, last]
+                    ):
                         continue
                     end = last  # the entry that goes: the family's own, or the worst
                     for k in range(depth):
@@ -38,7 +40,8 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
                             continue
                     k = end
                     while k > 0 and (
-                        keys[d, a, g, k - 1] > key or (keys[d, a, g, k - 1] == key and ranks[d, a, g, k - 1] > rank)
+                        keys[d, a, g, k - 1] > key
+                        or (keys[d, a, g, k - 1] == key and ranks[d, a, g, k - 1] > rank)
                     ):
                         keys[d, a, g, k] = keys[d, a, g, k - 1]
                         ranks[d, a, g, k] = ranks[d, a, g, k - 1]

@@ -35,15 +35,31 @@ def offer(
                     if int(new_families[i]) in seen:
                         continue
                     seen.add(int(new_families[i]))
-                    new = (int(new_keys[d, a, i]), int(new_ranks[i]), int(new_families[i]), int(new_images[i]))
+                    new = (
+                        int(new_keys[d, a, i]),
+                        int(new_ranks[i]),
+                        int(new_families[i]),
+                        int(new_images[i]),
+                    )
                     insert(keys[d, a, g], ranks[d, a, g], families[d, a, g], images[d, a, g], *new)
 
 
 def insert(
-    keys: np.ndarray, ranks: np.ndarray, families: np.ndarray, images: np.ndarray, key: int, rank: int, family: int, image: int
+    keys: np.ndarray,
+    ranks: np.ndarray,
+    families: np.ndarray,
+    images: np.ndarray,
+    key: int,
+    rank: int,
+    family: int,
+    image: int,
 ) -> None:
     """Put one image into one cell's sorted list, or leave it out."""
-    entries = [(int(k), int(r), int(f), int(i)) for k, r, f, i in zip(keys, ranks, families, images, strict=True) if i >= 0]
+    entries = [
+        (int(k), int(r), int(f), int(i))
+        for k, r, f, i in zip(keys, ranks, families, images, strict=True)
+        if i >= 0
+    ]
     entries.append((int(key), int(rank), int(family), int(image)))
     kept: list[tuple[int, int, int, int]] = []
     for entry in sorted(entries):

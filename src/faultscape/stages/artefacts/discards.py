@@ -10,7 +10,9 @@ from faultscape.study.parts import key_of
 
 def key(snapshot: Snapshot, selection: str) -> str:
     """Return a digest of which images of a selection are discarded; why they are changes nothing."""
-    return key_of(sorted(set(snapshot.discarded) & {row.image for row in snapshot.selections[selection][0].rows}))
+    return key_of(
+        sorted(set(snapshot.discarded) & {row.image for row in snapshot.selections[selection][0].rows})
+    )
 
 
 def key_of_all(snapshot: Snapshot) -> str:
@@ -27,6 +29,8 @@ DISCARDS = Artefact(
     instances=lambda snapshot: [""] if snapshot.discarded else [],
     made_from=lambda _snapshot, _name: {},
     made_from_now=lambda _snapshot, _name: {},
-    describe=lambda snapshot, _name: f"{counted(len(snapshot.discarded), 'image is', 'images are')} discarded",
+    describe=lambda snapshot, _name: (
+        f"{counted(len(snapshot.discarded), 'image is', 'images are')} discarded"
+    ),
     line=lambda _snapshot, _name: "",
 )

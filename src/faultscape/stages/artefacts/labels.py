@@ -17,13 +17,17 @@ from faultscape.study.tables.selections import MAIN
 
 
 def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
-    """Whether a selection has too few labels to rank: no image or none that is labelled, or of draws for all models less than half, since what another selection had labelled says little of them."""
+    """Whether a selection has too few labels to rank: no image or none that is labelled, or of draws for all
+    models less than half, since what another selection had labelled says little of them.
+    """
     number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
     return have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number)
 
 
 def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
-    """Whether the labels of a selection's images are maps that are void everywhere, all of them, which say nothing of any model."""
+    """Whether the labels of a selection's images are maps that are void everywhere, all of them, which say
+    nothing of any model.
+    """
     if snapshot.settings.classifies:
         return False
     classes, folder, void = snapshot.settings.class_list, label_maps.truth(snapshot.root, truth), 0
@@ -51,7 +55,9 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 
 
 def key(snapshot: Snapshot, truth: str) -> str:
-    """Return a digest of all labels of a truth, and of the answers that count beside them; '' where there is no such truth."""
+    """Return a digest of all labels of a truth, and of the answers that count beside them; '' where there is
+    no such truth.
+    """
     return snapshot.truth_key(truth) if truth in snapshot.truths else ""
 
 

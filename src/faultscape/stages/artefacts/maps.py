@@ -14,7 +14,9 @@ _HELD, _OTHER = "held", "other"
 
 
 def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
-    """Return the parts there are; what they were made from is compared in one pass over the corpus (`Snapshot.outdated_models`)."""
+    """Return the parts there are; what they were made from is compared in one pass over the corpus
+    (`Snapshot.outdated_models`).
+    """
     if not snapshot.models:
         return None
     return {f"{model} {part}": _HELD for model, parts in snapshot.stored_maps.items() for part in parts}
@@ -30,8 +32,15 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 
 def lacking_parts(snapshot: Snapshot) -> dict[str, int]:
     """Return {model: shards without a part}, of those that lack some or are outdated."""
-    lacking = {m: sum(part_name(s) not in snapshot.stored_maps[m] for s in snapshot.shard_sizes) for m in snapshot.models}
-    return {m: number for m, number in lacking.items() if number or m in snapshot.outdated_models or m in snapshot.fitted_again}
+    lacking = {
+        m: sum(part_name(s) not in snapshot.stored_maps[m] for s in snapshot.shard_sizes)
+        for m in snapshot.models
+    }
+    return {
+        m: number
+        for m, number in lacking.items()
+        if number or m in snapshot.outdated_models or m in snapshot.fitted_again
+    }
 
 
 def _describe(snapshot: Snapshot, _name: str) -> str:
@@ -63,7 +72,26 @@ MAPS = Artefact(
     name="maps",
     verb="predict",
     inputs=("corpus",),
-    options=("labels", "unmapped", "keep", "scorer", "pattern", "resize_maps", "input_size", "mean", "std", "layout", "multiple", "window", "stride", "flip", "crop", "scales", "threads", "precision"),
+    options=(
+        "labels",
+        "unmapped",
+        "keep",
+        "scorer",
+        "pattern",
+        "resize_maps",
+        "input_size",
+        "mean",
+        "std",
+        "layout",
+        "multiple",
+        "window",
+        "stride",
+        "flip",
+        "crop",
+        "scales",
+        "threads",
+        "precision",
+    ),
     reasons={},
     instances=lambda _: [""],
     made_from=_made_from,
@@ -71,4 +99,4 @@ MAPS = Artefact(
     describe=_describe,
     line=_line,
     in_parts=True,
-)  # fmt: skip
+)

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from faultscape import plug
 from faultscape.nouns import JsonObject
 from faultscape.stages import evidence
-from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
+from faultscape.stages.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    gone_file,
+    provenance_of,
+)
 from faultscape.stages.artefacts import labels
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -19,28 +27,42 @@ METHOD_NUMBER = 3  # raised when a metric or an interval is computed in another 
 
 
 def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
-    """Return what measures of all models against a truth are made from, with ``metrics`` of a person's own (file.py:NAME)."""
-    folders = {model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models}
+    """Return what measures of all models against a truth are made from, with ``metrics`` of a person's own
+    (file.py:NAME).
+    """
+    folders = {
+        model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models
+    }
     aside = {part_name(shard) for shard in stress_shards(snapshot.root)}
     held = {
         model: sorted(
-            (name, part.sha256) for name, part in read_manifest(folder).items() if name[: len(part_name(0))] not in aside
+            (name, part.sha256)
+            for name, part in read_manifest(folder).items()
+            if name[: len(part_name(0))] not in aside
         )
         for model, folder in folders.items()
     }
     kept = {model: parts for model, parts in held.items() if parts}
     chosen = (
-        evidence.measured_by_choice(snapshot.root, truth, snapshot.drawn, snapshot.discarded) if truth in snapshot.truths else 0
+        evidence.measured_by_choice(snapshot.root, truth, snapshot.drawn, snapshot.discarded)
+        if truth in snapshot.truths
+        else 0
     )
     return {
         "maps": snapshot.drawn_from(snapshot.models),
         **({"confidence": key_of(kept)} if kept else {}),
         "models": ",".join(snapshot.models),
         "labels": labels.key(snapshot, truth),
-        "photos": snapshot.photos_key(),  # they decide the order of sums and of the bootstrap, and the page shows some
+        "photos": (
+            snapshot.photos_key()
+        ),  # they decide the order of sums and of the bootstrap, and the page shows some
         **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
-        **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
+        **(
+            {"names": key_of(snapshot.settings.classes.names)}
+            if snapshot.settings.classes.first_names
+            else {}
+        ),
         **({"metrics": key_of([(source, plug.digest(source)) for source in metrics])} if metrics else {}),
         **({"chosen": str(chosen)} if chosen else {}),
         METHOD: str(METHOD_NUMBER),
@@ -71,7 +93,9 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
     if _provenance(snapshot) is None:
         return {}
     metrics = arguments(snapshot).get("metric")
-    return made_from_now(snapshot, _truth(snapshot), [str(one) for one in metrics] if isinstance(metrics, list) else ())
+    return made_from_now(
+        snapshot, _truth(snapshot), [str(one) for one in metrics] if isinstance(metrics, list) else ()
+    )
 
 
 def arguments(snapshot: Snapshot) -> JsonObject:
@@ -80,13 +104,18 @@ def arguments(snapshot: Snapshot) -> JsonObject:
 
 
 def again(snapshot: Snapshot, _name: str = "") -> Again:
-    """Return how measures are made again: by their own truth, so that they wait for it where it is not there."""
+    """Return how measures are made again: by their own truth, so that they wait for it where it is not
+    there.
+    """
     truth = _truth(snapshot)
     given = {**({"truth": truth} if truth not in ("", labels.LABELS) else {}), **arguments(snapshot)}
     if truth and truth not in snapshot.truths:
         line = f"`faultscape label import {snapshot.place} SOURCE --truth {truth}`"
         return Again(
-            given, (), f"truth {truth} has no labels any more; bring some in with {line}, or measure against another --truth"
+            given,
+            (),
+            f"truth {truth} has no labels any more; bring some in with {line}, or measure against another"
+            " --truth",
         )
     return Again(given, (), gone_file(given, ("metric",), "measure"))
 
@@ -102,7 +131,48 @@ MEASURES = Artefact(
     name="measures",
     verb="measure",
     inputs=("maps", "labels"),
-    options=("truth", "metric", "preset", "skip", "resamples", "seed", "worst", "anomaly", "confidence", "doubt", "probabilities", "images", "pattern", "ignore", "background", "score_scale", "resize_maps", "regions", "divisor", "connectivity", "void", "absent", "scale", "match", "per", "over", "pooling", "fpr_rule", "curve", "fpr_limit", "alarm", "covered", "track", "tolerance", "band", "bins", "window", "certain", "accurate", "boundaries"),
+    options=(
+        "truth",
+        "metric",
+        "preset",
+        "skip",
+        "resamples",
+        "seed",
+        "worst",
+        "anomaly",
+        "confidence",
+        "doubt",
+        "probabilities",
+        "images",
+        "pattern",
+        "ignore",
+        "background",
+        "score_scale",
+        "resize_maps",
+        "regions",
+        "divisor",
+        "connectivity",
+        "void",
+        "absent",
+        "scale",
+        "match",
+        "per",
+        "over",
+        "pooling",
+        "fpr_rule",
+        "curve",
+        "fpr_limit",
+        "alarm",
+        "covered",
+        "track",
+        "tolerance",
+        "band",
+        "bins",
+        "window",
+        "certain",
+        "accurate",
+        "boundaries",
+    ),
     reasons={
         "maps": "images, predictions or classes changed",
         "models": "models were added, renamed or removed",
@@ -120,8 +190,10 @@ MEASURES = Artefact(
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda snapshot, _: f"against {_truth(snapshot)}" if _truth(snapshot) else "measures/measure.json",
+    describe=lambda snapshot, _: (
+        f"against {_truth(snapshot)}" if _truth(snapshot) else "measures/measure.json"
+    ),
     line=_line,
     again=again,
     method=METHOD_NUMBER,
-)  # fmt: skip
+)

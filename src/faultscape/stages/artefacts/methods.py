@@ -21,8 +21,12 @@ METHOD_NUMBER = 2  # raised when the same options come to fit in another way
 FOLDER = "methods"
 
 
-def inputs_of(snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str) -> dict[str, str]:
-    """Return what a method follows from, as far as a glance tells: its sets, that which it was searched with ('' for none), all labels of a truth, what is withheld, and the network that it was fitted to."""
+def inputs_of(
+    snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str
+) -> dict[str, str]:
+    """Return what a method follows from, as far as a glance tells: its sets, that which it was searched with
+    ('' for none), all labels of a truth, what is withheld, and the network that it was fitted to.
+    """
     held = snapshot.settings.models.get(model)
     return {
         "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
@@ -52,7 +56,9 @@ def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    return [f"{path.parent.name}/{path.stem}" for path in sorted((snapshot.root / FOLDER).glob(f"*/*{ENDING}"))]
+    return [
+        f"{path.parent.name}/{path.stem}" for path in sorted((snapshot.root / FOLDER).glob(f"*/*{ENDING}"))
+    ]
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str]:
@@ -64,7 +70,9 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     about = _about(snapshot, name)
     if about is None:
         return {}
-    return inputs_of(snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")), about.validation)
+    return inputs_of(
+        snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")), about.validation
+    )
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
@@ -92,12 +100,41 @@ METHODS = Artefact(
     verb="fit",
     inputs=("corpus", "sets", "networks"),
     options=(
-        "method", "model", "layer", "select_layer", "preset", "sweep", "as_", "validation", "truth", "seed", "set_", "images", "keep_embeddings",
-        "k", "printed", "shrink", "temperature", "epsilon", "steps", "rate", "batch", "blocks", "width", "depth", "join",
+        "method",
+        "model",
+        "layer",
+        "select_layer",
+        "preset",
+        "sweep",
+        "as_",
+        "validation",
+        "truth",
+        "seed",
+        "set_",
+        "images",
+        "keep_embeddings",
+        "k",
+        "printed",
+        "shrink",
+        "temperature",
+        "epsilon",
+        "steps",
+        "rate",
+        "batch",
+        "blocks",
+        "width",
+        "depth",
+        "join",
     ),
     reasons={
-        "images": "images of its sets changed", "labels": "labels changed", "holdout": "the classes that are withheld changed", "classes": "classes changed",
-        "network": "its network changed", "validation": "images of the set that it was searched with changed", "file": "its file is damaged", METHOD: "an earlier version fitted it",
+        "images": "images of its sets changed",
+        "labels": "labels changed",
+        "holdout": "the classes that are withheld changed",
+        "classes": "classes changed",
+        "network": "its network changed",
+        "validation": "images of the set that it was searched with changed",
+        "file": "its file is damaged",
+        METHOD: "an earlier version fitted it",
     },
     instances=_instances,
     made_from=_made_from,
@@ -107,4 +144,4 @@ METHODS = Artefact(
     again=again,
     waits=lambda _snapshot, _name: True,
     method=METHOD_NUMBER,
-)  # fmt: skip
+)

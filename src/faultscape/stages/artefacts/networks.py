@@ -1,4 +1,6 @@
-"""Networks that `train` made: one instance a folder of STUDY/models, also one whose training was interrupted."""
+"""Networks that `train` made: one instance a folder of STUDY/models, also one whose training was
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from pathlib import Path
 from faultscape import plug
 from faultscape.errors import FaultscapeError
 from faultscape.nouns import JsonObject
-from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
+from faultscape.stages.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    gone_file,
+    provenance_of,
+)
 from faultscape.stages.artefacts import labels
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -16,14 +26,24 @@ from faultscape.stages.withheld import find_withheld
 from faultscape.study.parts import key_of
 
 METHOD_NUMBER = 3  # raised when the same options come to train in another way
-MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = "models", "network.json", "weights.safetensors", "begun.json", "backbone.py"
+MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
+    "models",
+    "network.json",
+    "weights.safetensors",
+    "begun.json",
+    "backbone.py",
+)
 
 
 def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
-    """Return what a network follows from, as far as a glance tells: its sets, all labels of a truth, the classes that it learns, and the network that it started from."""
+    """Return what a network follows from, as far as a glance tells: its sets, all labels of a truth, the
+    classes that it learns, and the network that it started from.
+    """
     withhold, init = arguments.get("withhold"), arguments.get("init")
     try:
-        withheld = find_withheld(snapshot.stress, snapshot.settings.class_list, None if withhold is None else str(withhold)).names
+        withheld = find_withheld(
+            snapshot.stress, snapshot.settings.class_list, None if withhold is None else str(withhold)
+        ).names
     except FaultscapeError:  # the holdout is gone, or there are several now
         withheld = ("?",)
     return {
@@ -55,7 +75,9 @@ def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
 
 
 def sources(snapshot: Snapshot) -> dict[str, str]:
-    """Return {name: how `predict` names it} of the networks that were trained, those with a backbone of one's own by the function in their folder."""
+    """Return {name: how `predict` names it} of the networks that were trained, those with a backbone of one's
+    own by the function in their folder.
+    """
     out = {}
     for name in _instances(snapshot):
         if (_folder(snapshot, name) / NETWORK).is_file():
@@ -76,7 +98,11 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     if not (folder / NETWORK).is_file() or not (folder / WEIGHTS).is_file():
         return None
     held = _provenance(snapshot, name)
-    inputs = {"file": "damaged"} if held is None else {str(key): str(value) for key, value in held["inputs"].items()}
+    inputs = (
+        {"file": "damaged"}
+        if held is None
+        else {str(key): str(value) for key, value in held["inputs"].items()}
+    )
     return {**inputs, **({"begun": "again"} if (folder / BEGUN).is_file() else {})}
 
 
@@ -97,7 +123,9 @@ def again(snapshot: Snapshot, name: str) -> Again:
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
-    return " ".join([f"faultscape train {snapshot.place} {name}", *option_words(again(snapshot, name).options)])
+    return " ".join(
+        [f"faultscape train {snapshot.place} {name}", *option_words(again(snapshot, name).options)]
+    )
 
 
 def _describe(snapshot: Snapshot, name: str) -> str:
@@ -112,13 +140,59 @@ NETWORKS = Artefact(
     verb="train",
     inputs=("corpus", "sets"),
     options=(
-        "backbone", "head", "dropout_at", "dropout_rate", "dropout_samples", "loss", "preset", "init", "from_scratch", "seed", "set_", "validation", "truth", "withhold",
-        "epochs", "steps", "batch", "rate", "schedule", "warm_up", "optimiser", "weight_decay", "gradient_norm", "size", "crop", "scale", "class_weights", "dropout", "validate_every",
-        "members", "fast_start", "spread", "features", "ridge", "mean_field", "momentum", "scaled", "normalised", "member_blocks", "factors", "samples", "temperature", "shared_noise", "precision",
+        "backbone",
+        "head",
+        "dropout_at",
+        "dropout_rate",
+        "dropout_samples",
+        "loss",
+        "preset",
+        "init",
+        "from_scratch",
+        "seed",
+        "set_",
+        "validation",
+        "truth",
+        "withhold",
+        "epochs",
+        "steps",
+        "batch",
+        "rate",
+        "schedule",
+        "warm_up",
+        "optimiser",
+        "weight_decay",
+        "gradient_norm",
+        "size",
+        "crop",
+        "scale",
+        "class_weights",
+        "dropout",
+        "validate_every",
+        "members",
+        "fast_start",
+        "spread",
+        "features",
+        "ridge",
+        "mean_field",
+        "momentum",
+        "scaled",
+        "normalised",
+        "member_blocks",
+        "factors",
+        "samples",
+        "temperature",
+        "shared_noise",
+        "precision",
     ),
     reasons={
-        "images": "images of its sets changed", "labels": "labels changed", "holdout": "the classes that are withheld changed", "classes": "classes changed", "start": "the network that it started from changed",
-        "begun": "training anew was interrupted", METHOD: "an earlier version trained it",
+        "images": "images of its sets changed",
+        "labels": "labels changed",
+        "holdout": "the classes that are withheld changed",
+        "classes": "classes changed",
+        "start": "the network that it started from changed",
+        "begun": "training anew was interrupted",
+        METHOD: "an earlier version trained it",
     },
     instances=_instances,
     made_from=_made_from,
@@ -128,4 +202,4 @@ NETWORKS = Artefact(
     again=again,
     waits=lambda _snapshot, _name: True,
     method=METHOD_NUMBER,
-)  # fmt: skip
+)

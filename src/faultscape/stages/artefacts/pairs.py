@@ -14,8 +14,14 @@ def _instances(snapshot: Snapshot) -> Sequence[str]:
 
 def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
     now = _made_from_now(snapshot, "")
-    held = {f"{model} {part}": entry.key for model, parts in snapshot.stored_pairs.items() for part, entry in parts.items()}
-    return {part: key for part, key in held.items() if part in now}  # those of truths, and of models before, are no matter
+    held = {
+        f"{model} {part}": entry.key
+        for model, parts in snapshot.stored_pairs.items()
+        for part, entry in parts.items()
+    }
+    return {
+        part: key for part, key in held.items() if part in now
+    }  # those of truths, and of models before, are no matter
 
 
 def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:

@@ -18,8 +18,13 @@ METHOD_NUMBER = 3  # raised when forecasts are computed in another way
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the labels of a truth ('': there were none, and any that counts would be used), what standings leave open, and what its own duels look at."""
-    left = {name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))}
+    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the
+    labels of a truth ('': there were none, and any that counts would be used), what standings leave open, and
+    what its own duels look at.
+    """
+    left = {
+        name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))
+    }
     return {
         "maps": snapshot.drawn_from(snapshot.models),
         "selections": key_of({name: selection.key(snapshot, name) for name in snapshot.selections}),
@@ -38,22 +43,32 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
 def _own_files(snapshot: Snapshot) -> dict[str, str]:
     """Return digests of the files of a person's own that selections name as selector or concordance."""
     named = [
-        str(slots.definition.get(key, "")) for slots, _ in snapshot.selections.values() for key in ("selector", "concordance")
+        str(slots.definition.get(key, ""))
+        for slots, _ in snapshot.selections.values()
+        for key in ("selector", "concordance")
     ]
     return {name: plug.digest(name) for name in sorted(set(named)) if plug.is_own(name)}
 
 
 def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
-    """Whether a selection, as it counts now, is one of duels between these models, which a plan then tells of; it looks for its own otherwise."""
+    """Whether a selection, as it counts now, is one of duels between these models, which a plan then tells
+    of; it looks for its own otherwise.
+    """
     return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
 
 
 def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
-    """Return what else the duels follow from that a plan of classifiers looks for: which classes are not asked about, and where in WordNet classes stand."""
+    """Return what else the duels follow from that a plan of classifiers looks for: which classes are not
+    asked about, and where in WordNet classes stand.
+    """
     settings, classes = snapshot.settings, snapshot.settings.classes
-    if not settings.classifies or (MAIN in snapshot.selections and holds_duels(snapshot.current(MAIN), snapshot.models)):
+    if not settings.classifies or (
+        MAIN in snapshot.selections and holds_duels(snapshot.current(MAIN), snapshot.models)
+    ):
         return {}
-    others = [first for name, first in classes.first_name_of.items() if settings.only and name not in settings.only]
+    others = [
+        first for name, first in classes.first_name_of.items() if settings.only and name not in settings.only
+    ]
     return {"classes": key_of(others, classes.wnids)} if others or classes.wnids else {}
 
 
@@ -67,23 +82,36 @@ def arguments(snapshot: Snapshot) -> JsonObject:
 
 
 def again(snapshot: Snapshot, _name: str = "") -> Again:
-    """Return how the plan is made again: without a selection that is not there any more, and by the truth that counts where its own is not."""
+    """Return how the plan is made again: without a selection that is not there any more, and by the truth
+    that counts where its own is not.
+    """
     given, left_out = dict(arguments(snapshot)), list[str]()
-    name, truth = given.get("selection"), str(given.pop("truth", "") or (_provenance(snapshot) or {}).get("truth", ""))
+    name, truth = (
+        given.get("selection"),
+        str(given.pop("truth", "") or (_provenance(snapshot) or {}).get("truth", "")),
+    )
     if truth not in snapshot.truths:
-        left_out += [f"truth {truth} has no labels any more, and is left out"] if truth not in ("", labels.LABELS) else []
+        left_out += (
+            [f"truth {truth} has no labels any more, and is left out"]
+            if truth not in ("", labels.LABELS)
+            else []
+        )
         truth = snapshot.truth if snapshot.truths else ""
     if truth not in ("", labels.LABELS):
         given = {"truth": truth, **given}
     if name is not None and not (snapshot.truths and _can_say(snapshot, str(name))):
         del given["selection"]
         why = "cannot say any more how models differ" if name in snapshot.selections else "is gone"
-        left_out.append(f"selection {name} {why if snapshot.truths else 'has no labels any more'}, and is left out")
+        left_out.append(
+            f"selection {name} {why if snapshot.truths else 'has no labels any more'}, and is left out"
+        )
     return Again(given, tuple(left_out))
 
 
 def _can_say(snapshot: Snapshot, name: str) -> bool:
-    """Whether a selection that a plan is to be made from is there, and can be one drawn by chance from what there is now."""
+    """Whether a selection that a plan is to be made from is there, and can be one drawn by chance from what
+    there is now.
+    """
     if name not in snapshot.selections or not standings.is_by_chance(snapshot, name):
         return False
     return not (selection.is_stale(snapshot, name) and selection.is_superseded(snapshot, name))

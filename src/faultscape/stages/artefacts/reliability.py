@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 
 from faultscape.errors import counted
-from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
+from faultscape.stages.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    gone_file,
+    provenance_of,
+)
 from faultscape.stages.artefacts import labels
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -18,7 +26,9 @@ _FOLDER = "reliability"
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    """Return what a card of all models would be made from: their maps and counts, labels, and the sets that they are judged on."""
+    """Return what a card of all models would be made from: their maps and counts, labels, and the sets that
+    they are judged on.
+    """
     root, settings = snapshot.root, snapshot.settings
     maps = {
         model: (
@@ -28,16 +38,23 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
         for model, parts in snapshot.stored_maps.items()
     }
     counts = {
-        folder.relative_to(root).as_posix(): sorted((name, part.sha256) for name, part in read_manifest(folder).items())
+        folder.relative_to(root).as_posix(): sorted(
+            (name, part.sha256) for name, part in read_manifest(folder).items()
+        )
         for folder in made(root, _FOLDER)
     }
-    anomaly = sorted((name, part.sha256) for name, part in read_manifest(label_maps.truth(root, "anomaly")).items())
+    anomaly = sorted(
+        (name, part.sha256) for name, part in read_manifest(label_maps.truth(root, "anomaly")).items()
+    )
     sets = json.loads(snapshot.stress.model_dump_json())
     return {
         "models": key_of({name: about.model_dump() for name, about in snapshot.settings.models.items()}),
         "maps": key_of({name: held for name, (held, _) in maps.items()}),
         "networks": key_of(
-            {name: {part: stamp.rpartition(":")[0] for part, stamp in stamps.items()} for name, (_, stamps) in maps.items()}
+            {
+                name: {part: stamp.rpartition(":")[0] for part, stamp in stamps.items()}
+                for name, (_, stamps) in maps.items()
+            }
         ),
         "counts": key_of(sorted(counts.items())),
         **({"labels": labels.key(snapshot, truth)} if truth in snapshot.truths else {}),
@@ -92,7 +109,18 @@ RELIABILITY = Artefact(
     name="reliability",
     verb="reliability",
     inputs=("maps", "sets", "labels"),
-    options=("models", "truth", "natural", "misclassified", "reference", "preset", "track", "worst", "resamples", "seed"),
+    options=(
+        "models",
+        "truth",
+        "natural",
+        "misclassified",
+        "reference",
+        "preset",
+        "track",
+        "worst",
+        "resamples",
+        "seed",
+    ),
     reasons={
         "models": "models changed",
         "maps": "maps changed",

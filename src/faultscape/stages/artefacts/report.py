@@ -32,21 +32,27 @@ _OF_DUELS = (
 
 
 def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | None = None) -> dict[str, str]:
-    """Return what the report of a selection is made from: the selection as it counts now, its labels, the standings of all selections, and a folder of ``references``."""
+    """Return what the report of a selection is made from: the selection as it counts now, its labels, the
+    standings of all selections, and a folder of ``references``.
+    """
     slots = snapshot.selections[name][0]
     hierarchy = slots.definition.get("hierarchy")
     return {
         "models": ",".join(snapshot.models),
         "selection": selection.key(snapshot, name),
         "labels": labels.key(snapshot, truth),
-        "discards": discards.key_of_all(snapshot)
-        if slots.duels
-        else discards.key(snapshot, name),  # of maps, what each constraint chooses is shown
+        "discards": (
+            discards.key_of_all(snapshot) if slots.duels else discards.key(snapshot, name)
+        ),  # of maps, what each constraint chooses is shown
         "photos": snapshot.photos_key({row.image for row in slots.rows}),
         **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
         "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree
         "failures": str(snapshot.failures),
-        **({"names": key_of(snapshot.settings.classes.names)} if snapshot.settings.classes.first_names else {}),
+        **(
+            {"names": key_of(snapshot.settings.classes.names)}
+            if snapshot.settings.classes.first_names
+            else {}
+        ),
         **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
         **{
             f"standings of {other}": _of_standings(snapshot, other)
@@ -60,18 +66,32 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
 
 
 def _of_tags(snapshot: Snapshot, images: set[str]) -> dict[str, str]:
-    """Return what a page says of kinds of failure: nothing where no image of it has a tag; their intervals redraw whole groups."""
+    """Return what a page says of kinds of failure: nothing where no image of it has a tag; their intervals
+    redraw whole groups.
+    """
     if not (tags := snapshot.tags_key(images)):
         return {}
-    return {"tags": key_of(tags, sorted((image, group) for image, group in snapshot.groups.items() if image in images))}
+    return {
+        "tags": key_of(
+            tags, sorted((image, group) for image, group in snapshot.groups.items() if image in images)
+        )
+    }
 
 
 def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
-    """Return {id: file} of the images of a selection whose files are no longer where they were collected, or that never had one (''); what lies in a store is not looked for."""
+    """Return {id: file} of the images of a selection whose files are no longer where they were collected, or
+    that never had one (''); what lies in a store is not looked for.
+    """
     wanted = sorted(set(snapshot.current(name).images))
-    rows = read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist() if wanted else []
+    rows = (
+        read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist()
+        if wanted
+        else []
+    )
     sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
-    files = {id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if not is_address(source)}
+    files = {
+        id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if not is_address(source)
+    }
     return {id_: files[id_] for id_ in wanted if id_ in files and not os.path.isfile(files[id_])}
 
 
@@ -81,14 +101,20 @@ def images_key(unshown: Collection[str]) -> dict[str, str]:
 
 
 def uncompared_key(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
-    """Return what a page says of labels that have not been compared with the models yet: nothing where they have, or nothing is to be compared."""
+    """Return what a page says of labels that have not been compared with the models yet: nothing where they
+    have, or nothing is to be compared.
+    """
     if snapshot.settings.classifies or truth not in snapshot.truths:
         return {}
     models, parts = (
         snapshot.selections[name][0].models,
         wanted(snapshot.root, snapshot.settings, sorted(snapshot.shard_sizes), [truth]),
     )
-    return {"compared": "not yet"} if missing(snapshot.root, [p for p in parts if p.truth and p.name in models]) else {}
+    return (
+        {"compared": "not yet"}
+        if missing(snapshot.root, [p for p in parts if p.truth and p.name in models])
+        else {}
+    )
 
 
 def _of_standings(snapshot: Snapshot, selection_: str) -> str:
@@ -97,7 +123,9 @@ def _of_standings(snapshot: Snapshot, selection_: str) -> str:
 
 
 def truth_shown(snapshot: Snapshot, name: str) -> str:
-    """Return the truth whose labels a page shows: the one that was ranked with, else the one that counts; '' where there is none."""
+    """Return the truth whose labels a page shows: the one that was ranked with, else the one that counts; ''
+    where there is none.
+    """
     ranked = str((standings.provenance(snapshot, name) or {}).get("truth", ""))
     return ranked if ranked in snapshot.truths else find_truth(snapshot.root)
 
@@ -157,11 +185,19 @@ def arguments(snapshot: Snapshot, name: str) -> JsonObject:
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
-    """Return how a page is made again: without what is shown of duels where its selection is one of draws now."""
+    """Return how a page is made again: without what is shown of duels where its selection is one of draws
+    now.
+    """
     given, left_out = dict(arguments(snapshot, name)), list[str]()
-    if name in snapshot.selections and snapshot.selections[name][0].draws and not snapshot.settings.classifies:
+    if (
+        name in snapshot.selections
+        and snapshot.selections[name][0].draws
+        and not snapshot.settings.classifies
+    ):
         left_out = [
-            f"{words}, which these are not, and {verb} left out" for key, words, verb in _OF_DUELS if given.pop(key, None)
+            f"{words}, which these are not, and {verb} left out"
+            for key, words, verb in _OF_DUELS
+            if given.pop(key, None)
         ]
     return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
 

@@ -29,11 +29,20 @@ CLASSIFIER_DUELS = {
     "spares": 10,
     "seed": 0,
 }
-DRAWS = {"concordance": "miou", "over": "union", "temperature": None, "distance": "01", "hierarchy": None, "seed": 0}
+DRAWS = {
+    "concordance": "miou",
+    "over": "union",
+    "temperature": None,
+    "distance": "01",
+    "hierarchy": None,
+    "seed": 0,
+}
 
 
 def successor(snapshot: Snapshot, name: str) -> str:
-    """Return the selection of all models of now that was made as this one was, from what there is now, and that no other took the place of; '' where there is none."""
+    """Return the selection of all models of now that was made as this one was, from what there is now, and
+    that no other took the place of; '' where there is none.
+    """
     asked = _asked(snapshot.selections[name][0])
     return next(
         (
@@ -65,7 +74,9 @@ def is_superseded(snapshot: Snapshot, name: str) -> bool:
 
 
 def key(snapshot: Snapshot, name: str) -> str:
-    """Return a digest of what a selection holds, which changes when it grows or is made anew under its name."""
+    """Return a digest of what a selection holds, which changes when it grows or is made anew under its
+    name.
+    """
     if name not in snapshot.selection_keys:
         slots, drawn_from = snapshot.selections[name]
         define = {word: value for word, value in slots.definition.items() if word != REPLACED_BY}
@@ -88,7 +99,13 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
         return None
     slots, drawn_from = snapshot.selections[name]
     files = _own_files(snapshot, slots, now=False)
-    return {"models": ",".join(slots.models), "added": "", "maps": drawn_from, **files, **_left(snapshot, name, now=False)}
+    return {
+        "models": ",".join(slots.models),
+        "added": "",
+        "maps": drawn_from,
+        **files,
+        **_left(snapshot, name, now=False),
+    }
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
@@ -100,17 +117,26 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
         known = ",".join(m for m in slots.models if m in snapshot.models)
         return {"models": known, "added": "", "maps": drawn_from, **own}
     added = [m for m in snapshot.models if m not in slots.models]
-    return {"models": ",".join(slots.models), "added": ",".join(added), "maps": snapshot.drawn_from(slots.models), **own}
+    return {
+        "models": ",".join(slots.models),
+        "added": ",".join(added),
+        "maps": snapshot.drawn_from(slots.models),
+        **own,
+    }
 
 
 def _own_files(snapshot: Snapshot, slots: Slots, *, now: bool) -> dict[str, str]:
-    """Return digests of what a selection takes from files of a person's own: a concordance, a selector, distances between classes."""
+    """Return digests of what a selection takes from files of a person's own: a concordance, a selector,
+    distances between classes.
+    """
     define = slots.definition
     concordance, selector = define.get("concordance", ""), define["selector"]
     held = {"concordance": define.get("concordance_file", ""), "selector": define.get("selector_file", "")}
     if now:
         held = {"concordance": plug.digest(concordance), "selector": plug.digest(selector)}
-    named = {name for name, said in (("concordance", concordance), ("selector", selector)) if plug.is_own(said)}
+    named = {
+        name for name, said in (("concordance", concordance), ("selector", selector)) if plug.is_own(said)
+    }
     found = {name: digest for name, digest in held.items() if name in named}
     if "distances" in define and (define.get("hierarchy") or define["distance"] not in KINDS):
         found["distances"] = _distances_now(snapshot, define) if now else define["distances"]
@@ -118,7 +144,9 @@ def _own_files(snapshot: Snapshot, slots: Slots, *, now: bool) -> dict[str, str]
 
 
 def _distances_now(snapshot: Snapshot, define: Definition) -> str:
-    """Return the digest of the distances that a definition names, from their files as they are now; '' where they cannot be read."""
+    """Return the digest of the distances that a definition names, from their files as they are now; '' where
+    they cannot be read.
+    """
     try:
         return define_distances(snapshot.settings.class_list, {}, define)[0]["distances"]
     except FaultscapeError:
@@ -143,7 +171,11 @@ def _describe(snapshot: Snapshot, name: str) -> str:
     heir = slots.definition[REPLACED_BY] if is_replaced(snapshot, name) else successor(snapshot, name)
     place = f"; {heir} took its place" if is_superseded(snapshot, name) else ""
     lacks = lacks_sizes(snapshot, name)
-    sizes = f"; its usual sizes say nothing of {', '.join(lacks)}: `faultscape scale` makes SCALE" if lacks else ""
+    sizes = (
+        f"; its usual sizes say nothing of {', '.join(lacks)}: `faultscape scale` makes SCALE"
+        if lacks
+        else ""
+    )
     return f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}{place}{sizes}"
 
 
@@ -162,42 +194,66 @@ def again(snapshot: Snapshot, name: str) -> Again:
     if name == NONE:
         return Again({})
     given, define = options_again(snapshot, name), cast("JsonObject", snapshot.selections[name][0].definition)
-    gone = gone_file(define, ("selector", "concordance", "distance", "hierarchy"), "choose anew with --replace")
+    gone = gone_file(
+        define, ("selector", "concordance", "distance", "hierarchy"), "choose anew with --replace"
+    )
     return Again(given, (), "" if is_superseded(snapshot, name) else gone)
 
 
 def can_grow(snapshot: Snapshot, name: str) -> bool:
-    """Whether the same line extends a selection to the models of now: duels over images, predictions and files of a person's own that did not change."""
+    """Whether the same line extends a selection to the models of now: duels over images, predictions and
+    files of a person's own that did not change.
+    """
     slots, drawn_from = snapshot.selections[name]
     same = snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models)
-    return not slots.draws and same and _own_files(snapshot, slots, now=False) == _own_files(snapshot, slots, now=True)
+    return (
+        not slots.draws
+        and same
+        and _own_files(snapshot, slots, now=False) == _own_files(snapshot, slots, now=True)
+    )
 
 
 def line_again(snapshot: Snapshot, name: str) -> str:
-    """Return the line that makes a selection anew in the same way, for all models of now; where it is labelled, it keeps the old one under a dated name."""
+    """Return the line that makes a selection anew in the same way, for all models of now; where it is
+    labelled, it keeps the old one under a dated name.
+    """
     options = {("as" if key == "as_" else key): value for key, value in options_again(snapshot, name).items()}
-    scale = ["--scale", "SCALE"] if lacks_sizes(snapshot, name) else []  # which a person must make for the classes of now
+    scale = (
+        ["--scale", "SCALE"] if lacks_sizes(snapshot, name) else []
+    )  # which a person must make for the classes of now
     return " ".join([f"faultscape select {snapshot.place}", *option_words(options), *scale, "--replace"])
 
 
 def lacks_sizes(snapshot: Snapshot, name: str) -> list[str]:
     """Return the classes of now of which the usual sizes of a selection (`--scale`) say nothing."""
     classes, sizes = snapshot.settings.class_list, snapshot.selections[name][0].definition.get("scale")
-    return [classes.names[place] for place in classes.groups if classes.names[place] not in sizes] if sizes else []
+    return (
+        [classes.names[place] for place in classes.groups if classes.names[place] not in sizes]
+        if sizes
+        else []
+    )
 
 
 def options_again(snapshot: Snapshot, name: str) -> JsonObject:
-    """Return the options of `select` that make a selection in the way in which it was made, those that differ from the defaults."""
+    """Return the options of `select` that make a selection in the way in which it was made, those that differ
+    from the defaults.
+    """
     slots = snapshot.selections[name][0]
     define = slots.definition
     usual = (
-        DRAWS if slots.draws else {**CLASSIFIER_DUELS, "distance": _usual_distance(snapshot, define)} if slots.pairs else DUELS
+        DRAWS
+        if slots.draws
+        else {**CLASSIFIER_DUELS, "distance": _usual_distance(snapshot, define)}
+        if slots.pairs
+        else DUELS
     )
     asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
     drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if slots.draws else {}
     own_name = None if name == (define[_chosen_by(define)] if drawn else MAIN) else name
     found = {**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None}
-    found["constraints"] = "none" if define.get("constraints") == "none" else None  # a scale stays unless another is given
+    found["constraints"] = (
+        "none" if define.get("constraints") == "none" else None
+    )  # a scale stays unless another is given
     found |= {"without": define.get("without") or None, "as_": own_name}
     return {key: value for key, value in found.items() if value is not None}
 
@@ -208,7 +264,9 @@ def _usual_distance(snapshot: Snapshot, definition: Mapping[str, Any]) -> str:
 
 
 def _chosen_by(definition: Mapping[str, Any]) -> str:
-    """Return "goal" where a goal chose the selector of these draws, and would choose the same today, else "selector"."""
+    """Return "goal" where a goal chose the selector of these draws, and would choose the same today, else
+    "selector".
+    """
     goal = definition.get("goal")
     return "goal" if goal is not None and GOALS.get(goal) == definition["selector"] else "selector"
 
@@ -222,7 +280,30 @@ SELECTION = Artefact(
     name="selection",
     verb="select",
     inputs=("corpus", "maps", "pairs"),
-    options=("selector", "goal", "per_class", "top", "budget", "more", "seed", "truth", "concordance", "over", "constraints", "scale", "distance", "hierarchy", "discrepancy", "confidence", "cap", "cap_rule", "without", "temperature", "spares", "keep_duplicates"),
+    options=(
+        "selector",
+        "goal",
+        "per_class",
+        "top",
+        "budget",
+        "more",
+        "seed",
+        "truth",
+        "concordance",
+        "over",
+        "constraints",
+        "scale",
+        "distance",
+        "hierarchy",
+        "discrepancy",
+        "confidence",
+        "cap",
+        "cap_rule",
+        "without",
+        "temperature",
+        "spares",
+        "keep_duplicates",
+    ),
     reasons={
         "models": "the study no longer has a model it was drawn with",
         "added": "models were added since",
@@ -238,4 +319,4 @@ SELECTION = Artefact(
     describe=_describe,
     line=_line,
     again=again,
-)  # fmt: skip
+)

@@ -20,11 +20,15 @@ from faultscape.study.tables.stress_sets import StressSet
 
 
 def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return the digests that files of a person's own have now, of those that a set is made with: nothing of one that is gone, which stands in the way."""
+    """Return the digests that files of a person's own have now, of those that a set is made with: nothing of
+    one that is gone, which stands in the way.
+    """
     name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
     if ".py:" in name:
         return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
-    if depth := str(parameters.get("depth", "")):  # names and sizes: all bytes are looked at when an image is made
+    if depth := str(
+        parameters.get("depth", "")
+    ):  # names and sizes: all bytes are looked at when an image is made
         return {"depth": files_key(depth)} if Path(depth).is_dir() else {}
     try:
         return {"textures": textures_digest(textures)} if textures else {}
@@ -43,7 +47,9 @@ def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
 
 
 def _unknown(snapshot: Snapshot) -> list[str]:
-    """Return the sets of made images of which sets.json does not say what made them: it was deleted, or put back from an earlier copy."""
+    """Return the sets of made images of which sets.json does not say what made them: it was deleted, or put
+    back from an earlier copy.
+    """
     if not snapshot.images:
         return []
     columns = read_columns(snapshot.root, ["set", "parent"]).to_pydict()
@@ -52,7 +58,9 @@ def _unknown(snapshot: Snapshot) -> list[str]:
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
-    """Return what the sets of a line were made from; None where one has no image, was not finished, or is in no sets.json."""
+    """Return what the sets of a line were made from; None where one has no image, was not finished, or is in
+    no sets.json.
+    """
     if name not in snapshot.stress.sets:
         return None
     sets = _lines(snapshot)[name]
@@ -61,22 +69,39 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     held = _made_from_now(snapshot, name)
     for about in sets.values():
         now = _now(snapshot, about)
-        held |= {key: about.inputs.get(key, "") for key in {*now, *about.inputs} if about.inputs.get(key) != now.get(key)}
+        held |= {
+            key: about.inputs.get(key, "")
+            for key in {*now, *about.inputs}
+            if about.inputs.get(key) != now.get(key)
+        }
     return held
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
-    """Return what the sets of a line would be made from: those whose pixels move, or that objects lie in, from labels too."""
-    return {key: value for about in _lines(snapshot).get(name, {}).values() for key, value in _now(snapshot, about).items()}
+    """Return what the sets of a line would be made from: those whose pixels move, or that objects lie in,
+    from labels too.
+    """
+    return {
+        key: value
+        for about in _lines(snapshot).get(name, {}).values()
+        for key, value in _now(snapshot, about).items()
+    }
 
 
 def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
     own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
-    return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own, **own_files(about.parameters)}
+    return {
+        "images": snapshot.set_keys.get(about.of, ""),
+        METHOD_INPUT: str(METHOD),
+        **own,
+        **own_files(about.parameters),
+    }
 
 
 def is_outdated(snapshot: Snapshot, name: str) -> bool:
-    """Return whether a set was made of other images, labels or files than there are now; of one that was collected it is not."""
+    """Return whether a set was made of other images, labels or files than there are now; of one that was
+    collected it is not.
+    """
     about = snapshot.stress.sets.get(name)
     return about is not None and about.inputs != _now(snapshot, about)
 
@@ -98,7 +123,8 @@ def _again(snapshot: Snapshot, name: str) -> Again:
         return Again(
             {},
             (),
-            f"sets.json no longer says what made this; run the same line of `faultscape stress` again (log.jsonl has it), or {line}",
+            "sets.json no longer says what made this; run the same line of `faultscape stress` again"
+            f" (log.jsonl has it), or {line}",
         )
     about = snapshot.stress.sets[name]
     if about.of not in snapshot.set_keys:
@@ -106,9 +132,14 @@ def _again(snapshot: Snapshot, name: str) -> Again:
         return Again(
             about.line,
             (),
-            f"set {about.of}, of which it was made, has no images any more; collect it again, or remove this too: {line}",
+            f"set {about.of}, of which it was made, has no images any more; collect it again, or remove this"
+            f" too: {line}",
         )
-    return Again(about.line, (), gone_file(about.line, ("frost_textures", "objects", "depth", "without", "corruption"), "stress"))
+    return Again(
+        about.line,
+        (),
+        gone_file(about.line, ("frost_textures", "objects", "depth", "without", "corruption"), "stress"),
+    )
 
 
 def _line(snapshot: Snapshot, name: str) -> str:

@@ -42,7 +42,10 @@ def made_from_now(
     benchmark: str | None = None,
     all_labels: bool = False,
 ) -> dict[str, str]:
-    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name), the file of a closed ``benchmark``, and ``all_labels`` where those of other images count too."""
+    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole
+    groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name), the file of a closed
+    ``benchmark``, and ``all_labels`` where those of other images count too.
+    """
     slots = snapshot.selections[name][0]
     images = {row.image for row in slots.rows}
     return {
@@ -50,10 +53,14 @@ def made_from_now(
         "selection": selection.key(snapshot, name),
         "concordance": plug.digest(slots.definition.get("concordance", "")),
         "maps": snapshot.drawn_from(slots.models),
-        "added": ",".join(model for model in snapshot.models if model not in slots.models),  # a note names them
+        "added": ",".join(
+            model for model in snapshot.models if model not in slots.models
+        ),  # a note names them
         "labels": labels.key(snapshot, truth),
         "discards": discards.key_of_all(snapshot) if all_labels else discards.key(snapshot, name),
-        "photos": snapshot.photos_key(None if all_labels else images),  # they decide the order of sums and of the bootstrap
+        "photos": snapshot.photos_key(
+            None if all_labels else images
+        ),  # they decide the order of sums and of the bootstrap
         **_others(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
         **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
@@ -66,11 +73,17 @@ def made_from_now(
 
 def _of_selection(snapshot: Snapshot, name: str) -> str:
     """Return a key of a selection as it counts now; '' where there is none of this name."""
-    return key_of(selection.key(snapshot, name), discards.key(snapshot, name)) if name in snapshot.selections else ""
+    return (
+        key_of(selection.key(snapshot, name), discards.key(snapshot, name))
+        if name in snapshot.selections
+        else ""
+    )
 
 
 def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
-    """Return what standings of draws take from other selections: which of the images these chose, so that their labels say nothing of chance, and even draws, which say how models fare where they agree."""
+    """Return what standings of draws take from other selections: which of the images these chose, so that
+    their labels say nothing of chance, and even draws, which say how models fare where they agree.
+    """
     own, drawn_from = snapshot.selections[name][0], snapshot.drawn_from(snapshot.selections[name][0].models)
     if not own.draws:
         return {}
@@ -84,34 +97,47 @@ def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 def _chosen_elsewhere(snapshot: Snapshot, own: Slots) -> set[str]:
     """Return which images of a selection others chose for what models say of them."""
-    return {row.image for row in own.rows} & chosen_by_models(slots for slots in snapshot.drawn if slots is not own)
+    return {row.image for row in own.rows} & chosen_by_models(
+        slots for slots in snapshot.drawn if slots is not own
+    )
 
 
 def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
-    """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing was drawn by chance."""
+    """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing
+    was drawn by chance.
+    """
     return snapshot.groups if population == "future" or not is_by_chance(snapshot, name) else {}
 
 
 def is_by_chance(snapshot: Snapshot, name: str) -> bool:
     """Whether the images of a selection were drawn by chance."""
-    from faultscape.ranking.catalogue import CHANCE, chosen_by  # ranking loads scipy, which most who ask what is done never need
+    from faultscape.ranking.catalogue import (
+        CHANCE,
+        chosen_by,
+    )  # ranking loads scipy, which most who ask what is done never need
 
     return chosen_by(snapshot.selections[name][0].rows) == CHANCE
 
 
 def provenance(snapshot: Snapshot, name: str) -> Provenance | None:
-    """Return what the standings of a selection say of how they were made; None where there are none, or none that can be read."""
+    """Return what the standings of a selection say of how they were made; None where there are none, or none
+    that can be read.
+    """
     return provenance_of(snapshot.document(selections.path(snapshot.root, name, "json", stem="standings")))
 
 
 def key(snapshot: Snapshot, name: str) -> str:
-    """Return a digest of what the standings of a selection were made from, and with which options; '' where there are none."""
+    """Return a digest of what the standings of a selection were made from, and with which options; '' where
+    there are none.
+    """
     held = provenance(snapshot, name)
     return "" if held is None else key_of(held)
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """Return the selections that have standings, or are to have some: nobody is asked to rank one that another took the place of."""
+    """Return the selections that have standings, or are to have some: nobody is asked to rank one that
+    another took the place of.
+    """
     return [
         name
         for name in snapshot.selections
@@ -152,7 +178,9 @@ def are_done(snapshot: Snapshot, name: str) -> bool:
 
 
 def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
-    """Return which of the questions "best" and "order" the standings of a selection leave open; none where they are not done."""
+    """Return which of the questions "best" and "order" the standings of a selection leave open; none where
+    they are not done.
+    """
     if not are_done(snapshot, name):
         return ()
     from faultscape.ranking.duel_standings import from_json
@@ -166,7 +194,9 @@ def again(snapshot: Snapshot, name: str, truth: str = "") -> Again:
     """Return how standings are made again by a ``truth``, without one by that which they were ranked by."""
     given, left_out = _options_again(snapshot, name)
     stale = selection.is_stale(snapshot, name)  # its own line, or what is in its way, comes first
-    return Again(given, left_out, "" if stale else _in_the_way(snapshot, name, given, truth or _truth(snapshot, name)))
+    return Again(
+        given, left_out, "" if stale else _in_the_way(snapshot, name, given, truth or _truth(snapshot, name))
+    )
 
 
 def _options_again(snapshot: Snapshot, name: str) -> tuple[JsonObject, tuple[str, ...]]:
@@ -178,39 +208,62 @@ def _options_again(snapshot: Snapshot, name: str) -> tuple[JsonObject, tuple[str
         left_out += [f"selection {other} of --against is gone, and is left out" for other in gone]
     if "population" in given and not is_by_chance(snapshot, name):
         del given["population"]
-        left_out.append("--population speaks of images drawn by chance, which these are no longer, and is left out")
+        left_out.append(
+            "--population speaks of images drawn by chance, which these are no longer, and is left out"
+        )
     return given, tuple(left_out)
 
 
 def _is_to_be_ranked(snapshot: Snapshot, name: str) -> bool:
     """Whether a selection is there that can be ranked, or can be made anew so that it can."""
     there = name in snapshot.selections
-    return there and (snapshot.knows(snapshot.selections[name][0].models) or not selection.is_superseded(snapshot, name))
+    return there and (
+        snapshot.knows(snapshot.selections[name][0].models) or not selection.is_superseded(snapshot, name)
+    )
 
 
 def _truth(snapshot: Snapshot, name: str) -> str:
-    """Return the truth that a selection was ranked by, while it is there, else the one that counts: what was ranked by one is not ranked by another."""
+    """Return the truth that a selection was ranked by, while it is there, else the one that counts: what was
+    ranked by one is not ranked by another.
+    """
     ranked_by = str((provenance(snapshot, name) or {}).get("truth", ""))
     return ranked_by if ranked_by in snapshot.truths else snapshot.truth
 
 
 def _in_the_way(snapshot: Snapshot, name: str, given: JsonObject, truth: str) -> str:
-    """Return what keeps a selection from being ranked with these options, and what a person could do; '' where nothing does, or labels are too few, which their own line says."""
+    """Return what keeps a selection from being ranked with these options, and what a person could do; ''
+    where nothing does, or labels are too few, which their own line says.
+    """
     if not (images := snapshot.current(name).images):
         back = f"`faultscape label remove {snapshot.place} --selection {name} --discards` takes discards back"
-        return f"every image of it is discarded; {back}, `faultscape select {snapshot.place} --remove {name}` takes it away"
+        return (
+            f"every image of it is discarded; {back}, `faultscape select {snapshot.place} --remove {name}`"
+            " takes it away"
+        )
     if labels.is_short(snapshot, name, truth):
         return ""
     if labels.are_void(snapshot, name, truth):
-        return f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere, and say nothing of any model; label others, or discard these images"
+        return (
+            f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere, and say"
+            " nothing of any model; label others, or discard these images"
+        )
     for other in (str(one) for one in _listed(given.get("against"))):
-        if not snapshot.knows(snapshot.selections[other][0].models) or labels.is_silent(snapshot, other, truth):
-            return f"selection {other} of --against cannot be ranked yet; make it anew or label it, or rank without --against {other}"
-    return gone_file(given, ("benchmark", "ranking"), "rank") or _wrong_benchmark(given, snapshot.selections[name][0].models)
+        if not snapshot.knows(snapshot.selections[other][0].models) or labels.is_silent(
+            snapshot, other, truth
+        ):
+            return (
+                f"selection {other} of --against cannot be ranked yet; make it anew or label it, or rank"
+                f" without --against {other}"
+            )
+    return gone_file(given, ("benchmark", "ranking"), "rank") or _wrong_benchmark(
+        given, snapshot.selections[name][0].models
+    )
 
 
 def _wrong_benchmark(given: JsonObject, models: Sequence[str]) -> str:
-    """Return what is wrong with the file of a closed benchmark of these models, and what a person could do; '' where nothing is, or none was given."""
+    """Return what is wrong with the file of a closed benchmark of these models, and what a person could do;
+    '' where nothing is, or none was given.
+    """
     if (path := given.get("benchmark")) is None:
         return ""
     try:
@@ -218,7 +271,11 @@ def _wrong_benchmark(given: JsonObject, models: Sequence[str]) -> str:
     except RankingError as error:
         return f"{error}; mend the file, or rank without --benchmark"
     lacking = [model for model in models if not math.isfinite(closed.get(model, math.nan))]
-    return f"{path} of --benchmark has no score of {lacking[0]!r}; write it there, or rank without --benchmark" if lacking else ""
+    return (
+        f"{path} of --benchmark has no score of {lacking[0]!r}; write it there, or rank without --benchmark"
+        if lacking
+        else ""
+    )
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
@@ -228,7 +285,11 @@ def _line(snapshot: Snapshot, name: str) -> str:
     if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name, truth):
         return ""
     asked = None if truth == labels.LABELS else truth
-    options = {"selection": None if name == selections.MAIN else name, "truth": asked, **_options_again(snapshot, name)[0]}
+    options = {
+        "selection": None if name == selections.MAIN else name,
+        "truth": asked,
+        **_options_again(snapshot, name)[0],
+    }
     return " ".join([f"faultscape rank {snapshot.place}", *option_words(options)])
 
 
@@ -236,7 +297,18 @@ STANDINGS = Artefact(
     name="standings",
     verb="rank",
     inputs=("selection", "labels", "discards", "maps"),
-    options=("truth", "against", "benchmark", "epsilon", "laplace", "resamples", "seed", "all_labels", "population", "ranking"),
+    options=(
+        "truth",
+        "against",
+        "benchmark",
+        "epsilon",
+        "laplace",
+        "resamples",
+        "seed",
+        "all_labels",
+        "population",
+        "ranking",
+    ),
     reasons={
         "selection": "the selection was extended or made anew",
         "models": "a model of the selection was renamed or removed",
@@ -257,7 +329,9 @@ STANDINGS = Artefact(
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda snapshot, name: f"{name}: {selections.path(snapshot.root, name, 'json', stem='standings').name}",
+    describe=lambda snapshot, name: (
+        f"{name}: {selections.path(snapshot.root, name, 'json', stem='standings').name}"
+    ),
     line=_line,
     again=again,
     method=METHOD_NUMBER,

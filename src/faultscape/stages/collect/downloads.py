@@ -1,8 +1,9 @@
 """Download pictures into STUDY/web: each once, whole, looked at, and written down before the next.
 
-Conventions: what came and was left out is written down too and not asked for again, unless the options now let it in. What did not come is a failure and is asked
-for again by the next run. A picture is left out as a duplicate of the first one that came, or of one that the study has. Hosts of a list are asked side by side, each
-in the order of the list, so that one that is slow holds none but its own.
+Conventions: what came and was left out is written down too and not asked for again, unless the options now
+let it in. What did not come is a failure and is asked for again by the next run. A picture is left out as a
+duplicate of the first one that came, or of one that the study has. Hosts of a list are asked side by side,
+each in the order of the list, so that one that is slow holds none but its own.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class Counts:
 
 
 class Downloads:
-    """One run of downloads into a study's web folder; ``failures`` are those of this run, ``tried`` the URLs it was about."""
+    """One run of downloads into a study's web folder; ``failures`` are those of this run, ``tried`` the URLs
+    it was about.
+    """
 
     def __init__(self, root: Path, web: Web, wanted: Wanted, corpus: Iterable[Image] = ()) -> None:
         self._root, self._web, self._wanted = root, web, wanted
@@ -66,7 +69,9 @@ class Downloads:
                 left.unlink()
 
     def take(self, hit: Hit, named: str = "") -> bool:
-        """Download a picture, unless it is there; whether it is for review now. ``named`` is the private server that a person named."""
+        """Download a picture, unless it is there; whether it is for review now. ``named`` is the private
+        server that a person named.
+        """
         with self._lock:
             known = self._known(hit)
         if isinstance(known, bool):
@@ -82,7 +87,9 @@ class Downloads:
             return not self._ended and self._keep(hit, seen, answer.body, held)
 
     def take_all(self, hits: Iterable[tuple[Hit, str]], tick: Callable[[int], None] = lambda _: None) -> None:
-        """Download a list of pictures, each with the private server that was named, its hosts side by side; what is under way when this is interrupted is not kept."""
+        """Download a list of pictures, each with the private server that was named, its hosts side by side;
+        what is under way when this is interrupted is not kept.
+        """
         hosts: dict[str, list[tuple[Hit, str]]] = {}
         for hit, named in hits:
             hosts.setdefault(urlsplit(hit.url).netloc, []).append((hit, named))
@@ -105,7 +112,9 @@ class Downloads:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _known(self, hit: Hit) -> bool | tuple[Hit, WebPicture | None]:
-        """Return a hit that is to be asked for, with what is known of it; or where it need not be whether it is for review."""
+        """Return a hit that is to be asked for, with what is known of it; or where it need not be whether it
+        is for review.
+        """
         try:
             hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "picture"))
         except FaultscapeError as error:
@@ -135,7 +144,17 @@ class Downloads:
             put(self._root / FOLDER / "pictures" / name, data)
             if not gone:
                 self._remember(hit.id, about.digest, about.dhash)
-        words = (hit.id, hit.url, hit.query, hit.title, hit.licence, hit.creator, hit.source, hit.date, hit.page)
+        words = (
+            hit.id,
+            hit.url,
+            hit.query,
+            hit.title,
+            hit.licence,
+            hit.creator,
+            hit.source,
+            hit.date,
+            hit.page,
+        )
         size = (about.digest, about.width, about.height, about.dhash or 0, seen.transparent)
         row = WebPicture(*words, *size, "" if reason else f"pictures/{name}", reason)
         add_picture(self._root, row)
@@ -149,11 +168,15 @@ class Downloads:
         """Whether a picture that came once need not be asked for again."""
         if not held.left_out:
             return (self._root / FOLDER / held.file).is_file()
-        return held.left_out.startswith((_SAME, _NEAR)) or bool(self._unfit(held.width, held.height, held.transparent))
+        return held.left_out.startswith((_SAME, _NEAR)) or bool(
+            self._unfit(held.width, held.height, held.transparent)
+        )
 
     def _unfit(self, width: int, height: int, transparent: float) -> str:
         """Return why a picture's own properties keep it out, '' when they do not."""
-        return too_small(width, height, self._wanted) or (not_transparent(transparent) if self._wanted.transparent else "")
+        return too_small(width, height, self._wanted) or (
+            not_transparent(transparent) if self._wanted.transparent else ""
+        )
 
     def _double(self, digest: str, dhash: int | None) -> str:
         """Return why a picture is a duplicate, '' when it is none."""
@@ -185,7 +208,9 @@ def from_searches(
     named: str = "",
     tick: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Search for each term until so many of its pictures are for review; return why the API was left alone, '' when it was not."""
+    """Search for each term until so many of its pictures are for review; return why the API was left alone,
+    '' when it was not.
+    """
     kept: dict[str, int] = {}
     for picture in downloads.pictures.values():
         if picture.source.partition("/")[0] == api and not picture.left_out:

@@ -1,7 +1,7 @@
 """Which images of a study belong together: what `collect --group` and `--block` enter into the corpus.
 
-Conventions: the options speak of the images that the line names, or of all where it names none. Groups change no selection and no
-prediction; they are what is drawn anew where an interval speaks of data to come.
+Conventions: the options speak of the images that the line names, or of all where it names none. Groups change
+no selection and no prediction; they are what is drawn anew where an interval speaks of data to come.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def check(ids: Sequence[str], asked: Grouping) -> None:
 
 
 def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> list[Image]:
-    """Return the images with the groups of those in ``ids``; what neither option speaks of stays, and a block alone cuts the groups that there are."""
+    """Return the images with the groups of those in ``ids``; what neither option speaks of stays, and a block
+    alone cuts the groups that there are.
+    """
     if not asked.asked:
         return images
     group, block = asked.group, asked.block
@@ -35,19 +37,28 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
         print(f"--block {block} cuts the groups that the images have: {describe_groups(group.values())}")
     named = assign_groups(mine, group, block)
     named_ids = set(mine)
-    return [replace(image, group=named.get(image.id, "")) if image.id in named_ids else image for image in images]
+    return [
+        replace(image, group=named.get(image.id, "")) if image.id in named_ids else image for image in images
+    ]
 
 
 def group_again(root: Path, asked: Grouping) -> tuple[list[Image], str]:
-    """Enter the groups of all images that a study has; returns the images, and what to say of those whose group is another now."""
+    """Enter the groups of all images that a study has; returns the images, and what to say of those whose
+    group is another now.
+    """
     with writing(root):
         held = read_corpus(root)
         if not held:
             raise StudyError(
-                f"{root} has no images yet that groups could be made of; name a folder, a glob in quotes, or a list file"
+                f"{root} has no images yet that groups could be made of; name a folder, a glob in quotes, or"
+                " a list file"
             )
         images = follow(group_images(held, {image.id for image in collected(held)}, asked))
-        changes = [(one.group, other.group) for one, other in zip(held, images, strict=True) if one.group != other.group]
+        changes = [
+            (one.group, other.group)
+            for one, other in zip(held, images, strict=True)
+            if one.group != other.group
+        ]
         if changes:
             write_corpus(root, images)
         log(root, "collect", group=asked.group if isinstance(asked.group, str) else None, block=asked.block)
@@ -63,7 +74,11 @@ def _changes_text(changes: list[tuple[str, str]]) -> str:
     first, none = sum(not old for old, _ in changes), sum(not new for _, new in changes)
     parts = [
         counted(first, "image has a group now", "images have a group now"),
-        counted(len(changes) - first - none, "image belongs to another group now", "images belong to another group now"),
+        counted(
+            len(changes) - first - none,
+            "image belongs to another group now",
+            "images belong to another group now",
+        ),
         counted(none, "image stands alone now", "images stand alone now"),
     ]
     parts = [words for words in parts if not words.startswith("0 ")]

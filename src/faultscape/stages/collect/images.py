@@ -1,6 +1,8 @@
-"""Collect images into a study: what a line names becomes rows of the corpus, with shards, near-duplicate groups and what could not be used.
+"""Collect images into a study: what a line names becomes rows of the corpus, with shards, near-duplicate
+groups and what could not be used.
 
-Conventions: an image is known by its id within its set; the study keeps an image's shard, role and group whenever it is collected again.
+Conventions: an image is known by its id within its set; the study keeps an image's shard, role and group
+whenever it is collected again.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded 
     return _collect_images(options)
 
 
-def _collect_images(options: CollectOptions, part: MixturePart | None = None) -> Collected | Queries | Downloaded | Changed:
+def _collect_images(
+    options: CollectOptions, part: MixturePart | None = None
+) -> Collected | Queries | Downloaded | Changed:
     if options.dry_run:
         raise OptionError("--dry-run says what --remove makes stale; give --remove with it")
     if options.replace_classes and options.classes is None:
@@ -84,7 +88,11 @@ def _collect_images(options: CollectOptions, part: MixturePart | None = None) ->
         options = replace(options, images=web.accept(root, Path(options.web.accept)))
     if data is not None and task == toml.CLASSIFICATION:
         raise OptionError("--layout is of data sets for segmentation, and this is a study of classifiers")
-    named = _named(options, set_name, classifies=task == toml.CLASSIFICATION) if data is None else _named_by(data, set_name)
+    named = (
+        _named(options, set_name, classifies=task == toml.CLASSIFICATION)
+        if data is None
+        else _named_by(data, set_name)
+    )
     groups.check(named.everything, options.grouping)
     photos.forget()
     with writing(root):
@@ -93,7 +101,9 @@ def _collect_images(options: CollectOptions, part: MixturePart | None = None) ->
 
 @dataclass(frozen=True)
 class _Named:
-    """What a line names: the files that were found, the ids that lists of ids name, and the words themselves, of both kinds."""
+    """What a line names: the files that were found, the ids that lists of ids name, and the words themselves,
+    of both kinds.
+    """
 
     found: list[Found]
     ids: set[str]
@@ -108,7 +118,9 @@ class _Named:
 
 @dataclass(frozen=True)
 class _Gathered:
-    """What a line makes of a corpus: images that are new or changed, ids that leave it, and what could not be used."""
+    """What a line makes of a corpus: images that are new or changed, ids that leave it, and what could not be
+    used.
+    """
 
     fresh: list[Image]
     dropped: set[str]
@@ -126,7 +138,9 @@ def _named(options: CollectOptions, set_name: str, *, classifies: bool) -> _Name
 def _named_by(data: KnownFrames, set_name: str) -> _Named:
     """Return what the frames of a data set name: their images, under the ids that the data set gives them."""
     frames = {f"{_prefix(set_name)}{frame.id}": frame for frame in data.frames}
-    return _Named([Found(id_, data.source_of(frame)) for id_, frame in frames.items()], set(), [data.path], [], frames)
+    return _Named(
+        [Found(id_, data.source_of(frame)) for id_, frame in frames.items()], set(), [data.path], [], frames
+    )
 
 
 def _prefix(set_name: str) -> str:
@@ -135,15 +149,24 @@ def _prefix(set_name: str) -> str:
 
 
 def _collect(
-    root: Path, options: CollectOptions, set_name: str, classes: Classes | None, named: _Named, data: KnownFrames | None = None
+    root: Path,
+    options: CollectOptions,
+    set_name: str,
+    classes: Classes | None,
+    named: _Named,
+    data: KnownFrames | None = None,
 ) -> Collected:
     """Enter what a line names into a study that is held for writing."""
     wanted = settings.asked_settings(root, options, classes)
     settings.enter_store(root, wanted, options.storage.store)
     held = {image.id: image for image in read_corpus(root)}
     if set_name in read_stress(root).sets:
-        raise CorpusError(f"the set {set_name!r} was made by `faultscape stress`; collect images as another --set")
-    if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
+        raise CorpusError(
+            f"the set {set_name!r} was made by `faultscape stress`; collect images as another --set"
+        )
+    if wanted.classifies and settings.in_own_order(
+        held.values(), named.pictures, named.lists, _prefix(set_name)
+    ):
         wanted.own_order = True
     sets = read_stress(root).sets
     _refuse_made_ids(named, sets)
@@ -155,11 +178,16 @@ def _collect(
     gathered = _gather(root, options, set_name, held, removed, found)
     alone = sorted(named.ids - {f.id for f in found} - held.keys())
     fresh = gathered.fresh + [
-        removed.get(id_) or Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone
+        removed.get(id_)
+        or Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1)
+        for id_ in alone
     ]
     dropped = gathered.dropped | descendants(held.values(), gathered.dropped)
     if named.frames:
-        fresh = [_of_frame(image, named.frames.get(image.id), options, new=image.id not in known) for image in fresh]
+        fresh = [
+            _of_frame(image, named.frames.get(image.id), options, new=image.id not in known)
+            for image in fresh
+        ]
     stay = [image for image in held.values() if image.id not in dropped]
     back = {image.id for image in fresh if image.id in removed}
     fresh += returning(removed, back)
@@ -167,11 +195,16 @@ def _collect(
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
     if back:
         print(
-            f"{counted(len(back), 'image that was', 'images that were')} removed {'is' if len(back) == 1 else 'are'} back, with labels and answers"
+            f"{counted(len(back), 'image that was', 'images that were')} removed"
+            f" {'is' if len(back) == 1 else 'are'} back, with labels and answers"
         )
     if not images:
         pictures.forget_notes(root)
-        what = f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
+        what = (
+            f"not one of the {len(found)} files can be used; the first"
+            if len(found) > 1
+            else "the only file cannot be used"
+        )
         raise CorpusError(f"{what}: {gathered.failures[0].image}: {gathered.failures[0].reason}")
     images = follow(groups.group_images(images, {f.id for f in found} | named.ids, options.grouping))
     if dropped & held.keys():
@@ -186,18 +219,28 @@ def _collect(
     log(root, "collect", images=asked, set=set_name, size=wanted.size)
     truths = enter_truths(root, wanted, data, named.frames, set_name) if data is not None else {}
     if blind := sum(image.dhash is None and bool(image.source) for image in collected(images)):
-        print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
+        print(
+            f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them"
+            " whole, and looks"
+        )
     found = described(
-        options.study, images, sum(i.id not in held and not i.parent for i in fresh), len(gathered.failures), wanted
+        options.study,
+        images,
+        sum(i.id not in held and not i.parent for i in fresh),
+        len(gathered.failures),
+        wanted,
     )
-    return replace(found, truths=", ".join(f"{name} ({counted(number, 'image')})" for name, number in truths.items()))
+    return replace(
+        found, truths=", ".join(f"{name} ({counted(number, 'image')})" for name, number in truths.items())
+    )
 
 
 def _refuse_made_ids(named: _Named, sets: Collection[str]) -> None:
     """CorpusError for an id that begins as those of a made set do: one of the two images would be lost."""
     if taken := next((id_ for id_ in named.everything if id_.partition("/")[0] in sets), None):
         raise CorpusError(
-            f"the id {taken!r} would be of the set {taken.partition('/')[0]!r}, which was made by `faultscape stress`; collect these images as another --set NAME"
+            f"the id {taken!r} would be of the set {taken.partition('/')[0]!r}, which was made by `faultscape"
+            " stress`; collect these images as another --set NAME"
         )
 
 
@@ -207,16 +250,22 @@ def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new
         return image
     role = cast("Role", frame.role) if new and options.role is None else image.role
     return replace(
-        image, role=role, condition=frame.condition, group=image.group if options.grouping.group is not None else frame.group
+        image,
+        role=role,
+        condition=frame.condition,
+        group=image.group if options.grouping.group is not None else frame.group,
     )
 
 
 def _joined(held: Mapping[str, Image], named: _Named) -> _Named:
-    """Return the names of a line with the ids that the study has for them, where these differ by the ending of a picture, and say so."""
+    """Return the names of a line with the ids that the study has for them, where these differ by the ending
+    of a picture, and say so.
+    """
     if other := id_lists.held_names(sorted(named.ids), held):
         first = min(other)
         print(
-            f"{counted(len(other), 'name is an image', 'names are images')} that the study has with or without an ending: {first} is {other[first]}"
+            f"{counted(len(other), 'name is an image', 'names are images')} that the study has with or"
+            f" without an ending: {first} is {other[first]}"
         )
     return replace(named, ids={other.get(id_, id_) for id_ in named.ids})
 
@@ -225,9 +274,11 @@ def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: 
     """Return the files under the ids that the study has for them, and say where these are others."""
     known = {image.source: image.id for image in held.values() if image.set == set_name}
     if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
-        print(
-            f"{counted(len(other), 'file is in the study already and keeps its id', 'files are in the study already and keep their ids')}: {other[0].path} is {known[absolute(other[0].path)]}"
+        words = (
+            "file is in the study already and keeps its id",
+            "files are in the study already and keep their ids",
         )
+        print(f"{counted(len(other), *words)}: {other[0].path} is {known[absolute(other[0].path)]}")
     return [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
 
 
@@ -239,27 +290,40 @@ def _gather(
     removed: Mapping[str, Image],
     found: Sequence[Found],
 ) -> _Gathered:
-    """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out is said. An image that was ``removed`` comes back as what it was."""
+    """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out
+    is said. An image that was ``removed`` comes back as what it was.
+    """
     same = pictures.unchanged(held, found, options.storage.probe)
     probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.storage.probe)
     if options.not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
-        raise CorpusError(f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them whole")
+        raise CorpusError(
+            f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them"
+            " whole"
+        )
     banned = pictures.Banned(options.not_in)
     failures = [Failure("collect", set_name, f.path, reason) for f, reason in failed]
     fresh: list[Image] = []
     dropped: set[str] = set()
     for image in [held[id_] for id_ in sorted(same)]:
         if (near := banned.near(image.dhash)) is not None:
-            failures.append(Failure("collect", set_name, image.source, f"near-duplicate of {near}, which --not-in keeps out"))
+            failures.append(
+                Failure(
+                    "collect", set_name, image.source, f"near-duplicate of {near}, which --not-in keeps out"
+                )
+            )
             dropped.add(image.id)
         elif options.role not in (None, image.role):
             fresh.append(replace(image, role=options.role))
     if dropped:
         print(
-            f"{counted(len(dropped), 'image leaves', 'images leave')} the study: near-duplicates of what --not-in keeps out (failures.csv)"
+            f"{counted(len(dropped), 'image leaves', 'images leave')} the study: near-duplicates of what"
+            " --not-in keeps out (failures.csv)"
         )
     if fresh:
-        print(f"{counted(len(fresh), 'image that the study had is', 'images that the study had are')} of role {options.role} now")
+        print(
+            f"{counted(len(fresh), 'image that the study had is', 'images that the study had are')} of role"
+            f" {options.role} now"
+        )
     known = {**removed, **held}
     _print_changed(root, pictures.changed(known, probed))
     _print_gone(pictures.gone(held, found, set_name))
@@ -267,7 +331,9 @@ def _gather(
         earlier = known.get(f.id)
         _refuse_another_file(earlier, f, picture)
         if (near := banned.near(picture.dhash)) is not None:
-            failures.append(Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in keeps out"))
+            failures.append(
+                Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in keeps out")
+            )
             dropped.add(f.id)
         else:
             fresh.append(_image(f, picture, set_name, options.role, earlier))
@@ -277,16 +343,31 @@ def _gather(
 def _image(found: Found, picture: Picture, set_name: str, role: str | None, earlier: Image | None) -> Image:
     """Return the row of a picture, with what the study says of an ``earlier`` one of its id."""
     return Image(
-        id=found.id, source=absolute(found.path), set=set_name, role=role or (earlier.role if earlier else "pool"), condition="clean",
-        parent="", width=picture.width, height=picture.height, digest=picture.digest, dhash=picture.dhash, near_duplicate_of="",
-        shard=earlier.shard if earlier else -1, group=earlier.group if earlier else "",
-    )  # fmt: skip
+        id=found.id,
+        source=absolute(found.path),
+        set=set_name,
+        role=role or (earlier.role if earlier else "pool"),
+        condition="clean",
+        parent="",
+        width=picture.width,
+        height=picture.height,
+        digest=picture.digest,
+        dhash=picture.dhash,
+        near_duplicate_of="",
+        shard=earlier.shard if earlier else -1,
+        group=earlier.group if earlier else "",
+    )
 
 
 def _print_changed(root: Path, images: Sequence[Image]) -> None:
-    """Say which images of the study have a picture now, or another one, and what was made of the earlier one."""
+    """Say which images of the study have a picture now, or another one, and what was made of the earlier
+    one.
+    """
     if came := [image for image in images if not image.source]:
-        print(f"{counted(len(came), 'image has its picture', 'images have their pictures')} now, {came[0].id} the first")
+        print(
+            f"{counted(len(came), 'image has its picture', 'images have their pictures')} now, {came[0].id}"
+            " the first"
+        )
     if not (images := [image for image in images if image.source]):
         return
     labelled: set[str] = set()
@@ -297,7 +378,8 @@ def _print_changed(root: Path, images: Sequence[Image]) -> None:
                 labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
     old = sum(image.id in labelled for image in images)
     print(
-        f"{counted(len(images), 'picture')} changed since collected, {images[0].source} the first: maps that networks made of them are stale"
+        f"{counted(len(images), 'picture')} changed since collected, {images[0].source} the first: maps that"
+        " networks made of them are stale"
         + (f", and {old} of them have labels of the earlier picture: look at these again" if old else "")
     )
 
@@ -306,8 +388,9 @@ def _print_gone(images: Sequence[Image]) -> None:
     """Say which images of the study have no picture any more."""
     if images:
         print(
-            f"{counted(len(images), 'image of the study is', 'images of the study are')} no longer there, {images[0].source} the first: what was made before stays in the study, and a "
-            "network that is added now has no map there (failures.csv)"
+            f"{counted(len(images), 'image of the study is', 'images of the study are')} no longer there,"
+            f" {images[0].source} the first: what was made before stays in the study, and a network that is"
+            " added now has no map there (failures.csv)"
         )
 
 
@@ -317,5 +400,6 @@ def _refuse_another_file(held: Image | None, found: Found, picture: Picture) -> 
         return
     if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):
         raise CorpusError(
-            f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path}; rename one, or collect it as another --set"
+            f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path};"
+            " rename one, or collect it as another --set"
         )

@@ -1,8 +1,10 @@
-"""collect --layout and --mixture: data sets as their own sites hand them out, with truth, classes, instances and groups.
+"""collect --layout and --mixture: data sets as their own sites hand them out, with truth, classes, instances
+and groups.
 
-Conventions: the truth of a data set is kept under `labels` (semantic), `anomaly` (0, 1, 255) and `instances` (a number an instance), each where the data set has it. Labels become the
-study's classes by name, or by the layout's own mapping to Cityscapes; what is no class of the study is void, which is said. Truth is read once: what a person replaced since stays, unless
-the data set's files are others.
+Conventions: the truth of a data set is kept under `labels` (semantic), `anomaly` (0, 1, 255) and `instances`
+(a number an instance), each where the data set has it. Labels become the study's classes by name, or by the
+layout's own mapping to Cityscapes; what is no class of the study is void, which is said. Truth is read once:
+what a person replaced since stays, unless the data set's files are others.
 """
 
 from __future__ import annotations
@@ -37,12 +39,18 @@ from faultscape.study.tables.logs import Failure, Timing, read_failures, replace
 from faultscape.study.tables.stress_sets import DataSource, add_source, read_stress
 
 _ID, _FILE = 8, 16  # letters of the digests of an id and of a file
-KINDS = {"semantic": "labels", "anomaly": "anomaly", "instance": "instances"}  # of truth, and the names that they are kept under
+KINDS = {
+    "semantic": "labels",
+    "anomaly": "anomaly",
+    "instance": "instances",
+}  # of truth, and the names that they are kept under
 
 
 @dataclass(frozen=True)
 class Found:
-    """The frames of a split, the layout that they have, and what its labels mean in the study's classes (empty: by name)."""
+    """The frames of a split, the layout that they have, and what its labels mean in the study's classes
+    (empty: by name).
+    """
 
     layout: Layout
     path: str
@@ -54,12 +62,19 @@ class Found:
         """Return where the image of a frame lies: a file, or the recipe of an overlay on one."""
         if not frame.overlay:
             return os.path.abspath(frame.image)
-        digest = [hashlib.sha256(read_bytes(place, OptionError)).hexdigest() for place in (frame.image, frame.overlay)]
-        return Recipe(os.path.abspath(frame.image), digest[0], OverlayStep(os.path.abspath(frame.overlay), digest[1])).source
+        digest = [
+            hashlib.sha256(read_bytes(place, OptionError)).hexdigest()
+            for place in (frame.image, frame.overlay)
+        ]
+        return Recipe(
+            os.path.abspath(frame.image), digest[0], OverlayStep(os.path.abspath(frame.overlay), digest[1])
+        ).source
 
 
 def find_known(options: CollectOptions, part: MixturePart | None = None) -> Found | None:
-    """Return the frames that a line with --layout means, None of another line; OptionError where the line does not fit, CorpusError for a folder of another data set."""
+    """Return the frames that a line with --layout means, None of another line; OptionError where the line
+    does not fit, CorpusError for a folder of another data set.
+    """
     known = options.known
     if known.layout is None:
         if known.split is not None:
@@ -67,7 +82,8 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
         return None
     if len(options.images) != 1 or options.pattern or options.web.accept is not None:
         raise OptionError(
-            f"--layout {known.layout} takes one folder, the root of the data set, and finds its images by itself; got {counted(len(options.images), 'place')}"
+            f"--layout {known.layout} takes one folder, the root of the data set, and finds its images by"
+            f" itself; got {counted(len(options.images), 'place')}"
         )
     place, layout = next(iter(options.images)), entry(known.layout)
     if known.split is None and len(layout.splits) > 1:
@@ -88,13 +104,20 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
 
 
 def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, MixturePart]]:
-    """Return the lines, one a data set, that a line with --mixture stands for, each with its part. OptionError for a mixture that there is not."""
+    """Return the lines, one a data set, that a line with --mixture stands for, each with its part.
+    OptionError for a mixture that there is not.
+    """
     known = options.known
     if known.layout or known.split or options.set_:
-        raise OptionError("--mixture names layouts, splits and sets itself; leave out --layout, --split and --set")
+        raise OptionError(
+            "--mixture names layouts, splits and sets itself; leave out --layout, --split and --set"
+        )
     of = mixture(str(known.mixture))
     if len(options.images) > 1:
-        raise OptionError("--mixture takes one folder, in which its data sets lie; give none to look beside the mixture's file")
+        raise OptionError(
+            "--mixture takes one folder, in which its data sets lie; give none to look beside the mixture's"
+            " file"
+        )
     root = Path(next(iter(options.images))) if options.images else Path(str(known.mixture)).parent
     lines = []
     for part in of.parts:
@@ -116,8 +139,12 @@ def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, Mixt
     return lines
 
 
-def enter_truths(root: Path, settings: Settings, found: Found, ids: Mapping[str, Frame], set_name: str) -> dict[str, int]:
-    """Store the truth of frames, {image id: frame}, and return {name: images with a truth of it}; what cannot be read stands in failures.csv."""
+def enter_truths(
+    root: Path, settings: Settings, found: Found, ids: Mapping[str, Frame], set_name: str
+) -> dict[str, int]:
+    """Store the truth of frames, {image id: frame}, and return {name: images with a truth of it}; what cannot
+    be read stands in failures.csv.
+    """
     counts: dict[str, int] = {}
     failures: list[Failure] = []
     mapping = _mapping(found, settings) if found.layout.read_semantic else {}
@@ -134,35 +161,52 @@ def enter_truths(root: Path, settings: Settings, found: Found, ids: Mapping[str,
             if id_ in shard_of and (frame.instances if kind == "instance" else frame.truth):
                 of_shard.setdefault(shard_of[id_], []).append((id_, frame))
         for number, rows in sorted(of_shard.items()):
-            now = {id_: _fingerprint(id_, frame.instances if kind == "instance" else frame.truth, labels) for id_, frame in rows}
+            now = {
+                id_: _fingerprint(id_, frame.instances if kind == "instance" else frame.truth, labels)
+                for id_, frame in rows
+            }
             before = _fingerprints(prints.get(f"{name}/{number}", ""))
             if changed := tuple((id_, frame) for id_, frame in sorted(rows) if now[id_] not in before):
                 held = parts[part_name(number)].sha256 if part_name(number) in parts else ""
                 made_from = (held, *(now[id_] for id_, _ in changed))
                 jobs.append(TruthJob(str(root), found.layout.name, kind, number, changed, labels, made_from))
             mine = {one[:_ID] for one in now.values()}
-            prints[f"{name}/{number}"] = "".join(sorted({*now.values(), *(one for one in before if one[:_ID] not in mine)}))
+            prints[f"{name}/{number}"] = "".join(
+                sorted({*now.values(), *(one for one in before if one[:_ID] not in mine)})
+            )
         wrong, replaced = _fill(root, name, kind, jobs)
         failures += wrong
         if replaced:
-            print(f"{counted(replaced, 'label that differs is', 'labels that differ are')} kept in truth/{name}/removed")
+            print(
+                f"{counted(replaced, 'label that differs is', 'labels that differ are')} kept in"
+                f" truth/{name}/removed"
+            )
         read = {id_ for job in jobs for id_, _ in job.images}
-        still = [f for f in read_failures(root) if (f.stage, f.name) == ("label", name) and f.image not in read]
+        still = [
+            f for f in read_failures(root) if (f.stage, f.name) == ("label", name) and f.image not in read
+        ]
         replace_failures(root, "label", name, still + wrong)
         counts[name] = sum(len(rows) for rows in of_shard.values())
         if not counts[name] or not read_manifest(where):
             del counts[name]
-    add_source(root, set_name, DataSource(layout=found.layout.name, path=found.path, split=found.split, fingerprints=prints))
+    add_source(
+        root,
+        set_name,
+        DataSource(layout=found.layout.name, path=found.path, split=found.split, fingerprints=prints),
+    )
     if failures:
         print(
-            f"{counted(len(failures), 'truth')} could not be read (failures.csv); the first: {failures[0].image}: {failures[0].reason}"
+            f"{counted(len(failures), 'truth')} could not be read (failures.csv); the first:"
+            f" {failures[0].image}: {failures[0].reason}"
         )
     return counts
 
 
 @dataclass(frozen=True)
 class TruthJob:
-    """The truth of one kind of some images of a shard; ``labels`` {label id: class of the study, or void}, ``made_from`` the checksum of the part that the others lie in, and digests of the files."""
+    """The truth of one kind of some images of a shard; ``labels`` {label id: class of the study, or void},
+    ``made_from`` the checksum of the part that the others lie in, and digests of the files.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     layout: str
@@ -175,7 +219,9 @@ class TruthJob:
 
 @dataclass(frozen=True)
 class TruthPart:
-    """The part of one shard that was put, (id, why) of what could not be read, and the ids whose labels were others before."""
+    """The part of one shard that was put, (id, why) of what could not be read, and the ids whose labels were
+    others before.
+    """
 
     sha256: str
     rows: int
@@ -184,14 +230,18 @@ class TruthPart:
 
 
 def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[list[Failure], int]:
-    """Make the parts of truth, and return what could not be read, and of how many images labels that were others are kept: a person may have made them."""
+    """Make the parts of truth, and return what could not be read, and of how many images labels that were
+    others are kept: a person may have made them.
+    """
     where, failures, kept = label_maps.truth(root, name), list[Failure](), set[str]()
 
     def enter(made: list[tuple[TruthJob, TruthPart]]) -> list[Timing]:
         new = {part_name(job.number): Part(one.sha256, one.rows, kind) for job, one in made}
         parts = read_manifest(where)
         others = {
-            job.number: [held for held in label_maps.read_stored(where, job.number, parts) if held.id in one.replaced]
+            job.number: [
+                held for held in label_maps.read_stored(where, job.number, parts) if held.id in one.replaced
+            ]
             for job, one in made
             if one.replaced
         }
@@ -202,9 +252,17 @@ def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[l
         return []
 
     fill(
-        root, "faultscape.stages.collect.known_data:truth_shard", jobs, TruthPart, enter, parts=lambda job, made: [(where, part_name(job.number), made.sha256)],
-        title=f"truth {name}", items=sum(len(job.images) for job in jobs), engine="processes", begin_here=True,
-    )  # fmt: skip
+        root,
+        "faultscape.stages.collect.known_data:truth_shard",
+        jobs,
+        TruthPart,
+        enter,
+        parts=lambda job, made: [(where, part_name(job.number), made.sha256)],
+        title=f"truth {name}",
+        items=sum(len(job.images) for job in jobs),
+        engine="processes",
+        begin_here=True,
+    )
     return failures, len(kept)
 
 
@@ -214,7 +272,10 @@ def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
     root, layout = Path(job.study), entry(job.layout)
     where = label_maps.truth(root, KINDS[job.kind])
     before = {one.id: one for one in label_maps.read_stored(where, job.number)}
-    held, sizes = dict(before), {image.id: (image.height, image.width) for image in read_corpus(root, job.number)}
+    held, sizes = (
+        dict(before),
+        {image.id: (image.height, image.width) for image in read_corpus(root, job.number)},
+    )
     read = _reader(layout, job, read_settings(root).class_list)
     failures = []
     for id_, frame in job.images:
@@ -223,7 +284,8 @@ def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
             if labels.shape != sizes[id_]:
                 file, (high, wide) = frame.instances if job.kind == "instance" else frame.truth, sizes[id_]
                 raise LabelMapError(
-                    f"{file}: is {labels.shape[1]} x {labels.shape[0]} pixels, its image {wide} x {high}; truth has the size of its image"
+                    f"{file}: is {labels.shape[1]} x {labels.shape[0]} pixels, its image {wide} x {high};"
+                    " truth has the size of its image"
                 )
             held[id_] = StoredMap(id_, runs.encode(labels))
         except FaultscapeError as error:
@@ -249,14 +311,18 @@ def _reader(layout: Layout, job: TruthJob, classes: Classes) -> Callable[[Frame]
 
 
 def _numbered(instances: np.ndarray) -> np.ndarray:
-    """Return instances numbered from 1 in the order of their numbers, 0 for none, so that label maps hold them."""
+    """Return instances numbered from 1 in the order of their numbers, 0 for none, so that label maps hold
+    them.
+    """
     values, numbers = np.unique(instances, return_inverse=True)
     numbers = numbers.reshape(instances.shape) + (values[0] != 0)
     return numbers.astype(np.uint8 if numbers.max() < 256 else np.uint16)
 
 
 def _mapping(found: Found, settings: Settings) -> dict[str, str]:
-    """Return {label id of the layout: class of the study, or void}; says which classes the study does not have. OptionError where there is no void for them."""
+    """Return {label id of the layout: class of the study, or void}; says which classes the study does not
+    have. OptionError where there is no void for them.
+    """
     classes = settings.class_list
     own = resolve(found.layout.classes) if found.layout.classes else classes
     city = resolve("cityscapes").names
@@ -265,16 +331,20 @@ def _mapping(found: Found, settings: Settings) -> dict[str, str]:
     elif found.layout.to_cityscapes is not None and set(classes.names) <= set(city):
         mapping = found.layout.to_cityscapes()
     else:
-        mapping = {str(id_): name for id_, name in zip(own.ids, own.names, strict=True)} | {str(id_): "void" for id_ in own.void}
+        mapping = {str(id_): name for id_, name in zip(own.ids, own.names, strict=True)} | {
+            str(id_): "void" for id_ in own.void
+        }
     strange = sorted({name for name in mapping.values() if name != "void" and name not in classes.names})
     mapping = {label: "void" if name in strange else name for label, name in mapping.items()}
     if strange:
         print(
-            f"{found.layout.title}: {counted(len(strange), 'class is', 'classes are')} void here, since the study does not have {', '.join(strange[:6])}{' ...' if len(strange) > 6 else ''}"
+            f"{found.layout.title}: {counted(len(strange), 'class is', 'classes are')} void here, since the"
+            f" study does not have {', '.join(strange[:6])}{' ...' if len(strange) > 6 else ''}"
         )
     if not classes.void and "void" in mapping.values():
         raise OptionError(
-            f"labels of {found.layout.title} are void in part, and the classes of the study have no void id; add one to study.toml, for example void = [255]"
+            f"labels of {found.layout.title} are void in part, and the classes of the study have no void id;"
+            " add one to study.toml, for example void = [255]"
         )
     return mapping
 
@@ -282,7 +352,10 @@ def _mapping(found: Found, settings: Settings) -> dict[str, str]:
 def _fingerprint(id_: str, file: str, mapping: Mapping[str, str]) -> str:
     """Return a digest of an id, and one of its file by size and time and of what its labels mean."""
     about = os.stat(file)
-    return key_of(id_)[:_ID] + key_of(os.path.basename(file), about.st_size, about.st_mtime_ns, sorted(mapping.items()))[:_FILE]
+    return (
+        key_of(id_)[:_ID]
+        + key_of(os.path.basename(file), about.st_size, about.st_mtime_ns, sorted(mapping.items()))[:_FILE]
+    )
 
 
 def _fingerprints(text: str) -> set[str]:

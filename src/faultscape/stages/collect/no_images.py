@@ -1,4 +1,6 @@
-"""What a line of `collect` changes in a study without naming images: classes, working size, groups; and what it says that the study holds."""
+"""What a line of `collect` changes in a study without naming images: classes, working size, groups; and what
+it says that the study holds.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from faultscape.study.tables.logs import log, read_failures
 
 
 def change_settings(root: Path, options: CollectOptions) -> Collected:
-    """Change the classes or the working size of a study, and the groups where they are given, without a look at its images."""
+    """Change the classes or the working size of a study, and the groups where they are given, without a look
+    at its images.
+    """
     toml.parse_size(options.size or "own")
     assert options.task is not None
     classes = given_classes(options, options.task, is_new=False)
@@ -30,7 +34,9 @@ def change_settings(root: Path, options: CollectOptions) -> Collected:
         settings.enter_settings(root, wanted)
         images = read_corpus(root)
         if options.grouping.asked:
-            images = follow(groups.group_images(images, {image.id for image in collected(images)}, options.grouping))
+            images = follow(
+                groups.group_images(images, {image.id for image in collected(images)}, options.grouping)
+            )
             write_corpus(root, images)
         log(root, "collect", images=[], size=wanted.size)
         failures = sum(f.stage == "collect" for f in read_failures(root))
@@ -51,10 +57,13 @@ def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classe
     classes = resolve(options.classes) if options.classes is not None else None
     if classes is None and is_new:
         more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
-        raise CorpusError(f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}")
+        raise CorpusError(
+            f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}"
+        )
     if classes is not None and task != toml.CLASSIFICATION and not classes.colours:
         raise CorpusError(
-            f"classes {options.classes} are to be recognised and not drawn: they have no colours; give --task {toml.CLASSIFICATION}"
+            f"classes {options.classes} are to be recognised and not drawn: they have no colours; give --task"
+            f" {toml.CLASSIFICATION}"
         )
     return classes
 
@@ -70,4 +79,14 @@ def described(study: str, images: Sequence[Image], new: int, failures: int, held
     if about and units_of([image.group for image in images]).count < LEAST:
         cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"
         print(f"{about}: fewer than {LEAST} carry no interval; {cut}")
-    return Collected(study, len(images), new, len({image.shard for image in images}), duplicates, failures, classes, size, about)
+    return Collected(
+        study,
+        len(images),
+        new,
+        len({image.shard for image in images}),
+        duplicates,
+        failures,
+        classes,
+        size,
+        about,
+    )

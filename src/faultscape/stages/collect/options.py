@@ -16,13 +16,15 @@ class WebImages:
     Parameters
     ----------
     queries
-        Write search terms to STUDY/queries.csv: class names, their synonyms, pairs of classes. Lines that you edit, add or strike out stay so.
+        Write search terms to STUDY/queries.csv: class names, their synonyms, pairs of classes. Lines that you
+        edit, add or strike out stay so.
     wordnet
         With --queries: a folder of WordNet files (index.noun, data.noun), for synonyms.
     hyponyms
         With --wordnet: narrower words too, one step down.
     urls
-        Download what a list names into STUDY/web: .txt with a URL a line, or .csv with url and what is known of each picture.
+        Download what a list names into STUDY/web: .txt with a URL a line, or .csv with url and what is known
+        of each picture.
     api
         Search openverse, flickr or wikimedia for the terms of queries.csv, and download into STUDY/web.
     accept
@@ -68,10 +70,12 @@ class Grouping:
     Parameters
     ----------
     group
-        Which images belong together (one drive, sequence, city or patient), so that intervals draw them together: a pattern over the ids such as "{group}_*", or a
-        .csv file with columns id and group. Of the images named here, or of all where none is. In Python also a dict.
+        Which images belong together (one drive, sequence, city or patient), so that intervals draw them
+        together: a pattern over the ids such as "{group}_*", or a .csv file with columns id and group. Of the
+        images named here, or of all where none is. In Python also a dict.
     block
-        Cut each group, of --group or those that the images have, into runs of about this many consecutive images; without any group the order of the ids.
+        Cut each group, of --group or those that the images have, into runs of about this many consecutive
+        images; without any group the order of the ids.
     """
 
     group: GroupRule | None = None
@@ -90,11 +94,13 @@ class Storage:
     Parameters
     ----------
     store
-        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie; fixed when the study is made.
+        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie;
+        fixed when the study is made.
     shard_size
         Images a shard; fixed when the study is made (default 1024).
     probe
-        Read each picture whole and look for near-duplicates; the default for files of this machine, and not for those of a store.
+        Read each picture whole and look for near-duplicates; the default for files of this machine, and not
+        for those of a store.
     """
 
     store: str | None = None
@@ -109,11 +115,13 @@ class KnownData:
     Parameters
     ----------
     layout
-        The data set's own layout, by name (cityscapes, ade20k, voc2012, camvid, fs-static, ...), or file.py:NAME; the one folder named is its root. Truth is kept as labels, anomaly and instances.
+        The data set's own layout, by name (cityscapes, ade20k, voc2012, camvid, fs-static, ...), or
+        file.py:NAME; the one folder named is its root. Truth is kept as labels, anomaly and instances.
     split
         Which split of it, as the data set calls it (train, val, ...).
     mixture
-        Instead: a mixture of data sets, a .toml file or fishyscapes-misclassification; each becomes a set, of role test, with its own class mapping and sample.
+        Instead: a mixture of data sets, a .toml file or fishyscapes-misclassification; each becomes a set, of
+        role test, with its own class mapping and sample.
     """
 
     layout: str | None = None
@@ -178,6 +186,17 @@ class CollectOptions:
     def speaks_of_groups_alone(self) -> bool:
         """Whether groups are all that the line speaks of."""
         others = (
-            self.classes, self.only_classes, self.size, self.set_, self.role, self.pattern, *vars(self.storage).values(),
-        )  # fmt: skip
-        return self.grouping.asked and not self.images and not self.not_in and all(value is None for value in others)
+            self.classes,
+            self.only_classes,
+            self.size,
+            self.set_,
+            self.role,
+            self.pattern,
+            *vars(self.storage).values(),
+        )
+        return (
+            self.grouping.asked
+            and not self.images
+            and not self.not_in
+            and all(value is None for value in others)
+        )

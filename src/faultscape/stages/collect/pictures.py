@@ -1,7 +1,9 @@
-"""Look at the pictures that collect found: which are unchanged, what is to be kept of the others, and which are near-duplicates of banned ones.
+"""Look at the pictures that collect found: which are unchanged, what is to be kept of the others, and which
+are near-duplicates of banned ones.
 
-Conventions: pictures are looked at side by side in threads. What was looked at is noted in ``.collecting.jsonl`` of the study until the corpus is written, so that
-a kill loses nothing. A picture is decoded, for its difference hash, if it is a file of this machine, or as ``--probe`` says.
+Conventions: pictures are looked at side by side in threads. What was looked at is noted in
+``.collecting.jsonl`` of the study until the corpus is written, so that a kill loses nothing. A picture is
+decoded, for its difference hash, if it is a file of this machine, or as ``--probe`` says.
 """
 
 from __future__ import annotations
@@ -28,11 +30,17 @@ _NOTES = ".collecting.jsonl"
 
 
 def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | None) -> set[str]:
-    """Return the ids of images that are still what was collected: their bytes decide, or what their store says of them."""
+    """Return the ids of images that are still what was collected: their bytes decide, or what their store
+    says of them.
+    """
 
     def same(f: Found) -> bool:
         image = held.get(f.id)
-        if image is None or image.source != absolute(f.path) or (image.dhash is None and whole_of(f.path, probe)):
+        if (
+            image is None
+            or image.source != absolute(f.path)
+            or (image.dhash is None and whole_of(f.path, probe))
+        ):
             return False
         try:
             return digest_of(image.source) == image.digest
@@ -48,8 +56,12 @@ def whole_of(path: str, probe: bool | None) -> bool:
     return not store.is_address(path) if probe is None else probe
 
 
-def probe(root: Path, found: Sequence[Found], whole: bool | None) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
-    """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed is taken from its notes."""
+def probe(
+    root: Path, found: Sequence[Found], whole: bool | None
+) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
+    """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed
+    is taken from its notes.
+    """
     notes = root / _NOTES
     known, whole_lines = _noted(notes)
 
@@ -78,7 +90,10 @@ def probe(root: Path, found: Sequence[Found], whole: bool | None) -> tuple[list[
                     good.append((f, picture))
                     if known.get(f"{f.path}\0{state}") != picture:
                         file.write(
-                            json.dumps([f.path, state, picture.width, picture.height, picture.digest, picture.dhash]) + "\n"
+                            json.dumps(
+                                [f.path, state, picture.width, picture.height, picture.digest, picture.dhash]
+                            )
+                            + "\n"
                         )
                 tick(1)
     except OSError as error:
@@ -92,7 +107,9 @@ def forget_notes(root: Path) -> None:
 
 
 def _noted(notes: Path) -> tuple[dict[str, Picture], int]:
-    """Return what a killed run noted, by path and state, and how many bytes of the notes are whole lines: a kill tears the last."""
+    """Return what a killed run noted, by path and state, and how many bytes of the notes are whole lines: a
+    kill tears the last.
+    """
     known: dict[str, Picture] = {}
     held = 0
     for line in notes.read_bytes().splitlines(keepends=True) if notes.exists() else []:
@@ -116,9 +133,17 @@ def changed(held: Mapping[str, Image], probed: Sequence[tuple[Found, Picture]]) 
 def gone(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> list[Image]:
     """Return the images of a set that were not found now and whose files are no longer on this machine."""
     here = {f.id for f in found}
-    rest = [image for image in held.values() if image.set == set_name and image.id not in here and image.source]
-    rest = [image for image in rest if not store.is_address(image.source) and not image.source.startswith(RECIPE)]
-    return [i for i in rest if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])]
+    rest = [
+        image for image in held.values() if image.set == set_name and image.id not in here and image.source
+    ]
+    rest = [
+        image for image in rest if not store.is_address(image.source) and not image.source.startswith(RECIPE)
+    ]
+    return [
+        i
+        for i in rest
+        if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])
+    ]
 
 
 class Banned:

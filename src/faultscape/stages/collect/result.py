@@ -26,19 +26,27 @@ class Collected:
         images = f"{counted(self.images, 'image')} in {counted(self.shards, 'shard')}"
         more = [
             f"{self.new} new" if 0 < self.new < self.images else "",
-            counted(self.near_duplicates, "near-duplicate of another", "near-duplicates of others")
-            if self.near_duplicates
-            else "",
+            (
+                counted(self.near_duplicates, "near-duplicate of another", "near-duplicates of others")
+                if self.near_duplicates
+                else ""
+            ),
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
-        lines = [f"{self.study}: {', '.join([images, *filter(None, more)])}", f"classes  {self.classes}", f"size     {self.size}"]
+        lines = [
+            f"{self.study}: {', '.join([images, *filter(None, more)])}",
+            f"classes  {self.classes}",
+            f"size     {self.size}",
+        ]
         lines += [f"groups   {self.groups}"] if self.groups else []
         return "\n".join([*lines, *([f"truth    {self.truths}"] if self.truths else [])])
 
 
 @dataclass(frozen=True)
 class Queries:
-    """What `collect --queries` wrote: lines of queries.csv, how many of them are new, how many of each kind."""
+    """What `collect --queries` wrote: lines of queries.csv, how many of them are new, how many of each
+    kind.
+    """
 
     study: str
     terms: int
@@ -49,12 +57,17 @@ class Queries:
     def __repr__(self) -> str:
         kinds = ", ".join(f"{number} {kind or 'of your own'}" for kind, number in self.kinds.items())
         missing = f"\nWordNet has no noun {', '.join(map(repr, self.unknown))}" if self.unknown else ""
-        return f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext: strike out what you do not want, then faultscape collect {self.study} --api openverse --contact YOU@EXAMPLE.ORG (or flickr, wikimedia)"
+        return (
+            f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext:"
+            f" strike out what you do not want, then faultscape collect {self.study} --api openverse"
+            " --contact YOU@EXAMPLE.ORG (or flickr, wikimedia)"
+        )
 
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What a download brought: pictures that came now, that were there, that were left out and that did not come; how many are for review.
+    """What a download brought: pictures that came now, that were there, that were left out and that did not
+    come; how many are for review.
 
     ``first`` says what went wrong with the first that did not come.
     """
@@ -75,6 +88,12 @@ class Downloaded:
             f"{self.left_out} left out as duplicates or unfit" if self.left_out else "",
             f"{self.failed} could not be had (failures.csv); the first: {self.first}" if self.failed else "",
         ]
-        review = f"open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then faultscape collect {self.study} --accept accept.csv"
-        lines = [f"{self.study}/web: {', '.join(filter(None, parts))}", f"stopped: {self.stopped}" if self.stopped else ""]
+        review = (
+            f"open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then faultscape"
+            f" collect {self.study} --accept accept.csv"
+        )
+        lines = [
+            f"{self.study}/web: {', '.join(filter(None, parts))}",
+            f"stopped: {self.stopped}" if self.stopped else "",
+        ]
         return "\n".join(filter(None, [*lines, f"next: {review}" if self.for_review else ""]))

@@ -28,7 +28,9 @@ _TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
 
 
 def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
-    """Return what a study is about: what was asked for, or what it is; OptionError where that is another, or what else was asked for does not fit."""
+    """Return what a study is about: what was asked for, or what it is; OptionError where that is another, or
+    what else was asked for does not fit.
+    """
     if asked not in (None, "segmentation", toml.CLASSIFICATION):
         raise OptionError(f"task {asked!r} is not known; use segmentation or {toml.CLASSIFICATION}")
     now = toml.read_settings(root).task if (root / "study.toml").exists() else None
@@ -36,30 +38,47 @@ def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -
         raise StudyError(f"{root} is a study of {now}, and stays one; begin a new study for {asked}")
     task = now or asked or "segmentation"
     if task == toml.CLASSIFICATION and size is not None:
-        raise OptionError("--size is for label maps; classifiers see pictures at a size of their own: predict --input-size")
+        raise OptionError(
+            "--size is for label maps; classifiers see pictures at a size of their own: predict --input-size"
+        )
     if task != toml.CLASSIFICATION and only is not None:
         raise OptionError("--only-classes is for classifiers; give --task classification with it")
     return task
 
 
 def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
-    """CorpusError for sources that hold no pictures: arrays and tables of answers, and where maps are drawn lists of ids alone."""
+    """CorpusError for sources that hold no pictures: arrays and tables of answers, and where maps are drawn
+    lists of ids alone.
+    """
     for file in images:
         if str(file).lower().endswith(_TABLES) and Path(file).is_file():
-            also = "; of classifiers also a .csv file that names images, in a column image" if task == toml.CLASSIFICATION else ""
+            also = (
+                "; of classifiers also a .csv file that names images, in a column image"
+                if task == toml.CLASSIFICATION
+                else ""
+            )
             raise CorpusError(
-                f"{file}: holds no pictures; `faultscape predict` takes such files, as NAME={file}, and collect takes pictures{also}"
+                f"{file}: holds no pictures; `faultscape predict` takes such files, as NAME={file}, and"
+                f" collect takes pictures{also}"
             )
         if task != toml.CLASSIFICATION and id_lists.is_id_list(str(file)):
             how = "add --task classification" if new else "begin a new study with --task classification"
             raise CorpusError(
-                f"{file}: names images, but no file that lies beside it; lists of ids without pictures are for classifiers: {how}, or name the files"
+                f"{file}: names images, but no file that lies beside it; lists of ids without pictures are"
+                f" for classifiers: {how}, or name the files"
             )
 
 
 def asked_settings(root: Path, options: CollectOptions, classes: Classes | None) -> Settings:
-    """Return the study's settings with what was asked for, of a line that says the task, saying what it makes stale."""
-    task, size, shard_size, only = options.task, options.size, options.storage.shard_size, options.only_classes
+    """Return the study's settings with what was asked for, of a line that says the task, saying what it makes
+    stale.
+    """
+    task, size, shard_size, only = (
+        options.task,
+        options.size,
+        options.storage.shard_size,
+        options.only_classes,
+    )
     assert task is not None
     if not (root / "study.toml").exists():
         assert classes is not None
@@ -75,7 +94,8 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
     settings = toml.read_settings(root)
     if shard_size not in (None, settings.shard):
         raise StudyError(
-            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out or begin a new study"
+            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out"
+            " or begin a new study"
         )
     if classes is not None:
         settings.synonyms = toml.synonym_settings(classes)
@@ -85,40 +105,53 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
     if only is not None:
         settings.only = list(read_classes(only, settings.class_list))
     if size is not None and size != settings.size:
-        print("the working size changes: networks' maps and all pairs are stale and are made anew by predict and compare")
+        print(
+            "the working size changes: networks' maps and all pairs are stale and are made anew by predict"
+            " and compare"
+        )
         settings.size = size
     return settings
 
 
 def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, options: CollectOptions) -> None:
-    """Give settings another class list, and say what that makes stale; ClassesError for one that looks like another study's, unless it is insisted on."""
+    """Give settings another class list, and say what that makes stale; ClassesError for one that looks like
+    another study's, unless it is insisted on.
+    """
     old, labelled = settings.classes, bool(truths(root))
     shared, fewer = len({*old.names} & {*new.names}), min(len(old.names), len(new.names))
     same = counts_the_same(old, new)
-    # data sets share a class or two, such as car and person; a list that is renamed alone means what it meant, where more than ids says so
+    # data sets share a class or two, such as car and person; a list that is renamed alone means what it
+    # meant, where more than ids says so
     vouched = same and (bool(new.colours) or (bool(old.wnids) and old.wnids == new.wnids))
     foreign = (2 * shared < fewer and not vouched) or (not shared and not (vouched and new.wnids))
     if (settings.models or labelled) and not options.replace_classes and foreign:
         held = f"{', '.join(old.names[:3])}{' ...' if len(old.names) > 3 else ''}"
         raise ClassesError(
-            f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the study ({held}), "
-            "whose models and labels would mean something else under it; is it another study's? --replace-classes takes it all the same"
+            f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the"
+            f" study ({held}), whose models and labels would mean something else under it; is it another"
+            " study's? --replace-classes takes it all the same"
         )
-    if not (settings.models or labelled or selections.names(root) or Answers(root).there):  # nothing follows from the list yet
+    if not (
+        settings.models or labelled or selections.names(root) or Answers(root).there
+    ):  # nothing follows from the list yet
         settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
         return
     before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))
     moved = [name for name, id_ in now_is.items() if before.get(name, id_) != id_]
     if moved and labelled and settings.classifies and not options.replace_classes:
         raise ClassesError(
-            f"{moved[0]!r} has the id {now_is[moved[0]]} in this list and {before[moved[0]]} in the study, whose labels hold ids and would mean "
-            "other classes; give each class the `id` that it has (JSON), or insist with --replace-classes and import the labels again"
+            f"{moved[0]!r} has the id {now_is[moved[0]]} in this list and {before[moved[0]]} in the study,"
+            " whose labels hold ids and would mean other classes; give each class the `id` that it has"
+            " (JSON), or insist with --replace-classes and import the labels again"
         )
     renamed = _renamed(old, new)
     for name, now in renamed.items():
         print(f"class {name!r} is called {now!r} now; label mappings follow")
     if renamed and settings.classifies and not new.wnids:
-        print("note: a class of the same id is taken for the same class; give one that is another an id of its own (JSON)")
+        print(
+            "note: a class of the same id is taken for the same class; give one that is another an id of its"
+            " own (JSON)"
+        )
     if same:
         first = old.first_names or old.names
         new.first_names = first if first != new.names else []
@@ -129,11 +162,13 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     elif settings.classifies:
         print("the class list changes: what follows from it is stale; run predict, select and rank again")
     else:
-        print("the class list changes: pairs and what follows from them are stale and are made anew by compare")
+        print(
+            "the class list changes: pairs and what follows from them are stale and are made anew by compare"
+        )
     if old.wnids and not new.wnids:
         print(
-            "note: the list gives no WordNet ids, which the study had: tables that name classes by them and WordNet distances no longer work; "
-            "give each class its `wnid` (JSON)"
+            "note: the list gives no WordNet ids, which the study had: tables that name classes by them and"
+            " WordNet distances no longer work; give each class its `wnid` (JSON)"
         )
     if moved and labelled:
         which = (
@@ -151,14 +186,17 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
 
 
 def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]:
-    """Return {old name: new name} of classes that kept id and colour: a mapping to one finds it under its new name.
+    """Return {old name: new name} of classes that kept id and colour: a mapping to one finds it under its new
+    name.
 
-    Classes to recognise have no colours: one is renamed where all ids stand as they stood, and it kept its WordNet id if both lists have them.
+    Classes to recognise have no colours: one is renamed where all ids stand as they stood, and it kept its
+    WordNet id if both lists have them.
     """
     if new.colours:
         marks, now_marks = old.colours, new.colours
     elif old.ids == new.ids and all(
-        a == b or (a not in new.names and b not in old.names) for a, b in zip(old.names, new.names, strict=True)
+        a == b or (a not in new.names and b not in old.names)
+        for a, b in zip(old.names, new.names, strict=True)
     ):
         both = bool(old.wnids and new.wnids)
         marks, now_marks = (old.wnids, new.wnids) if both else ([""] * len(old.ids), [""] * len(new.ids))
@@ -174,14 +212,18 @@ def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]
 
 
 def counts_the_same(old: toml.ClassSettings, new: toml.ClassSettings) -> bool:
-    """Whether two class lists differ in colours, groups and the names of classes that kept id and colour, and in nothing that counts follow from."""
+    """Whether two class lists differ in colours, groups and the names of classes that kept id and colour, and
+    in nothing that counts follow from.
+    """
     renamed = _renamed(old, new)
     names = [renamed.get(name, name) for name in old.names]
     return (names, old.ids, old.void, old.background) == (new.names, new.ids, new.void, new.background)
 
 
 def enter_settings(root: Path, wanted: Settings) -> None:
-    """Put study.toml; answers go by the new names of classes that are renamed, and where they count the same so do selections, as they hold still."""
+    """Put study.toml; answers go by the new names of classes that are renamed, and where they count the same
+    so do selections, as they hold still.
+    """
     held = toml.read_settings(root).classes if (root / "study.toml").exists() else wanted.classes
     renamed = _renamed(held, wanted.classes)
     if wanted.classes != held:
@@ -199,7 +241,9 @@ def enter_settings(root: Path, wanted: Settings) -> None:
         if "only" in define:
             define["only"] = [renamed.get(word, word) for word in define["only"]]
         if "without" in define:
-            define["without"] = sorted(renamed.get(word, word) for word in define["without"])  # as `select` enters them
+            define["without"] = sorted(
+                renamed.get(word, word) for word in define["without"]
+            )  # as `select` enters them
         selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)
     toml.write_settings(root, wanted)
 
@@ -209,27 +253,36 @@ def _called(row: Row, renamed: Mapping[str, str]) -> Row:
     if isinstance(row, Slot):
         return replace(row, class_=renamed.get(row.class_, row.class_))
     if isinstance(row, PairSlot):
-        return replace(row, label_a=renamed.get(row.label_a, row.label_a), label_b=renamed.get(row.label_b, row.label_b))
+        return replace(
+            row, label_a=renamed.get(row.label_a, row.label_a), label_b=renamed.get(row.label_b, row.label_b)
+        )
     return row
 
 
 def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
-    """Whether lists give images in another order than that in which people count, alone or behind those that the study has."""
+    """Whether lists give images in another order than that in which people count, alone or behind those that
+    the study has.
+    """
     named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
     there = sorted((image.id for image in images if not image.source), key=id_lists.counting)
     behind = list(dict.fromkeys([*there, *named]))
-    written = [in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()]
+    written = [
+        in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()
+    ]
     return any(map(id_lists.in_own_order, [named, behind if named else [], *written]))
 
 
 def enter_store(root: Path, settings: Settings, store: str | None) -> None:
-    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the place cannot be written to or is another study's."""
+    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the
+    place cannot be written to or is another study's.
+    """
     if store is None:
         return
     if store != settings.store and (root / "study.toml").exists() and held(root):
         where = settings.store or str(root)
         raise StudyError(
-            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs, measures/statistics and reliability/counts to the new "
+            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth,"
+            " pairs, measures/statistics and reliability/counts to the new "
             f'place with its own tools and write store = "{store}" into study.toml, or begin a new study'
         )
     if store:
@@ -238,13 +291,27 @@ def enter_store(root: Path, settings: Settings, store: str | None) -> None:
 
 
 def describe(settings: Settings, alone: int) -> tuple[str, str]:
-    """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images have no picture here."""
+    """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images
+    have no picture here.
+    """
     names = settings.classes.names
     classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
     if settings.classifies:
         asked = f"{len(settings.only)} of them" if settings.only else "all of them"
-        without = f"; {counted(alone, 'image')} without {'a picture' if alone == 1 else 'pictures'} here" if alone else ""
+        without = (
+            f"; {counted(alone, 'image')} without {'a picture' if alone == 1 else 'pictures'} here"
+            if alone
+            else ""
+        )
         return f"{classes}; the study asks about {asked}", f"one class a picture{without}"
-    background = "no background" if settings.classes.background is None else f"background {settings.classes.background}"
-    size = f"{settings.size} (every map is compared at this size)" if settings.working_size else "own (each image keeps its size)"
+    background = (
+        "no background"
+        if settings.classes.background is None
+        else f"background {settings.classes.background}"
+    )
+    size = (
+        f"{settings.size} (every map is compared at this size)"
+        if settings.working_size
+        else "own (each image keeps its size)"
+    )
     return f"{classes}; void {settings.classes.void or 'none'}; {background}", size

@@ -1,7 +1,8 @@
 """In which shard an image lies, and of which group of near-duplicates it is.
 
-Conventions: a shard is never cut again; a group is named after the image that began it, and stays as it is when other images come. Which image of those that come together begins
-one, the order among equals says and not their names (faultscape.ties).
+Conventions: a shard is never cut again; a group is named after the image that began it, and stays as it is
+when other images come. Which image of those that come together begins one, the order among equals says and
+not their names (faultscape.ties).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from faultscape.ties import tie_order
 
 
 def sharded(held: list[Image], fresh: list[Image], size: int, after: int = -1) -> list[Image]:
-    """Return all images with shards: those already cut stay, as do those that come back to theirs; new ones are cut in the order of their ids, in shards ``after`` one."""
+    """Return all images with shards: those already cut stay, as do those that come back to theirs; new ones
+    are cut in the order of their ids, in shards ``after`` one.
+    """
     new = sorted((image for image in fresh if image.shard < 0), key=lambda image: image.id)
     start = max((image.shard for image in held), default=-1)
     start = max(start, after) + 1
@@ -26,11 +29,16 @@ def sharded(held: list[Image], fresh: list[Image], size: int, after: int = -1) -
 
 
 def grouped(images: list[Image], held: Mapping[str, Image] | None = None) -> list[Image]:
-    """Return the images with the near-duplicate group of each, in their order; those ``held`` {id: image} that look as they did stay where they are, if what began their group does."""
+    """Return the images with the near-duplicate group of each, in their order; those ``held`` {id: image}
+    that look as they did stay where they are, if what began their group does.
+    """
     held = held or {}
     same = {image.id for image in images if image.id in held and held[image.id].dhash == image.dhash}
     kept = {id_: held[id_].near_duplicate_of for id_ in same if held[id_].near_duplicate_of in same}
-    order = [images[k] for k in tie_order([image.key for image in images], 0, [image.id for image in images]).tolist()]
+    order = [
+        images[k]
+        for k in tie_order([image.key for image in images], 0, [image.id for image in images]).tolist()
+    ]
     groups, first, of = Groups(), [], dict(kept)
     began = [image for image in order if kept.get(image.id) == image.id]
     for image in [*began, *(image for image in order if image.id not in kept)]:

@@ -1,6 +1,7 @@
 """Pictures from the web: search terms, downloads for review, and what a person accepts.
 
-Conventions: who calls holds the study's lock. Everything lies in STUDY/queries.csv and STUDY/web until `--accept`.
+Conventions: who calls holds the study's lock. Everything lies in STUDY/queries.csv and STUDY/web until
+`--accept`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ _STEPS = {  # and which options say something to each
 
 
 def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries | Downloaded] | None:
-    """Return the step that is asked for as a function of the study's folder, None for plain images and --accept; OptionError when options do not go together."""
+    """Return the step that is asked for as a function of the study's folder, None for plain images and
+    --accept; OptionError when options do not go together.
+    """
 
     def spelled(name: str) -> str:
         return f"--{name.replace('_', '-')}"
@@ -63,7 +66,9 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     for name in given:
         homes = [home for home in _STEPS if name in _STEPS[home]]
         if homes and not set(homes) & set(steps):
-            raise OptionError(f"{spelled(name)} says something only with {' or '.join(spelled(home) for home in homes)}")
+            raise OptionError(
+                f"{spelled(name)} says something only with {' or '.join(spelled(home) for home in homes)}"
+            )
     if not steps:
         return None
     step = steps[0]
@@ -87,16 +92,27 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     if after and before and after >= before:
         raise OptionError(f"--after {after} --before {before}: no day is in this window")
     size = asked.min_size
-    smallest = parse_size(size if isinstance(size, str) else "x".join(map(str, size))) if size is not None else None
+    smallest = (
+        parse_size(size if isinstance(size, str) else "x".join(map(str, size))) if size is not None else None
+    )
     wanted = hits.Wanted(after, before, smallest, asked.transparent, licence)
     contact = asked.contact or ""
     agent(contact)
     if asked.api is not None:
         apis.address(asked.api)
         if not contact:
-            raise OptionError("--api asks other people's servers: say who asks with --contact, an e-mail address or a web page")
+            raise OptionError(
+                "--api asks other people's servers: say who asks with --contact, an e-mail address or a web"
+                " page"
+            )
     return functools.partial(
-        _download, wanted=wanted, urls=place_text(asked.urls), api=asked.api, contact=contact, rate=rate, per_query=per_query
+        _download,
+        wanted=wanted,
+        urls=place_text(asked.urls),
+        api=asked.api,
+        contact=contact,
+        rate=rate,
+        per_query=per_query,
     )
 
 
@@ -105,13 +121,18 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
     settings = read_settings(root)
     classes, only = settings.class_list, settings.only
     named = [
-        n for n, id_ in zip(classes.names, classes.ids, strict=True) if id_ != classes.background and (not only or n in only)
+        n
+        for n, id_ in zip(classes.names, classes.ids, strict=True)
+        if id_ != classes.background and (not only or n in only)
     ]
     nouns = [terms.spoken(name) for name in named]
     known = senses(Path(wordnet), nouns) if wordnet else {}
     held, offered = read_terms(root / "queries.csv"), read_terms(root / FOLDER / "queries-offered.csv")
     lines, offered = terms.merge(
-        held, offered, terms.terms(classes, known, hyponyms=hyponyms, only=only, pairs=not settings.classifies), classes.names
+        held,
+        offered,
+        terms.terms(classes, known, hyponyms=hyponyms, only=only, pairs=not settings.classifies),
+        classes.names,
     )
     write_terms(root / FOLDER / "queries-offered.csv", offered)
     write_terms(root / "queries.csv", lines)
@@ -122,13 +143,22 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
 
 
 def _download(
-    root: Path, *, wanted: Wanted, urls: str | None, api: str | None, contact: str, rate: float, per_query: int
+    root: Path,
+    *,
+    wanted: Wanted,
+    urls: str | None,
+    api: str | None,
+    contact: str,
+    rate: float,
+    per_query: int,
 ) -> Downloaded:
     """Download into STUDY/web, and write the review pages and failures.csv, also when interrupted."""
     listed, bad = url_lists.read(Path(urls)) if urls is not None else ([], [])
     lines = read_terms(root / "queries.csv") if api is not None else []
     if api is not None and not lines:
-        raise CorpusError(f"{root}/queries.csv holds no search terms; write them with: faultscape collect {root} --queries")
+        raise CorpusError(
+            f"{root}/queries.csv holds no search terms; write them with: faultscape collect {root} --queries"
+        )
     web = Web(contact=contact, rate=rate)
     downloads = Downloads(root, web, wanted, [image for image in read_corpus(root) if image.set != FOLDER])
     downloads.failures += [Failure("collect", FOLDER, url, reason) for url, reason in bad]
@@ -140,7 +170,14 @@ def _download(
             with progress("search", len(lines)) as tick:
                 search = apis.searching(api, web, where)
                 stopped = from_searches(
-                    downloads, search, lines, wanted, api=api, per_query=per_query, named=names_private(where), tick=tick
+                    downloads,
+                    search,
+                    lines,
+                    wanted,
+                    api=api,
+                    per_query=per_query,
+                    named=names_private(where),
+                    tick=tick,
                 )
         with progress("download", len(listed)) as tick:
             downloads.take_all([(hit, names_private(hit.url)) for hit in listed], tick)
@@ -174,7 +211,11 @@ def _review(root: Path, pictures: Iterable[WebPicture]) -> int:
         small = f"thumbnails/{p.id}.webp"
         shown = small if (folder / small).is_file() else p.file
         words = (p.query, p.title, p.licence, p.creator, p.source, p.date, p.page)
-        cards.append(ReviewCard(p.id, p.file, shown, p.width, p.height, *words, decisions.get(p.id, ""), p.transparent > 0))
+        cards.append(
+            ReviewCard(
+                p.id, p.file, shown, p.width, p.height, *words, decisions.get(p.id, ""), p.transparent > 0
+            )
+        )
     pages = review_pages(root.resolve().name, cards)
     for name, text in pages.items():
         put(folder / name, text.encode("utf-8"))
@@ -190,31 +231,43 @@ def _decisions(root: Path) -> dict[str, str]:
 
 
 def accept(root: Path, file: Path) -> tuple[str, ...]:
-    """Write the decisions of a file down beside earlier ones, say how many there are, and return the files of the pictures accepted by now."""
+    """Write the decisions of a file down beside earlier ones, say how many there are, and return the files of
+    the pictures accepted by now.
+    """
     if not file.is_file():
-        raise CorpusError(f"--accept {file}: there is no such file; save it with the button of {root}/{FOLDER}/review.html")
+        raise CorpusError(
+            f"--accept {file}: there is no such file; save it with the button of {root}/{FOLDER}/review.html"
+        )
     fresh = read_decisions(file)
     pictures = {p.id: p for p in read_pictures(root).values() if not p.left_out}
     if strangers := [id_ for id_ in fresh if id_ not in pictures]:
         raise CorpusError(
-            f"{file}: {len(strangers)} of its ids are no picture of {root}/{FOLDER}, the first {strangers[0]!r}; is it of another study?"
+            f"{file}: {len(strangers)} of its ids are no picture of {root}/{FOLDER}, the first"
+            f" {strangers[0]!r}; is it of another study?"
         )
     decisions = {id_: word for id_, word in (_decisions(root) | fresh).items() if id_ in pictures and word}
     accepted = [p for id_, p in pictures.items() if decisions.get(id_) == "accept"]
     if gone := [p for p in accepted if not (root / FOLDER / p.file).is_file()]:
-        raise CorpusError(f"{root}/{FOLDER}/{gone[0].file} is gone ({len(gone)} such); download again, then accept")
+        raise CorpusError(
+            f"{root}/{FOLDER}/{gone[0].file} is gone ({len(gone)} such); download again, then accept"
+        )
     rejected = {id_ for id_, word in decisions.items() if word == "reject"}
     if not accepted:
         raise CorpusError(
-            f"{file}: accepts no picture ({len(rejected)} rejected, {len(pictures) - len(rejected)} undecided); nothing is collected"
+            f"{file}: accepts no picture ({len(rejected)} rejected, {len(pictures) - len(rejected)}"
+            " undecided); nothing is collected"
         )
     with writing(root):
         write_decisions(root, decisions)
         _review(root, read_pictures(root).values())
     print(
-        f"{counted(len(accepted), 'picture')} accepted, {len(rejected)} rejected, {len(pictures) - len(decisions)} left undecided"
+        f"{counted(len(accepted), 'picture')} accepted, {len(rejected)} rejected,"
+        f" {len(pictures) - len(decisions)} left undecided"
     )
     sources = {str((root / FOLDER / pictures[id_].file).absolute()) for id_ in rejected}
     if held := sum(image.source in sources for image in read_corpus(root)):
-        print(f"{held} of the rejected are in the study since an earlier line and stay; discard them with label import")
+        print(
+            f"{held} of the rejected are in the study since an earlier line and stay; discard them with label"
+            " import"
+        )
     return tuple(str(root / FOLDER / p.file) for p in accepted)

@@ -10,7 +10,9 @@ from faultscape.nouns import Agreement
 
 @dataclass(frozen=True)
 class Compared:
-    """What `compare` counted, and how far the models agree: None where it did but a part, or where there is no pool."""
+    """What `compare` counted, and how far the models agree: None where it did but a part, or where there is
+    no pool.
+    """
 
     study: str
     models: int
@@ -22,11 +24,16 @@ class Compared:
     agreement: Agreement | None = None
 
     def __repr__(self) -> str:
-        return "\n".join([self._counted(), *(_agreement_lines(self.agreement) if self.agreement is not None else [])])
+        return "\n".join(
+            [self._counted(), *(_agreement_lines(self.agreement) if self.agreement is not None else [])]
+        )
 
     def _counted(self) -> str:
         if self.classifies:
-            return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; their answers are compared as they are, and nothing is to be counted before"
+            return (
+                f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; their answers are"
+                " compared as they are, and nothing is to be counted before"
+            )
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
         made = (
             f"{counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"

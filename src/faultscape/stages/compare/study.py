@@ -27,11 +27,14 @@ def compare_study(asked: CompareOptions) -> Compared:
         if j < 2:
             have = ", ".join(settings.models) or "none"
             raise ModelError(
-                f"comparing needs two models; the study has {have}; add more with `faultscape predict {asked.study} NAME=SOURCE`"
+                f"comparing needs two models; the study has {have}; add more with `faultscape predict"
+                f" {asked.study} NAME=SOURCE`"
             )
         pairs = j * (j - 1) // 2
         if settings.classifies:
-            return Compared(asked.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(root, settings))
+            return Compared(
+                asked.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(root, settings)
+            )
         known = truths(root)
         shards, parts = count(root, known, engine=asked.engine, workers=asked.workers, mine=mine)
         with changing(root):

@@ -1,6 +1,9 @@
-"""Fit a method that makes a network doubt: draw embeddings of training images, search where that is asked for, fit, and put one file, from which `predict --scorer METHOD` scores.
+"""Fit a method that makes a network doubt: draw embeddings of training images, search where that is asked
+for, fit, and put one file, from which `predict --scorer METHOD` scores.
 
-Conventions: STUDY/methods/MODEL/NAME.safetensors is all that a method is; NAME is the method's own, with the option and the value of a sweep behind it. It says to which network it was fitted (a digest), and to which images.
+Conventions: STUDY/methods/MODEL/NAME.safetensors is all that a method is; NAME is the method's own, with the
+option and the value of a sweep behind it. It says to which network it was fitted (a digest), and to which
+images.
 """
 
 from __future__ import annotations
@@ -70,7 +73,9 @@ class _Work:
 
 
 def fit_method(options: FitOptions) -> FittedMethods:
-    """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError where there is no such model, layer or option, or nothing to fit to."""
+    """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError where
+    there is no such model, layer or option, or nothing to fit to.
+    """
     root, method = existing(options.study), method_named(options.method)
     settings = read_settings(root)
     if settings.classifies:
@@ -81,11 +86,14 @@ def fit_method(options: FitOptions) -> FittedMethods:
     options.check_search(method)
     known_source(root, settings, options.model)  # before labels are looked for
     rows = _training_images(root, settings, options) if method.learns else None
-    anomalous = AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
+    anomalous = (
+        AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
+    )
     model = open_model(root, settings, options.model, options.device or "", layers)
     if method.taps == "none" and model.inference.network.marginal:
         raise ModelError(
-            f"{options.model}: has sums of masks in place of logits, which method {method.name} needs; fit a method that uses features, such as knn"
+            f"{options.model}: has sums of masks in place of logits, which method {method.name} needs; fit a"
+            " method that uses features, such as knn"
         )
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
@@ -95,21 +103,32 @@ def fit_method(options: FitOptions) -> FittedMethods:
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
     if (before := fitted_before(root, options, method, model, provenance)) is not None:
-        print(f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed since")
+        print(
+            f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
+            " since"
+        )
         return replace(before, beside=beside)
     with devices.fixed_threads(model.threads):
         samples, images = dict[str, Embeddings](), 0
         if rows is not None:
             if meaning.withheld:
                 print(
-                    f"note: patches with pixels of {', '.join(meaning.withheld)} are left out: {options.model} does not know these classes, or a holdout withholds them"
+                    f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
+                    f" {options.model} does not know these classes, or a holdout withholds them"
                 )
             wanted = [LOGITS] if method.taps == "none" else candidates
             samples, images = draw_samples(
                 model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
             )
         drawn = rows.key() if rows is not None else ""
-        key = key_of(model.digest, drawn, options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
+        key = key_of(
+            model.digest,
+            drawn,
+            options.images,
+            options.keep_embeddings,
+            options.seed,
+            meaning.places.tolist(),
+        )
         work = _Work(
             root=root,
             name=options.model,
@@ -136,7 +155,9 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonO
     """Return what is recorded of how a method was fitted, by which `status` says whether it is stale."""
     snapshot = Snapshot(root)
     truth = evidence.choose_truth(root, options.truth) if sets else ""
-    given = given_options(options, but=("study", "method", "model", "device", "data", "method_options", "per_class", "pixels"))
+    given = given_options(
+        options, but=("study", "method", "model", "device", "data", "method_options", "per_class", "pixels")
+    )
     given = {**given, **given_options(options.data), **given_options(options.method_options)}
     return {
         "inputs": dict(inputs_of(snapshot, options.model, sets, truth, options.validation or "")),
@@ -146,13 +167,16 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonO
 
 
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
-    """Return the layers that a line names, to tap or to choose from; OptionError where the method taps none, or one alone."""
+    """Return the layers that a line names, to tap or to choose from; OptionError where the method taps none,
+    or one alone.
+    """
     layers = tuple(options.layer)
     if method.taps == "none" and (layers or options.select_layer):
         raise OptionError(f"method {method.name} sees logits alone; leave --layer and --select-layer out")
     if method.taps == "one" and len(layers) > 1 and not options.select_layer:
         raise OptionError(
-            f"method {method.name} taps one layer; got {', '.join(layers)}; with --select-layer the best of them is chosen"
+            f"method {method.name} taps one layer; got {', '.join(layers)}; with --select-layer the best of"
+            " them is chosen"
         )
     return layers
 
@@ -160,22 +184,37 @@ def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
 def _training_images(root: Path, settings: Settings, options: FitOptions) -> LabelledImages:
     rows = find_labelled(root, settings, options.truth, options.set_, "train", "set")
     if not len(rows):
-        where = f"no image of {', '.join(options.set_)} has labels" if options.set_ else "no image of role train has labels"
-        raise StudyError(f"nothing to fit to: {where}; collect some with --role train, or name a labelled set with --set")
+        where = (
+            f"no image of {', '.join(options.set_)} has labels"
+            if options.set_
+            else "no image of role train has labels"
+        )
+        raise StudyError(
+            f"nothing to fit to: {where}; collect some with --role train, or name a labelled set with --set"
+        )
     judged = find_judged(root, {image.id: image for image, _ in rows.rows}, "")
     if shown := sorted(
-        {image.set for image, _ in rows.rows if with_labels(root, {image.id: judged[image.id]})[image.id].anomaly is not None}
+        {
+            image.set
+            for image, _ in rows.rows
+            if with_labels(root, {image.id: judged[image.id]})[image.id].anomaly is not None
+        }
     ):
         raise OptionError(
-            f"{', '.join(shown)}: has labels of anomaly, and a method must not learn what unknown objects look like; name other sets with --set"
+            f"{', '.join(shown)}: has labels of anomaly, and a method must not learn what unknown objects"
+            " look like; name other sets with --set"
         )
     if tested := rows.roles.count("test"):
-        print(f"note: {tested} of {len(rows)} training images have role test; judge the method on other images")
+        print(
+            f"note: {tested} of {len(rows)} training images have role test; judge the method on other images"
+        )
     return rows
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
-    """Return the layers to draw embeddings of: those that are named, the outermost that give a grid where one is to be selected, else what the last layer is given, or the last before an activation."""
+    """Return the layers to draw embeddings of: those that are named, the outermost that give a grid where one
+    is to be selected, else what the last layer is given, or the last before an activation.
+    """
     if method.taps == "none":
         return []
     network, name = model.inference.network, model.inference.name
@@ -202,9 +241,12 @@ def _fit(
 ) -> tuple[Fitted, dict[str, object]]:
     """Return the method fitted to samples of layers, and the numbers of its fit."""
     if work.method.name != "flow":
-        samples = [work.samples[layer] for layer in (layers or [LOGITS])] if work.method.learns else []
+        samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
-    plan = FlowPlan(**{key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}, seed=work.seed)  # type: ignore[arg-type]
+    plan = FlowPlan(
+        **{key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")},
+        seed=work.seed,
+    )  # type: ignore[arg-type]
     flows, numbers = list[TrainedFlow](), dict[str, object]()
     device = work.model.inference.network.device
     for layer in layers:
@@ -215,7 +257,10 @@ def _fit(
                 on = device if device.startswith("cuda") else "cpu"
                 work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
         flows.append(work.flows[key])
-        numbers[layer] = {"nll": [flows[-1].learnt, flows[-1].chosen, flows[-1].tested], "step": flows[-1].step}
+        numbers[layer] = {
+            "nll": [flows[-1].learnt, flows[-1].chosen, flows[-1].tested],
+            "step": flows[-1].step,
+        }
     return FlowDensity.of(layers, options, flows, weights), numbers
 
 
@@ -233,14 +278,22 @@ def _search_layers(
         except (ModelError, MetricError) as error:
             print(f"note: {layer} is left out: {error}")
     if not methods:
-        raise OptionError(f"method {work.method.name} can be fitted to none of these layers; name another with --layer")
+        raise OptionError(
+            f"method {work.method.name} can be fitted to none of these layers; name another with --layer"
+        )
     return anomalous.judge(work.model, work.method.name, methods)
 
 
 def _search_options(
-    work: _Work, layers: Sequence[str], given: Mapping[str, Value], keys: Sequence[str], anomalous: AnomalousImages
+    work: _Work,
+    layers: Sequence[str],
+    given: Mapping[str, Value],
+    keys: Sequence[str],
+    anomalous: AnomalousImages,
 ) -> tuple[dict[str, Value], dict[str, list[Tried]]]:
-    """Return the options of a method, those that are searched set one after another to the values that find most, and what was tried."""
+    """Return the options of a method, those that are searched set one after another to the values that find
+    most, and what was tried.
+    """
     own, searched = dict(given), dict[str, list[Tried]]()
     for key in keys:
         fitting = [
@@ -250,8 +303,13 @@ def _search_options(
         ]
         if not fitting:
             few = min(len(work.samples[layer]) for layer in layers)
-            raise MetricError(f"{few} training embeddings are fewer than any {key} that is tried; keep more, or give --{key}")
-        methods = {f"{key} {value:g}": _joined(work, layers, {**own, key: value}, anomalous)[0] for value in fitting}
+            raise MetricError(
+                f"{few} training embeddings are fewer than any {key} that is tried; keep more, or give"
+                f" --{key}"
+            )
+        methods = {
+            f"{key} {value:g}": _joined(work, layers, {**own, key: value}, anomalous)[0] for value in fitting
+        }
         searched[key] = anomalous.judge(work.model, work.method.name, methods)
         own[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
     return own, searched
@@ -260,7 +318,9 @@ def _search_options(
 def _joined(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: AnomalousImages | None
 ) -> tuple[Fitted, dict[str, object]]:
-    """Return the method fitted to samples of layers, these joined by a logistic regression where that is asked for, and the numbers of its fit."""
+    """Return the method fitted to samples of layers, these joined by a logistic regression where that is
+    asked for, and the numbers of its fit.
+    """
     weights = None
     if options.get("join") == "logistic":
         assert anomalous is not None  # check_search
@@ -284,11 +344,17 @@ def _made(
         own, tried = {**base, **swept}, dict[str, list[Tried]]()
         if anomalous is not None:
             own, tried = _search_options(work, layers, own, options.searches(work.method), anomalous)
-        mine = {**of_layers, **{key if len(named) == 1 else f"{name}, {key}": rows for key, rows in tried.items()}}
+        mine = {
+            **of_layers,
+            **{key if len(named) == 1 else f"{name}, {key}": rows for key, rows in tried.items()},
+        }
         searched |= mine
         found, numbers = _joined(work, layers, own, anomalous)
         flags = (TUNED,) if mine or own.get("join") == "logistic" else ()
-        tables = {what: [[one.candidate, one.average_precision, one.fpr95] for one in rows] for what, rows in mine.items()}
+        tables = {
+            what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
+            for what, rows in mine.items()
+        }
         more = {
             "images": images,
             "embeddings": max((len(one) for one in work.samples.values()), default=0),
@@ -311,7 +377,9 @@ def _made(
         )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
-    of_this_name = f".flow-{work.called}-{'[0-9a-f]' * _KEY}"  # of a line that was stopped, and then given otherwise
+    of_this_name = (  # of a line that was stopped, and then given otherwise
+        f".flow-{work.called}-{'[0-9a-f]' * _KEY}"
+    )
     for left in (work.root / "methods" / work.name).glob(of_this_name):
         shutil.rmtree(left, ignore_errors=True)
     with writing(work.root):

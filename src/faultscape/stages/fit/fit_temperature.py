@@ -1,7 +1,10 @@
-"""Fit the temperature of a model of the study on labelled images, and enter it among the model's options, so that `predict` divides its logits by it.
+"""Fit the temperature of a model of the study on labelled images, and enter it among the model's options, so
+that `predict` divides its logits by it.
 
-Conventions: logits are those of the model as the study shows it images, at the working size, of some pixels of each image: labelled with a class that the model knows, drawn without replacement by the image's own
-bytes and the seed. Void pixels, and pixels of classes that the model never names, do not count. STUDY/methods/MODEL/temperature.json says how it was fitted, and to which network.
+Conventions: logits are those of the model as the study shows it images, at the working size, of some pixels
+of each image: labelled with a class that the model knows, drawn without replacement by the image's own bytes
+and the seed. Void pixels, and pixels of classes that the model never names, do not count.
+STUDY/methods/MODEL/temperature.json says how it was fitted, and to which network.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ _MOST = 1 << 28  # logits that are held at one time: a gigabyte
 
 
 def fit_model(options: FitOptions) -> FittedTemperature:
-    """Fit a temperature, and enter it. Errors: OptionError, ModelError and StudyError where there is no such model, or nothing is labelled."""
+    """Fit a temperature, and enter it. Errors: OptionError, ModelError and StudyError where there is no such
+    model, or nothing is labelled.
+    """
     root = existing(options.study)
     with writing(root):
         settings = read_settings(root)
@@ -48,20 +53,32 @@ def fit_model(options: FitOptions) -> FittedTemperature:
             raise OptionError("fit is for segmentation studies; this is a study of classifiers")
         model = _model(root, settings, options.model)
         rows = find_labelled(
-            root, settings, options.truth, [options.validation] if options.validation else None, "validation", "validation"
+            root,
+            settings,
+            options.truth,
+            [options.validation] if options.validation else None,
+            "validation",
+            "validation",
         )
         if not len(rows):
             where = (
-                f"no image of {options.validation} has labels" if options.validation else "no image of role validation has labels"
+                f"no image of {options.validation} has labels"
+                if options.validation
+                else "no image of role validation has labels"
             )
             raise StudyError(
-                f"nothing to fit to: {where}; collect some with --role validation, or name a labelled set with --validation"
+                f"nothing to fit to: {where}; collect some with --role validation, or name a labelled set"
+                " with --validation"
             )
         if tested := sum(image.role == "test" for image, _ in rows.rows):
-            print(f"note: {tested} of {len(rows)} images have role test; judge the calibration of the model on other images")
+            print(
+                f"note: {tested} of {len(rows)} images have role test; judge the calibration of the model on"
+                " other images"
+            )
         if taught := sum(image.role == "train" for image, _ in rows.rows):
             print(
-                f"note: {taught} of {len(rows)} images have role train; a temperature fitted to images that the model learned from is too low"
+                f"note: {taught} of {len(rows)} images have role train; a temperature fitted to images that"
+                " the model learned from is too low"
             )
         inference, digest = _opened(model, settings, options.device or "")
         with devices.fixed_threads(int(model.options.get("threads", 1))):
@@ -69,24 +86,47 @@ def fit_model(options: FitOptions) -> FittedTemperature:
         found = fit_temperature(logits, labels, per_class=options.per_class)
         if any(not 1.01 * LEAST < value < 0.99 * MOST for value in found.values):
             print(
-                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these pixels cannot calibrate the model; it is right, or wrong, at nearly all of them"
+                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these"
+                " pixels cannot calibrate the model; it is right, or wrong, at nearly all of them"
             )
         before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
-        told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})
+        told = cast(
+            "ModelOptions",
+            {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]},
+        )
         stamps = label_maps.stamps_of(label_maps.predictions(root, options.model)).values()
         others = {stamp.split(":")[0] for stamp in stamps if stamp.count(":") == 2} - {about_of(digest, told)}
         about = {
-            "method": options.method, "values": told["temperature"], "per_class": options.per_class, "nll": [found.before, found.after], "ece": [before, after],
-            "images": images, "pixels": found.pixels, "maps_without_it": sorted(others), "provenance": {"inputs": {"network": digest, "images": rows.key()}, "arguments": {"validation": options.validation, "truth": options.truth, "seed": options.seed, "pixels": options.pixels}},
-        }  # fmt: skip
-        put(root / "methods" / options.model / "temperature.json", (json.dumps(about, indent=1) + "\n").encode())
+            "method": options.method,
+            "values": told["temperature"],
+            "per_class": options.per_class,
+            "nll": [found.before, found.after],
+            "ece": [before, after],
+            "images": images,
+            "pixels": found.pixels,
+            "maps_without_it": sorted(others),
+            "provenance": {
+                "inputs": {"network": digest, "images": rows.key()},
+                "arguments": {
+                    "validation": options.validation,
+                    "truth": options.truth,
+                    "seed": options.seed,
+                    "pixels": options.pixels,
+                },
+            },
+        }
+        put(
+            root / "methods" / options.model / "temperature.json",
+            (json.dumps(about, indent=1) + "\n").encode(),
+        )
         add_models(root, {options.model: model.model_copy(update={"options": told})})
         log(root, "fit", model=options.model, method=options.method)
     return _fitted(options, model, inference, found, (before, after), images)
 
 
 def ece_of(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray) -> float:
-    """Return the expected calibration error of the top class in 15 equal bins, of logits (n, T, C) divided by a temperature.
+    """Return the expected calibration error of the top class in 15 equal bins, of logits (n, T, C) divided by
+    a temperature.
 
     >>> ece_of(np.array([[[0.0, 0.0]]] * 2), np.array([0, 1]), 1.0)
     0.0
@@ -106,12 +146,25 @@ def _model(root: Path, settings: Settings, name: str) -> ModelSettings:
         if (folder / descriptions.NETWORK).is_file():
             function = descriptions.read_description(folder).own_function
             source = f"{folder / descriptions.OWN_FILE}:{function}" if function else str(folder)
-            raise ModelError(f"{name} is trained, but not predicted yet; run `faultscape predict {root} {name}={source}` first")
-        raise ModelError(f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}")
+            raise ModelError(
+                f"{name} is trained, but not predicted yet; run `faultscape predict {root} {name}={source}`"
+                " first"
+            )
+        raise ModelError(
+            f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}"
+        )
     kind = catalogue.kind_named(settings.models[name].kind)
     if kind.load is None:
-        members = ensembles.names_of(settings.models[name].source) if settings.models[name].kind == "ensemble" else []
-        instead = f"fit its members instead: {', '.join(members)}" if members else "a temperature can only be fitted to a network"
+        members = (
+            ensembles.names_of(settings.models[name].source)
+            if settings.models[name].kind == "ensemble"
+            else []
+        )
+        instead = (
+            f"fit its members instead: {', '.join(members)}"
+            if members
+            else "a temperature can only be fitted to a network"
+        )
         raise ModelError(f"{name} ({kind.called}) has no logits of its own; {instead}")
     return settings.models[name]
 
@@ -120,19 +173,28 @@ def _opened(model: ModelSettings, settings: Settings, device: str) -> tuple[Infe
     """Return a model without its temperature, and a digest of the network."""
     kind = catalogue.kind_named(model.kind)
     assert kind.load is not None
-    told = {key: value for key, value in model.options.items() if key not in ("temperature", "keep", "scorer", "offsets")}
+    told = {
+        key: value
+        for key, value in model.options.items()
+        if key not in ("temperature", "keep", "scorer", "offsets")
+    }
     options = cast("ModelOptions", {**told, "device": device, "task": settings.task})
     with devices.fixed_threads(int(model.options.get("threads", 1))):
         inference = networks.inference(model.source, options, load=kind.load, runtime=kind.runtime)
     if inference.network.marginal:
-        raise ModelError(f"{model.source}: is a query-based network without per-class logits, so no temperature can be fitted")
+        raise ModelError(
+            f"{model.source}: is a query-based network without per-class logits, so no temperature can be"
+            " fitted"
+        )
     return inference, kind.digest(model.source, model.options) + inference.network.weights
 
 
 def _pixels(
     inference: Inference, model: ModelSettings, settings: Settings, rows: LabelledImages, options: FitOptions
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return logits (n, T, C) and labels (n,), places of channels, of some pixels of every image, and how many images had some."""
+    """Return logits (n, T, C) and labels (n,), places of channels, of some pixels of every image, and how
+    many images had some.
+    """
     places, most = table(settings.class_list, model.labels), options.pixels
     logits: list[np.ndarray] = []
     labels: list[np.ndarray] = []
@@ -140,7 +202,9 @@ def _pixels(
         for key, answer, truth in _answers(inference, settings, rows):
             layers = (answer.scores,) if answer.scores is not None else answer.members or ()
             if not layers:
-                raise ModelError(f"{inference.name}: returns labels without logits, so no temperature can be fitted")
+                raise ModelError(
+                    f"{inference.name}: returns labels without logits, so no temperature can be fitted"
+                )
             own = _channels(places, len(layers[0]), len(settings.class_list), inference.name)
             if most * len(rows) * len(layers) * len(layers[0]) > _MOST:
                 most = max(1, _MOST // (len(rows) * len(layers) * len(layers[0])))
@@ -152,18 +216,29 @@ def _pixels(
                 size = (truth.shape[1], truth.shape[0])
                 logits.append(
                     np.stack(
-                        [np.array(winners.enlarged(scores, size)).reshape(len(scores), -1)[:, at].T for scores in layers], axis=1
+                        [
+                            np.array(winners.enlarged(scores, size)).reshape(len(scores), -1)[:, at].T
+                            for scores in layers
+                        ],
+                        axis=1,
                     )
                 )
                 labels.append(own[truth].ravel()[at])
             tick(1)
     if not logits:
-        raise StudyError("no validation image has a labelled pixel of a class the model predicts; check the model's --labels")
+        raise StudyError(
+            "no validation image has a labelled pixel of a class the model predicts; check the model's"
+            " --labels"
+        )
     return np.concatenate(logits), np.concatenate(labels), len(logits)
 
 
-def _answers(inference: Inference, settings: Settings, rows: LabelledImages) -> Iterator[tuple[str, Answer, np.ndarray]]:
-    """Yield (key of the image, what the model says, truth (H, W) as places) of every image that can be read."""
+def _answers(
+    inference: Inference, settings: Settings, rows: LabelledImages
+) -> Iterator[tuple[str, Answer, np.ndarray]]:
+    """Yield (key of the image, what the model says, truth (H, W) as places) of every image that can be
+    read.
+    """
     for number, (image, _) in enumerate(rows.rows):
         try:
             photo = read_photo(image)[0]
@@ -183,16 +258,30 @@ def _channels(places: np.ndarray, channels: int, classes: int, name: str) -> np.
     for channel in range(channels):
         if (place := int(places[channel])) < classes:
             if own[place] >= 0:
-                raise ModelError(f"{name}: two of its channels map to the same class, so no temperature can be fitted")
+                raise ModelError(
+                    f"{name}: two of its channels map to the same class, so no temperature can be fitted"
+                )
             own[place] = channel
     return own
 
 
 def _fitted(
-    options: FitOptions, model: ModelSettings, inference: Inference, found: Temperature, ece: tuple[float, float], images: int
+    options: FitOptions,
+    model: ModelSettings,
+    inference: Inference,
+    found: Temperature,
+    ece: tuple[float, float],
+    images: int,
 ) -> FittedTemperature:
     names: Sequence[str] = inference.network.class_names or [f"class {k}" for k in range(len(found.values))]
     values = {"": found.values[0]} if len(found.values) == 1 else dict(zip(names, found.values, strict=False))
     return FittedTemperature(
-        options.study, options.model, model.source, values, (found.before, found.after), ece, images, found.pixels
+        options.study,
+        options.model,
+        model.source,
+        values,
+        (found.before, found.after),
+        ece,
+        images,
+        found.pixels,
     )

@@ -1,6 +1,8 @@
-"""What a line of `fit` names its methods, and whether it fitted the very same before, so that nothing is to be done.
+"""What a line of `fit` names its methods, and whether it fitted the very same before, so that nothing is to
+be done.
 
-Conventions: a method's file says which network, images, labels and arguments it was made from; where all of these are as they were, the same line would write the same file.
+Conventions: a method's file says which network, images, labels and arguments it was made from; where all of
+these are as they were, the same line would write the same file.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from faultscape.uncertainty.methods.catalogue import Method
 def fitted_before(
     root: Path, options: FitOptions, method: Method, model: OpenedModel, provenance: JsonObject
 ) -> FittedMethods | None:
-    """Return what the same line fitted before to the same network, images and labels; None where any of it is another now."""
+    """Return what the same line fitted before to the same network, images and labels; None where any of it is
+    another now.
+    """
     made, searches, about = [], dict[str, tuple[Tried, ...]](), None
     for name, _ in named_methods(options, method):
         path = root / "methods" / options.model / f"{name}{ENDING}"
@@ -40,7 +44,9 @@ def fitted_before(
         searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
     assert about is not None
     more = about.more
-    return FittedMethods(options.study, options.model, model.source, tuple(made), more["images"], more["embeddings"], searches)
+    return FittedMethods(
+        options.study, options.model, model.source, tuple(made), more["images"], more["embeddings"], searches
+    )
 
 
 def named_methods(options: FitOptions, method: Method) -> list[tuple[str, dict[str, Value]]]:
@@ -52,4 +58,6 @@ def named_methods(options: FitOptions, method: Method) -> list[tuple[str, dict[s
 
 def _shown(value: Value) -> str:
     """Return a value as it stands in a method's name."""
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
+    return (
+        f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
+    )

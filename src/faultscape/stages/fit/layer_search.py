@@ -1,7 +1,10 @@
-"""Which layers, and which values of an option, find unknown objects best on a validation set: the searches of S4, Tables 4 to 9.
+"""Which layers, and which values of an option, find unknown objects best on a validation set: the searches of
+S4, Tables 4 to 9.
 
-Conventions: candidates are judged by the average precision of all pixels together, at the working size, on images with labels of anomaly. Classes that the study withholds are never searched with, since they are what the
-study judges: their pixels are void (`stages.image_truths`). What was chosen so has seen unknown objects (flag ``tuned-with-ood``).
+Conventions: candidates are judged by the average precision of all pixels together, at the working size, on
+images with labels of anomaly. Classes that the study withholds are never searched with, since they are what
+the study judges: their pixels are void (`stages.image_truths`). What was chosen so has seen unknown objects
+(flag ``tuned-with-ood``).
 """
 
 from __future__ import annotations
@@ -37,25 +40,38 @@ class AnomalousImages:
         known = list(dict.fromkeys(image.set for image in images.values()))
         if name not in known:
             raise OptionError(
-                f"--validation {name!r}: the study has no such set; it has {', '.join(known)}.{closest(name, known)}"
+                f"--validation {name!r}: the study has no such set; it has"
+                f" {', '.join(known)}.{closest(name, known)}"
             )
         judged = with_labels(root, find_judged(root, images, _truth(root, truth)))
-        self.images = [image for image in images.values() if image.set == name and judged[image.id].anomaly is not None]
+        self.images = [
+            image for image in images.values() if image.set == name and judged[image.id].anomaly is not None
+        ]
         if not self.images:
             raise StudyError(
-                f"no image of {name} has labels of anomaly, which a search needs; blend objects into validation images (`faultscape stress blend`), or collect a data set that has them. Classes that a holdout withholds are what the study judges, and are not searched with"
+                f"no image of {name} has labels of anomaly, which a search needs; blend objects into"
+                " validation images (`faultscape stress blend`), or collect a data set that has them."
+                " Classes that a holdout withholds are what the study judges, and are not searched with"
             )
         if tested := sum(role_of(image, images) == "test" for image in self.images):
             print(
-                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test, or were made of such; judge the method on other images"
+                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test, or"
+                " were made of such; judge the method on other images"
             )
         holdouts = read_stress(root).holdouts
         self._settings, self._judge = settings, Judge(root, settings, judged, holdouts)
-        self._withheld = {place: name for words in holdouts.values() for place, name in _named(settings, words)}
+        self._withheld = {
+            place: name for words in holdouts.values() for place, name in _named(settings, words)
+        }
 
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
-        """Return how well each candidate of a method finds the anomalies, the best first; without those that give NaN or infinity."""
-        inference, scorer = Inference(model.inference.network, model.inference.way, methods=candidates), scorer_named(method)
+        """Return how well each candidate of a method finds the anomalies, the best first; without those that
+        give NaN or infinity.
+        """
+        inference, scorer = (
+            Inference(model.inference.network, model.inference.way, methods=candidates),
+            scorer_named(method),
+        )
         channels = model.inference.network.channels or len(self._settings.class_list)
         found: dict[str, tuple[float, Histogram16]] = {}
         lost: set[str] = set()
@@ -65,7 +81,11 @@ class AnomalousImages:
                 if not scores:
                     continue
                 anomaly = self._anomaly(image, next(iter(scores.values())).shape)
-                for name in [name for name, score in scores.items() if name not in lost and not np.isfinite(score).all()]:
+                for name in [
+                    name
+                    for name, score in scores.items()
+                    if name not in lost and not np.isfinite(score).all()
+                ]:
                     print(f"note: {name} is left out: it gave NaN or infinity for {image.id}")
                     lost.add(name)
                 for name, score in scores.items():
@@ -82,14 +102,23 @@ class AnomalousImages:
                 tried.append(Tried(name, said.average_precision, said.fpr95))
         if lost and not tried:
             raise ModelError(
-                f"method {method}: every candidate gave NaN or infinity for an image to search with; choose another layer"
+                f"method {method}: every candidate gave NaN or infinity for an image to search with; choose"
+                " another layer"
             )
         if not tried or np.isnan(tried[0].average_precision):
-            raise StudyError(f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel")
-        return sorted(tried, key=lambda one: -one.average_precision)  # of equal ones the first in the order of trial
+            raise StudyError(
+                f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel"
+            )
+        return sorted(
+            tried, key=lambda one: -one.average_precision
+        )  # of equal ones the first in the order of trial
 
-    def pixels(self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others, spread evenly, and which are anomalous (n,)."""
+    def pixels(
+        self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others,
+        spread evenly, and which are anomalous (n,).
+        """
         inference = Inference(model.inference.network, model.inference.way, methods=methods)
         rows, anomalous = [], []
         for image in self.images:
@@ -106,7 +135,9 @@ class AnomalousImages:
         return np.concatenate(rows), np.concatenate(anomalous)
 
     def _scores(self, inference: Inference, image: Image) -> dict[str, np.ndarray]:
-        """Return the score (H, W) of an image by each of the methods beside a network, {} of one that cannot be read."""
+        """Return the score (H, W) of an image by each of the methods beside a network, {} of one that cannot
+        be read.
+        """
         try:
             photo = read_photo(image)[0]
         except ImageError as error:
@@ -119,14 +150,17 @@ class AnomalousImages:
         return {name: method.score(answer.values[name], size) for name, method in inference.methods.items()}
 
     def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the labels of anomaly (H, W) of an image; StudyError where the anomalies of a collected image are pixels of a class that a holdout withholds."""
+        """Return the labels of anomaly (H, W) of an image; StudyError where the anomalies of a collected
+        image are pixels of a class that a holdout withholds.
+        """
         (view,) = self._judge.views(image.id, (shape[1], shape[0]))
         assert view.anomaly is not None
         if view.semantic is not None and not image.parent:
             shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
             if lost := [self._withheld[place] for place in shown if place in self._withheld]:
                 raise StudyError(
-                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
+                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this"
+                    " study withholds: they are what it judges, and are not searched with"
                 )
         return view.anomaly
 
@@ -144,7 +178,8 @@ def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def outer_layers(names: Sequence[str], most: int) -> list[str]:
-    """Return up to ``most`` of the names of layers, in their order: the outermost, spread evenly, the last among them.
+    """Return up to ``most`` of the names of layers, in their order: the outermost, spread evenly, the last
+    among them.
 
     >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
     ['a', 'b', 'c']

@@ -1,6 +1,8 @@
-"""A network of the study, open as `predict` shows it images: one that was predicted before, or one that was trained and waits to be.
+"""A network of the study, open as `predict` shows it images: one that was predicted before, or one that was
+trained and waits to be.
 
-Conventions: options that only say what is kept or scored are left out; the digest is the network's own, weights included.
+Conventions: options that only say what is kept or scored are left out; the digest is the network's own,
+weights included.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _LEFT_OUT = ("keep", "scorer", "offsets", "temperature")
 
 @dataclass(frozen=True, eq=False)
 class OpenedModel:
-    """An open network with what `predict` takes for it, what its channels mean, and a digest of what it is."""
+    """An open network with what `predict` takes for it, what its channels mean, and a digest of what it
+    is.
+    """
 
     inference: Inference
     source: str
@@ -35,23 +39,43 @@ class OpenedModel:
     shown: str = ""
 
 
-def open_model(root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()) -> OpenedModel:
-    """Open a model of the study, or a network that was trained under this name; ``layers`` are those of an ONNX file that are to be tapped. ModelError where there is none, or it is no network."""
+def open_model(
+    root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()
+) -> OpenedModel:
+    """Open a model of the study, or a network that was trained under this name; ``layers`` are those of an
+    ONNX file that are to be tapped. ModelError where there is none, or it is no network.
+    """
     held, source = settings.models.get(name), known_source(root, settings, name)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
     if kind.load is None:
         instead = "; fit them to its members" if kind.name == "ensemble" else ""
         raise ModelError(f"{name} is {article(kind.called)}; methods are fitted to networks{instead}")
-    options = cast("ModelOptions", {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT})
-    if kind.runtime == "onnx" and layers:  # which are outputs of the file only where they are asked for when it is opened
+    options = cast(
+        "ModelOptions",
+        {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT},
+    )
+    if (
+        kind.runtime == "onnx" and layers
+    ):  # which are outputs of the file only where they are asked for when it is opened
         options = cast("ModelOptions", {**options, "layers": list(layers)})
-    request = Request(name, source, settings, partial(each_whole_shard, root), options, None, held.labels if held else {}, device)
+    request = Request(
+        name,
+        source,
+        settings,
+        partial(each_whole_shard, root),
+        options,
+        None,
+        held.labels if held else {},
+        device,
+    )
     origin = kind.origin(kind, request)
     opened = origin.opened or kind.open(
         Opening(kind.name, origin.source or source, options, origin.labels, device, origin.digest), settings
     )
     assert isinstance(opened, OpenNetwork)
-    return OpenedModel(opened.inference, source, origin.labels, origin.digest, opened.threads, shown_as(options))
+    return OpenedModel(
+        opened.inference, source, origin.labels, origin.digest, opened.threads, shown_as(options)
+    )
 
 
 def known_source(root: Path, settings: Settings, name: str) -> str:
@@ -61,15 +85,20 @@ def known_source(root: Path, settings: Settings, name: str) -> str:
 
 
 def _trained(root: Path, settings: Settings, name: str) -> str:
-    """Return the folder of a network that was trained; ModelError where there is none, or it needs code that a person must name."""
+    """Return the folder of a network that was trained; ModelError where there is none, or it needs code that
+    a person must name.
+    """
     folder = root / "models" / name
     if not (folder / descriptions.NETWORK).is_file():
         trained = [path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}")]
         known = sorted({*settings.models, *trained})
-        raise ModelError(f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}")
+        raise ModelError(
+            f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}"
+        )
     if function := descriptions.read_description(folder).own_function:
         place = f"{folder / descriptions.OWN_FILE}:{function}"
         raise ModelError(
-            f"{name} is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict {root} {name}={place}` first"
+            f"{name} is trained, but not predicted yet, and runs code; if you trust it, run `faultscape"
+            f" predict {root} {name}={place}` first"
         )
     return str(folder)

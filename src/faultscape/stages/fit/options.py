@@ -81,7 +81,8 @@ class FitData:
     images
         Training images drawn (default 1000).
     keep_embeddings
-        Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000, under --preset s4 all).
+        Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000, under --preset s4
+        all).
     """
 
     set_: list[str] | None = None
@@ -114,12 +115,17 @@ class FitOptions:
         refuse_empty(self)
         known = [TEMPERATURE, *(method.name for method in METHODS)]
         if self.method not in known:
-            raise OptionError(f"method {self.method!r} is not known; use {', '.join(known)}.{closest(self.method, known)}")
+            raise OptionError(
+                f"method {self.method!r} is not known; use {', '.join(known)}.{closest(self.method, known)}"
+            )
         if self.pixels < 1 or self.seed < 0:
-            raise OptionError(f"--pixels is 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}")
+            raise OptionError(
+                f"--pixels is 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}"
+            )
         if self.data.images < 1 or self.keep_embeddings < 0:
             raise OptionError(
-                f"--images is 1 or more and --keep-embeddings 0 or more; got {self.data.images} and {self.keep_embeddings}"
+                f"--images is 1 or more and --keep-embeddings 0 or more; got {self.data.images} and"
+                f" {self.keep_embeddings}"
             )
         if self.preset is not None and self.preset not in PRESETS:
             raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}")
@@ -143,15 +149,22 @@ class FitOptions:
             }
         idle = [name.rstrip("_") for name, value in said.items() if value]
         if self.as_ is not None:
-            if fits_temperature or self.as_ in (self.method, f"{self.method}-") or method_of(self.as_) != self.method:
+            if (
+                fits_temperature
+                or self.as_ in (self.method, f"{self.method}-")
+                or method_of(self.as_) != self.method
+            ):
                 raise OptionError(
-                    f"--as {self.as_!r}: the name is {self.method}-NAME, and not that of a method itself, or of one of another method"
+                    f"--as {self.as_!r}: the name is {self.method}-NAME, and not that of a method itself, or"
+                    " of one of another method"
                 )
             check_name(self.as_, "method")
             if self.sweep:
                 raise OptionError("give either --as or --sweep, which names its methods itself")
         if idle:
-            raise OptionError(f"--{idle[0].replace('_', '-')} changes nothing for {self.method}; leave it out")
+            raise OptionError(
+                f"--{idle[0].replace('_', '-')} changes nothing for {self.method}; leave it out"
+            )
 
     @property
     def set_(self) -> list[str] | None:
@@ -166,7 +179,9 @@ class FitOptions:
     @property
     def keep_embeddings(self) -> int:
         """How many embeddings are kept of a layer."""
-        return self.data.keep_embeddings if self.data.keep_embeddings is not None else 0 if self.preset else KEPT
+        return (
+            self.data.keep_embeddings if self.data.keep_embeddings is not None else 0 if self.preset else KEPT
+        )
 
     def searches(self, method: Method) -> tuple[str, ...]:
         """Return the options that are searched with --validation: those that are neither given nor swept."""
@@ -175,35 +190,57 @@ class FitOptions:
 
     def check_search(self, method: Method) -> None:
         """OptionError for a --validation that nothing is chosen with, and for what needs one."""
-        joins = {self.told(method).get("join"), *(self.swept(method)[1] if self.swept(method)[0] == "join" else ())}
+        joins = {
+            self.told(method).get("join"),
+            *(self.swept(method)[1] if self.swept(method)[0] == "join" else ()),
+        }
         if "logistic" in joins and (self.validation is None or len(self.layer) < 2 or self.select_layer):
             raise OptionError(
-                "--join logistic needs several layers (--layer A --layer B) and --validation SET, whose images have labels of anomaly"
+                "--join logistic needs several layers (--layer A --layer B) and --validation SET, whose"
+                " images have labels of anomaly"
             )
         if self.select_layer and self.validation is None:
             raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
-        if self.validation is not None and not (self.select_layer or "logistic" in joins or self.searches(method)):
+        if self.validation is not None and not (
+            self.select_layer or "logistic" in joins or self.searches(method)
+        ):
             raise OptionError(
-                f"--validation {self.validation}: nothing of {method.name} would be chosen with it; leave it out, or give --select-layer"
+                f"--validation {self.validation}: nothing of {method.name} would be chosen with it; leave it"
+                " out, or give --select-layer"
             )
 
     def told(self, method: Method) -> dict[str, Value]:
         """Return the options of a method that a line tells, by its preset or by themselves."""
-        of_preset = {key: value for key, value in PRESETS.get(self.preset or "", {}).items() if key in method.options}
+        of_preset = {
+            key: value for key, value in PRESETS.get(self.preset or "", {}).items() if key in method.options
+        }
         return {**of_preset, **self.method_options.given}
 
     def swept(self, method: Method) -> tuple[str, tuple[Value, ...]]:
-        """Return the option of --sweep and its values, ('', ()) where nothing is swept; OptionError for another than one of the method's."""
+        """Return the option of --sweep and its values, ('', ()) where nothing is swept; OptionError for
+        another than one of the method's.
+        """
         if self.sweep is None:
             return "", ()
         key, equals, values = self.sweep.partition("=")
         key = key.strip().replace("-", "_")
         words = [word.strip() for word in values.split(",")]
-        if key not in method.options or not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
+        if (
+            key not in method.options
+            or not equals
+            or len(words) < 2
+            or not all(words)
+            or len(set(words)) < len(words)
+        ):
             known = ", ".join(name.replace("_", "-") for name in method.options) or "nothing to sweep"
-            raise OptionError(f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C of method {method.name}, which has {known}")
+            raise OptionError(
+                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C of method {method.name}, which has"
+                f" {known}"
+            )
         if key in self.method_options.given:
-            raise OptionError(f"--{key.replace('_', '-')} and --sweep {self.sweep} say the same option; leave one out")
+            raise OptionError(
+                f"--{key.replace('_', '-')} and --sweep {self.sweep} say the same option; leave one out"
+            )
         made = tuple(_value(method.options[key], key, word) for word in words)
         for value in made:
             method.check({key: value})
@@ -217,5 +254,11 @@ def _value(like: Value, key: str, word: str) -> Value:
             return {"true": True, "false": False}[word.lower()]
         return type(like)(word)
     except (ValueError, KeyError):
-        wanted = "true or false" if isinstance(like, bool) else "a whole number" if isinstance(like, int) else "a number"
+        wanted = (
+            "true or false"
+            if isinstance(like, bool)
+            else "a whole number"
+            if isinstance(like, int)
+            else "a number"
+        )
         raise OptionError(f"--sweep {key}: {word!r} is not {wanted}") from None

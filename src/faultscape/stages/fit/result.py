@@ -11,7 +11,9 @@ from faultscape.uncertainty.catalogue import Value
 
 @dataclass(frozen=True)
 class FittedTemperature:
-    """The temperature of a model, or one a class, and the negative log-likelihood and calibration error a pixel before and after it."""
+    """The temperature of a model, or one a class, and the negative log-likelihood and calibration error a
+    pixel before and after it.
+    """
 
     study: str
     model: str
@@ -23,18 +25,30 @@ class FittedTemperature:
     pixels: int
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name} {value:.3g}" if name else f"{value:.3g}" for name, value in list(self.values.items())[:6])
+        shown = ", ".join(
+            f"{name} {value:.3g}" if name else f"{value:.3g}" for name, value in list(self.values.items())[:6]
+        )
         more = ", ..." if len(self.values) > 6 else ""
-        lines = [f"{self.model}: temperature {shown}{more}, on {self.pixels:,} pixels of {counted(self.images, 'image')}"]
+        lines = [
+            (
+                f"{self.model}: temperature {shown}{more}, on {self.pixels:,} pixels of"
+                f" {counted(self.images, 'image')}"
+            )
+        ]
         lines.append(f"NLL      {self.nll[0]:.4f} before, {self.nll[1]:.4f} after")
-        lines.append(f"ECE      {self.ece[0]:.4f} before, {self.ece[1]:.4f} after (on the pixels that it was fitted to)")
+        lines.append(
+            f"ECE      {self.ece[0]:.4f} before, {self.ece[1]:.4f} after (on the pixels that it was"
+            " fitted to)"
+        )
         lines.append(f"next     faultscape predict {self.study} {self.model}={self.source}")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate of a search and how well it found the anomalies: its average precision, and the false positive rate at 95 % recall."""
+    """A candidate of a search and how well it found the anomalies: its average precision, and the false
+    positive rate at 95 % recall.
+    """
 
     candidate: str
     average_precision: float
@@ -43,7 +57,9 @@ class Tried:
 
 @dataclass(frozen=True)
 class FittedMethod:
-    """A method that was fitted: the name by which `predict` scores with it, the layers that it taps, its options and flags."""
+    """A method that was fitted: the name by which `predict` scores with it, the layers that it taps, its
+    options and flags.
+    """
 
     name: str
     layers: tuple[str, ...]
@@ -53,7 +69,9 @@ class FittedMethod:
 
 @dataclass(frozen=True)
 class FittedMethods:
-    """The methods of one line, of how many images and embeddings, and what was searched: {layer or option: candidates, the best first}."""
+    """The methods of one line, of how many images and embeddings, and what was searched: {layer or option:
+    candidates, the best first}.
+    """
 
     study: str
     model: str
@@ -69,7 +87,9 @@ class FittedMethods:
         for what, tried in self.searches.items():
             wide = max(len(one.candidate) for one in tried)
             lines.append(f"{what:{wide}}     AP  FPR95")
-            lines += [f"{one.candidate:{wide}}  {one.average_precision:5.3f}  {one.fpr95:5.3f}" for one in tried]
+            lines += [
+                f"{one.candidate:{wide}}  {one.average_precision:5.3f}  {one.fpr95:5.3f}" for one in tried
+            ]
         for method in self.methods:
             where = f" at {', '.join(method.layers)}" if method.layers else ""
             flags = f" ({', '.join(method.flags)})" if method.flags else ""
@@ -78,5 +98,7 @@ class FittedMethods:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         names = dict.fromkeys([*self.beside, *(method.name for method in self.methods)])
         scorers = " ".join(f"--scorer {shlex.quote(name)}" for name in names)
-        lines.append(f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure")
+        lines.append(
+            f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure"
+        )
         return "\n".join(lines)

@@ -1,7 +1,10 @@
 """Samples of what layers of a network give for labelled training images.
 
-Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer; neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model cannot predict,
-or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is drawn, also where the network sees the image smaller than its labels are; void pixels are OUTSIDE. The layer ``LOGITS`` is the network's logits.
+Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer;
+neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model
+cannot predict, or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is
+drawn, also where the network sees the image smaller than its labels are; void pixels are OUTSIDE. The layer
+``LOGITS`` is the network's logits.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ _MOST_BYTES = 4 << 30  # of embeddings; putting them together takes as much agai
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """What labels and channels mean to a method: (C + 1,) int16 what each place of the class list counts as, (channels,) the class of each channel, -1 of none, and the names of withheld classes."""
+    """What labels and channels mean to a method: (C + 1,) int16 what each place of the class list counts as,
+    (channels,) the class of each channel, -1 of none, and the names of withheld classes.
+    """
 
     places: np.ndarray
     channels: np.ndarray
@@ -44,7 +49,9 @@ def meaning_of(model: OpenedModel, settings: Settings, stress: StressSets) -> Me
     """Return what labels and channels mean to methods of a model."""
     classes, own = settings.class_list, table(settings.class_list, model.labels)
     count = model.inference.network.channels or len(classes)
-    channels = np.array([place if (place := int(own[k])) < len(classes) else -1 for k in range(count)], np.int64)
+    channels = np.array(
+        [place if (place := int(own[k])) < len(classes) else -1 for k in range(count)], np.int64
+    )
     named = np.zeros(len(classes), bool)
     named[channels[channels >= 0]] = True
     for words in stress.holdouts.values():
@@ -52,7 +59,9 @@ def meaning_of(model: OpenedModel, settings: Settings, stress: StressSets) -> Me
     places = np.arange(len(classes) + 1, dtype=np.int16)
     places[:-1][~named] = IGNORED
     places[-1] = OUTSIDE
-    return Meaning(places, channels, tuple(name for name, known in zip(classes.names, named, strict=True) if not known))
+    return Meaning(
+        places, channels, tuple(name for name, known in zip(classes.names, named, strict=True) if not known)
+    )
 
 
 def draw_samples(
@@ -65,8 +74,13 @@ def draw_samples(
     keep: int,
     seed: int,
 ) -> tuple[dict[str, Embeddings], int]:
-    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in all (0 for all), and of how many images they are. ModelError where a layer gives no grid, MetricError where no patch can be drawn."""
-    order = sorted(range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest())[:images]
+    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in all (0 for all), and of
+    how many images they are. ModelError where a layer gives no grid, MetricError where no patch can be
+    drawn.
+    """
+    order = sorted(
+        range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest()
+    )[:images]
     parts, count = {layer: list[Embeddings]() for layer in layers}, 0
     with progress("fit", len(order)) as tick:
         for turn, number in enumerate(order):
@@ -78,7 +92,9 @@ def draw_samples(
                 continue
             size = settings.working_size or (photo.shape[1], photo.shape[0])
             view = model.inference.prepare(photo, size).views[0]
-            tall, wide = (max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True))  # so that no label is lost
+            tall, wide = (
+                max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True)
+            )  # so that no label is lost
             labels = meaning.places[rows.places(number, (wide, tall))]
             pieces = model.inference.pieces(view)
             share, grids = share_of(keep, turn, len(order)), dict[str, int]()
@@ -94,10 +110,15 @@ def draw_samples(
                     some = share_of(share, place, len(pieces)) if keep else grid.shape[1] * grid.shape[2]
                     grids[layer] = grids.get(layer, 0) + grid.shape[1] * grid.shape[2]
                     key = f"{seed}/{image.key}/{place}"
-                    parts[layer].append(draw(grid, part_of(labels, box, view.shape[1:]), len(settings.class_list), some, key))
+                    parts[layer].append(
+                        draw(grid, part_of(labels, box, view.shape[1:]), len(settings.class_list), some, key)
+                    )
             if not count:
                 _refuse_too_many(
-                    {layer: (some[0].values.shape[1], keep or grids[layer] * len(order)) for layer, some in parts.items()}
+                    {
+                        layer: (some[0].values.shape[1], keep or grids[layer] * len(order))
+                        for layer, some in parts.items()
+                    }
                 )
             count += 1
             tick(1)
@@ -110,7 +131,8 @@ def _refuse_too_many(layers: Mapping[str, tuple[int, int]]) -> None:
     if needed > _MOST_BYTES:
         most = max(count for _, count in layers.values())
         raise OptionError(
-            f"{most:,} embeddings of {counted(len(layers), 'layer')} would take {needed / 1e9:.1f} GB; keep fewer with --keep-embeddings, or name a layer of a coarser grid with --layer"
+            f"{most:,} embeddings of {counted(len(layers), 'layer')} would take {needed / 1e9:.1f} GB; keep"
+            " fewer with --keep-embeddings, or name a layer of a coarser grid with --layer"
         )
 
 
@@ -124,13 +146,17 @@ def share_of(whole: int, turn: int, turns: int) -> int:
 
 
 def part_of(labels: np.ndarray, box: Window, size: tuple[int, ...]) -> np.ndarray:
-    """Return the part of labels (H, W) that lies where a box does in an image of ``size`` (height, width), whole pixels of it.
+    """Return the part of labels (H, W) that lies where a box does in an image of ``size`` (height, width),
+    whole pixels of it.
 
     >>> part_of(np.arange(16).reshape(4, 4), (0, 1, 2, 1), (2, 2)).tolist()
     [[2, 3], [6, 7], [10, 11], [14, 15]]
     """
     ends = zip(box[:2], box[2:], labels.shape, size, strict=True)
-    rows, columns = (slice(start * side // whole, -(-(start + length) * side // whole)) for start, length, side, whole in ends)
+    rows, columns = (
+        slice(start * side // whole, -(-(start + length) * side // whole))
+        for start, length, side, whole in ends
+    )
     return labels[rows, columns]
 
 
@@ -139,6 +165,7 @@ def _answer(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Ans
         (answer,) = model.inference.network.run(block[None], [layer for layer in layers if layer != LOGITS])
     except MemoryError:
         raise ModelError(
-            f"{model.inference.name}: an image of {block.shape[2]}x{block.shape[1]} does not fit into memory; predict the model with --window WIDTHxHEIGHT first"
+            f"{model.inference.name}: an image of {block.shape[2]}x{block.shape[1]} does not fit into memory;"
+            " predict the model with --window WIDTHxHEIGHT first"
         ) from None
     return answer

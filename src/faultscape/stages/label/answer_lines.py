@@ -1,8 +1,11 @@
 """Everything that people said that is no mask, as JSON lines: out of a study, and back into it or another.
 
-Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which ends a discard), tag or check, with the columns of its table but the number and the source, in the order in which rows came, those that take back too:
-their answer or reason is '', a tag is not ``given``. Times are seconds since 1970. People stand under their pseudonyms. What stands in the study already is left out (`new_rows`), so that a file may be read twice; lines without a time, as earlier
-versions wrote them, are taken where they say something new.
+Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which
+ends a discard), tag or check, with the columns of its table but the number and the source, in the order in
+which rows came, those that take back too: their answer or reason is '', a tag is not ``given``. Times are
+seconds since 1970. People stand under their pseudonyms. What stands in the study already is left out
+(`new_rows`), so that a file may be read twice; lines without a time, as earlier versions wrote them, are
+taken where they say something new.
 """
 
 from __future__ import annotations
@@ -63,7 +66,13 @@ def _rows(root: Path) -> Iterator[dict[str, Any]]:
         yield {"kind": "tag", **vars(tag)}
     for check in Checks(root).checks():
         at = {"x": None if math.isnan(check.x) else check.x, "y": None if math.isnan(check.y) else check.y}
-        about = {"truth": check.truth, "image": check.image, **at, "of": check.kind, "key": check.key or f"row-{check.number}"}
+        about = {
+            "truth": check.truth,
+            "image": check.image,
+            **at,
+            "of": check.kind,
+            "key": check.key or f"row-{check.number}",
+        }
         comments = {
             "comments": [list(said) for said in check.comments],
             "keys": list(check.comment_keys),
@@ -77,7 +86,9 @@ def _kind(one: Discard) -> str:
 
 
 def read_answers(study: str, source: str) -> AnswersTaken:
-    """Take in what people said from JSON lines; LabellingError for a file that holds none. A line that cannot be used is a row of failures.csv, and the others are taken."""
+    """Take in what people said from JSON lines; LabellingError for a file that holds none. A line that cannot
+    be used is a row of failures.csv, and the others are taken.
+    """
     root, path = existing(study), Path(source)
     with writing(root):
         settings, sizes = read_settings(root), _sizes(root)
@@ -96,7 +107,10 @@ def read_answers(study: str, source: str) -> AnswersTaken:
         ]
         replace_failures(root, _STAGE, path.name, rest + failures)
         if not taken.any:
-            raise LabellingError(f"{source}: no line could be used; {f'the first: {wrong[0][1]}' if wrong else 'it holds none'}")
+            raise LabellingError(
+                f"{source}: no line could be used;"
+                f" {f'the first: {wrong[0][1]}' if wrong else 'it holds none'}"
+            )
         new = taken.enter(root, source)
         log(root, "label import", source=source)
     evidence.tell_discards(root, {one.image for one in taken.discards} & Answers(root).discarded().keys())
@@ -118,7 +132,9 @@ def _sizes(root: Path) -> dict[str, tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Check:
-    """A finding as a line has it; ``keys`` and ``times`` of the comments are empty in files of earlier versions."""
+    """A finding as a line has it; ``keys`` and ``times`` of the comments are empty in files of earlier
+    versions.
+    """
 
     truth: str
     image: str
@@ -147,7 +163,11 @@ class _Lines:
         return any((self.choices, self.answers, self.discards, self.tags, self.checks))
 
     def add(
-        self, line: bytes, sizes: Mapping[str, tuple[int, int]], classes: Collection[str], models: Collection[str]
+        self,
+        line: bytes,
+        sizes: Mapping[str, tuple[int, int]],
+        classes: Collection[str],
+        models: Collection[str],
     ) -> tuple[str, str]:
         """Take one line; returns its image and what is wrong with it, '' where nothing is."""
         try:
@@ -158,7 +178,10 @@ class _Lines:
             return "", "is no JSON object"
         image, kind = row.get("image", ""), row.get("kind", "")
         if kind not in _KINDS:
-            return str(image)[:200], f"the kind {str(kind)[:40]!r} is not known; use {', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
+            return (
+                str(image)[:200],
+                f"the kind {str(kind)[:40]!r} is not known; use {', '.join(_KINDS[:-1])} or {_KINDS[-1]}",
+            )
         if "image" in row and (not isinstance(image, str) or image not in sizes):
             return str(image)[:200], f"{str(image)[:80]!r} is no image of the study"
         try:
@@ -193,30 +216,46 @@ class _Lines:
             if row["answer"] not in (*ANSWERS, ""):
                 return f"the answer {str(row['answer'])[:40]!r} is not known; use {', '.join(ANSWERS)}"
             said = image, row["class"], _word(row, "annotator"), row["answer"], _word(row, "truth")
-            return self._once(kind, Answer(*said, **_more(row, "seconds", "shown", "key", "time")), self.answers)
+            return self._once(
+                kind, Answer(*said, **_more(row, "seconds", "shown", "key", "time")), self.answers
+            )
         if kind in ("discard", "keep", "vote"):
             more = _more(row, "key", "time")
             if kind != "discard" and "time" not in more:
                 raise KeyError("time")
-            reason = "" if kind == "keep" else _text(row, "reason") if "time" in more else _word(row, "reason")
+            reason = (
+                "" if kind == "keep" else _text(row, "reason") if "time" in more else _word(row, "reason")
+            )
             who = _word(row, "annotator") if kind == "vote" else ""
             return self._once("discard", Discard(image, reason, who, kind == "keep", **more), self.discards)
         if kind == "tag":
             if (model := _text(row, "model")) and model not in models:
                 return f"{model[:80]!r} is no model of the study"
             about = model, region_within(_text(row, "region"), sizes[image])
-            tag = Tag(image, _word(row, "tag"), _word(row, "annotator"), *about, **_more(row, "given", "key", "time"))
+            tag = Tag(
+                image,
+                _word(row, "tag"),
+                _word(row, "annotator"),
+                *about,
+                **_more(row, "given", "key", "time"),
+            )
             return self._once(kind, tag, self.tags)
         self.checks.append(_check(row, image))
         return ""
 
     def _once(self, table: str, row: _Kind, rows: list[_Kind]) -> str:
-        """Take a row whose key no line before has; returns what is wrong with one that says something else under a key."""
+        """Take a row whose key no line before has; returns what is wrong with one that says something else
+        under a key.
+        """
         if row.key is not None:
             before = self._keys.setdefault((table, row.key), row)
             if before is not row:
                 self.repeated += before == row
-                return "" if before == row else f"its key {row.key[:40]!r} stands in a line before, which says something else"
+                return (
+                    ""
+                    if before == row
+                    else f"its key {row.key[:40]!r} stands in a line before, which says something else"
+                )
         rows.append(row)
         return ""
 
@@ -238,13 +277,17 @@ def _enter_checks(checks: Checks, rows: list[_Check], source: str) -> int:
     for row in rows:
         who, comment, _ = row.comments[0]
         time = row.times[0] if row.times else 0.0
-        if checks.open(row.truth, row.image, row.of, comment, who, at=row.at, source=source, key=row.key, time=time):
+        if checks.open(
+            row.truth, row.image, row.of, comment, who, at=row.at, source=source, key=row.key, time=time
+        ):
             new.add(row.key)
     held = {one.key: one for one in checks.checks()} if rows else {}
     for row in rows:
         found = held[row.key]
         for place, (who, comment, state) in list(enumerate(row.comments))[1:]:
-            said = hashlib.blake2b(f"{row.key}\n{place}\n{who}\n{comment}\n{state}".encode(), digest_size=12).hexdigest()
+            said = hashlib.blake2b(
+                f"{row.key}\n{place}\n{who}\n{comment}\n{state}".encode(), digest_size=12
+            ).hexdigest()
             if said in found.comment_keys or (not row.keys and (who, comment, state) in found.comments):
                 continue
             key, time = (row.keys[place], row.times[place]) if row.keys else (said, 0.0)
@@ -256,24 +299,46 @@ def _enter_checks(checks: Checks, rows: list[_Check], source: str) -> int:
 def _check(row: dict[str, Any], image: str) -> _Check:
     """Return what a line says of a finding; ValueError for what it does not say rightly."""
     comments, keys, times = row["comments"], row.get("keys") or [], row.get("times") or []
-    if not isinstance(comments, list) or not comments or not all(isinstance(c, list) and len(c) == 3 for c in comments):
+    if (
+        not isinstance(comments, list)
+        or not comments
+        or not all(isinstance(c, list) and len(c) == 3 for c in comments)
+    ):
         raise ValueError("its comments are (annotator, comment, state)")
     said = tuple((_text(c, 0), _text(c, 1), _text(c, 2)) for c in comments)
     if any(state not in STATES for *_, state in said):
         raise ValueError("its comments are (annotator, comment, state)")
-    if (keys or times) and not (isinstance(keys, list) and isinstance(times, list) and len(keys) == len(times) == len(said)):
+    if (keys or times) and not (
+        isinstance(keys, list) and isinstance(times, list) and len(keys) == len(times) == len(said)
+    ):
         raise ValueError("its keys and times are one for each comment")
     at = None if row.get("x") is None or row.get("y") is None else (_number(row, "x"), _number(row, "y"))
     about = _word(row, "truth"), image, at, _word(row, "of"), _word(row, "key"), said
-    return _Check(*about, tuple(_text(keys, k) for k in range(len(keys))), tuple(_number(times, k) for k in range(len(times))))
+    return _Check(
+        *about,
+        tuple(_text(keys, k) for k in range(len(keys))),
+        tuple(_number(times, k) for k in range(len(times))),
+    )
 
 
 _KINDS = ("choice", "answer", "discard", "vote", "keep", "tag", "check")
 _TEXT = (str,)
 _CHOICE: dict[str, tuple[type, ...]] = {
-    "image": _TEXT, "first": _TEXT, "second": _TEXT, "chosen": _TEXT, "annotator": _TEXT, "first_shown": _TEXT, "second_shown": _TEXT, "left": _TEXT,
-    "repeat": (int,), "seconds": (int, float, type(None)), "truth": _TEXT, "shown": _TEXT, "key": (str, type(None)), "time": (int, float),
-}  # fmt: skip
+    "image": _TEXT,
+    "first": _TEXT,
+    "second": _TEXT,
+    "chosen": _TEXT,
+    "annotator": _TEXT,
+    "first_shown": _TEXT,
+    "second_shown": _TEXT,
+    "left": _TEXT,
+    "repeat": (int,),
+    "seconds": (int, float, type(None)),
+    "truth": _TEXT,
+    "shown": _TEXT,
+    "key": (str, type(None)),
+    "time": (int, float),
+}
 _FIELDS = {**_CHOICE, "given": (bool,)}
 _SPANS = {"left": ("first", "second"), "repeat": (0, 1)}
 

@@ -16,7 +16,9 @@ from faultscape.stages.label.result import Checked
 
 
 def check(file: str, format: str | None) -> Checked:
-    """Return what a tool would say of a file or folder; LabellingError where it is of no format that is known, or cannot be read."""
+    """Return what a tool would say of a file or folder; LabellingError where it is of no format that is
+    known, or cannot be read.
+    """
     path = Path(file)
     if not path.exists():
         raise LabellingError(f"{file}: there is no such file or folder")
@@ -31,7 +33,9 @@ def _named(name: str) -> Format:
     """Return the format of a name; OptionError for one of which nothing is known."""
     form = find_format(name, next((entry.task for entry in FORMATS if entry.name == name), "segmentation"))
     if isinstance(form, QuestionFormat) or form.check is None:
-        raise OptionError(f"--format {name}: nothing is known of what a tool takes of it; use {', '.join(_names())}")
+        raise OptionError(
+            f"--format {name}: nothing is known of what a tool takes of it; use {', '.join(_names())}"
+        )
     return form
 
 
@@ -43,14 +47,17 @@ def _recognised(path: Path) -> Format:
     """Return the format that a file, or what lies in a folder, is of."""
     there = _files(path)
     known = [form for form in FORMATS if not isinstance(form, QuestionFormat) and form.check]
-    for form in sorted(known, key=lambda form: isinstance(form, MaskFormat)):  # these take damaged JSON for theirs
+    for form in sorted(
+        known, key=lambda form: isinstance(form, MaskFormat)
+    ):  # these take damaged JSON for theirs
         mine = [file for file in there if recognises(form, file)]
         if mine and isinstance(form, MaskFormat) and all(map(_fault_of_json, mine)):
             return _of_place(mine[0])
         if mine:
             return form
     raise LabellingError(
-        f"{path}: is of no format of a labelling tool that is known ({', '.join(_names())}); name one with --format"
+        f"{path}: is of no format of a labelling tool that is known ({', '.join(_names())}); name one with"
+        " --format"
     )
 
 
@@ -66,7 +73,9 @@ def _fault_of_json(file: Path) -> str:
 
 
 def _of_place(file: Path) -> Format:
-    """Return the format of a damaged file, which its name or what lies beside it tells; LabellingError where they do not."""
+    """Return the format of a damaged file, which its name or what lies beside it tells; LabellingError where
+    they do not.
+    """
     name = file.stem.lower()
     beside = {one.name for one in _files(file.parent)}
     if CONFIG in beside:
@@ -79,7 +88,10 @@ def _of_place(file: Path) -> Format:
     elif any(f"{file.stem}{ending}" in beside for ending in IMAGE_ENDINGS):
         form = "labelme"
     else:
-        raise LabellingError(f"{file}: is not valid JSON ({_fault_of_json(file)}); if you know its format, name it with --format")
+        raise LabellingError(
+            f"{file}: is not valid JSON ({_fault_of_json(file)}); if you know its format, name it with"
+            " --format"
+        )
     return _named(form)
 
 

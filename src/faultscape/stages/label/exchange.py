@@ -1,4 +1,6 @@
-"""Labels out to people and back in: masks of label maps, or questions about classes, as the study's task has it."""
+"""Labels out to people and back in: masks of label maps, or questions about classes, as the study's task has
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +23,45 @@ from faultscape.labelling.catalogue import (
 from faultscape.labelling.format_calls import recognises
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
-from faultscape.stages.label import answer_lines, issues, mask_export, masks, pair_tasks, question_tasks, questions
+from faultscape.stages.label import (
+    answer_lines,
+    issues,
+    mask_export,
+    masks,
+    pair_tasks,
+    question_tasks,
+    questions,
+)
 from faultscape.stages.label.crowd import session_export, session_import
 from faultscape.stages.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.stages.label.options import ExportOptions, ImportOptions
-from faultscape.stages.label.result import Answered, AnswersTaken, Asked, ChecksTaken, ChoicesTaken, Exported, Imported
+from faultscape.stages.label.result import (
+    Answered,
+    AnswersTaken,
+    Asked,
+    ChecksTaken,
+    ChoicesTaken,
+    Exported,
+    Imported,
+)
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
 
 _EXPECTED = {
-    True: "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of these",
+    True: (
+        "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of"
+        " these"
+    ),
     False: "a folder of masks or of LabelMe files, named as the images",
 }
 
 
 def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported:
-    """Write what is to be labelled to a folder or a file; LabellingError for an unknown truth, OptionError for options that do not fit the study."""
+    """Write what is to be labelled to a folder or a file; LabellingError for an unknown truth, OptionError
+    for options that do not fit the study.
+    """
     root = existing(study)
     settings = read_settings(root)
     classifies = settings.classifies
@@ -49,30 +72,38 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
     if options.truth is None:
         options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
     if (truth := options.truth) is not None and truth not in (*known, evidence.LABELS):
-        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
-        raise LabellingError(f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label")
+        have = (
+            f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        )
+        raise LabellingError(
+            f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label"
+        )
     _check_fresh(root, study, options)
     if isinstance(form, QuestionFormat):
         if options.sessions.people:
             raise OptionError(
-                "--annotators shares out images whose masks are drawn; questions are shared out by `label serve`, or everybody gets the same file"
+                "--annotators shares out images whose masks are drawn; questions are shared out by `label"
+                " serve`, or everybody gets the same file"
             )
         return questions.export(root, study, options, form)
     if isinstance(form, TaskFormat):
         return question_tasks.export(root, study, options, form)
     if options.again:
         raise OptionError(
-            "--again is for questions about classes; a mask that is to be drawn anew is imported again, and replaces the first"
+            "--again is for questions about classes; a mask that is to be drawn anew is imported again, and"
+            " replaces the first"
         )
     out = Path(options.out)
     if out.suffix.lower() == ".csv" and not out.is_dir():
         raise OptionError(
-            f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example {out.with_suffix('')}; a table of questions is for classifiers"
+            f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example"
+            f" {out.with_suffix('')}; a table of questions is for classifiers"
         )
     if isinstance(form, PairFormat):
         if options.prefill is not None or options.outlines or options.sessions.people:
             raise OptionError(
-                f"--prefill, --outlines and --annotators are for masks that people draw; {form.name} asks which of two maps is better"
+                f"--prefill, --outlines and --annotators are for masks that people draw; {form.name} asks"
+                " which of two maps is better"
             )
         return pair_tasks.export(root, study, options, form)
     if options.sessions.people:
@@ -87,16 +118,23 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
         return
     node = graph.node(snapshot, SELECTION, options.selection)
     if node.state == "stale":
-        how = f"run `{node.line}` first" if node.line else f"label {successor(snapshot, options.selection)} instead"
+        how = (
+            f"run `{node.line}` first"
+            if node.line
+            else f"label {successor(snapshot, options.selection)} instead"
+        )
         raise LabellingError(
-            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or give --anyway to label it as it is"
+            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or give --anyway to"
+            " label it as it is"
         )
 
 
 def import_labels(
     study: str, options: ImportOptions
 ) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
-    """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this study."""
+    """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this
+    study.
+    """
     root, source = existing(study), options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
         return answer_lines.read_answers(study, source)
@@ -104,12 +142,18 @@ def import_labels(
     classifies, form = settings.classifies, find_format(options.format, settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
-        more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
+        more = (
+            "; labels are read from folders of this machine; copy them here first"
+            if is_address(source)
+            else ""
+        )
         raise LabellingError(f"{file}: there is no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
-        raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
+        raise LabellingError(
+            f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}"
+        )
     if taken := _of_tool(root, Path(file), options, form if options.format else None, classifies=classifies):
         return taken
     if isinstance(form, MaskFormat | BundleFormat):
@@ -126,9 +170,19 @@ def import_labels(
 def _of_tool(
     root: Path, path: Path, options: ImportOptions, form: Format | None, *, classifies: bool
 ) -> ChoicesTaken | ChecksTaken | Answered | None:
-    """Take in choices, answers or issues of a tool, where the source is such a file, or a folder with some; None where it is none."""
-    there = [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
-    if form is None and not classifies and (found := next((file for file in there if cvat_issues.recognise(file)), None)):
+    """Take in choices, answers or issues of a tool, where the source is such a file, or a folder with some;
+    None where it is none.
+    """
+    there = (
+        [path]
+        if path.is_file()
+        else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
+    )
+    if (
+        form is None
+        and not classifies
+        and (found := next((file for file in there if cvat_issues.recognise(file)), None))
+    ):
         return issues.import_(root, options, found)
     for entry in [form] if form else FORMATS:
         if not isinstance(entry, PairFormat | TaskFormat) or (entry.task == "classification") != classifies:
@@ -142,9 +196,11 @@ def _of_tool(
 
 
 def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) -> Imported:
-    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names, ``called`` so in place of the path ``kept``; errors as `import_labels`.
+    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names,
+    ``called`` so in place of the path ``kept``; errors as `import_labels`.
 
-    Whoever draws is told nothing of models; what is wrong with each label stands in failures.csv, which the page lists.
+    Whoever draws is told nothing of models; what is wrong with each label stands in failures.csv, which the
+    page lists.
     """
     options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
     return replace(masks.import_(root, options, None), first="", copies=())

@@ -19,7 +19,9 @@ _STAGE = "checks"
 
 
 def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
-    """Take in the issues of a file as checks of the masks of a truth; those of images that the study does not have are rows of failures.csv. LabellingError where not one can be used."""
+    """Take in the issues of a file as checks of the masks of a truth; those of images that the study does not
+    have are rows of failures.csv. LabellingError where not one can be used.
+    """
     issues = cvat_issues.read_issues(file)
     with writing(root):
         checks, ids = Checks(root), {image.id for image in read_corpus(root)}
@@ -53,10 +55,22 @@ def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
             found = next(check for check in checks.checks(options.truth) if check.key == key)
             for place, message in enumerate(rest, 1):
                 checks.answer(
-                    found, COMMENT, message.text, message.author or "somebody", source=options.source, key=f"{key}-{place}"
+                    found,
+                    COMMENT,
+                    message.text,
+                    message.author or "somebody",
+                    source=options.source,
+                    key=f"{key}-{place}",
                 )
             if one.resolved and not found.resolved:
-                checks.answer(found, RESOLVED, "", first.author or "somebody", source=options.source, key=f"{key}-resolved")
+                checks.answer(
+                    found,
+                    RESOLVED,
+                    "",
+                    first.author or "somebody",
+                    source=options.source,
+                    key=f"{key}-resolved",
+                )
         replace_failures(
             root,
             _STAGE,
@@ -65,7 +79,8 @@ def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
         )
         if len(failures) == len(issues):
             raise LabellingError(
-                f"{file}: no issue could be used; {f'the first: {failures[0].reason}' if failures else 'it holds none'}"
+                f"{file}: no issue could be used;"
+                f" {f'the first: {failures[0].reason}' if failures else 'it holds none'}"
             )
         log(root, "label import", source=options.source, truth=options.truth)
     unresolved = sum(not one.resolved for one in checks.checks(options.truth))

@@ -33,12 +33,21 @@ from faultscape.study.tables.corpus import Image, read_corpus
 
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
-    """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
-    settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth or evidence.LABELS, options.prefill
+    """Write the images of a selection that have no label yet, upright and in full size, and what the tool
+    needs to know of the classes.
+    """
+    settings, folder, truth, prefill = (
+        read_settings(root),
+        Path(options.out),
+        options.truth or evidence.LABELS,
+        options.prefill,
+    )
     refuse_odd(settings, options, form)
     chosen, todo = to_label(root, options.selection, truth)
     then = import_line(study, options.out, truth, options.format)
-    written = Exported(options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says)
+    written = Exported(
+        options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says
+    )
     if not todo:
         return written
     work = Export(root, study, settings, folder, form, options)
@@ -51,18 +60,28 @@ def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | Bu
     """OptionError for options of an export that do not fit the study or the format."""
     prefill = options.prefill
     if prefill is not None and prefill not in settings.models:
-        raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
+        raise OptionError(
+            f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}"
+        )
     if options.outlines and not (form.outlines and prefill):
-        known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines)
-        raise OptionError(f"--outlines writes what --prefill fills in as polygons, in a format that has them ({known})")
+        known = ", ".join(
+            entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines
+        )
+        raise OptionError(
+            f"--outlines writes what --prefill fills in as polygons, in a format that has them ({known})"
+        )
 
 
 def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[Image]]:
-    """Return the images of a selection as it counts now, and those of them that have no label in a truth yet."""
+    """Return the images of a selection as it counts now, and those of them that have no label in a truth
+    yet.
+    """
     slots = current(root, selection, Answers(root).discarded())
     by_id = {image.id: image for image in read_corpus(root)}
     chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
-    labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
+    labelled = {
+        n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}
+    }
     return chosen, [image for image in chosen if image.id not in labelled[image.shard]]
 
 
@@ -78,7 +97,9 @@ class Export:
     options: ExportOptions
 
     def images(self, images: Sequence[Image], tick: Callable[[int], object]) -> None:
-        """Write images with their labels, and what the tool needs to know of the classes; errors as of what it calls."""
+        """Write images with their labels, and what the tool needs to know of the classes; errors as of what
+        it calls.
+        """
         form = self.form
         for image in images:
             self.photo(image)
@@ -104,7 +125,9 @@ class Export:
             if not str(error).endswith(os.strerror(errno.ENOENT)):
                 raise
             found_again = f"`faultscape collect {shlex.quote(self.study)} NEWFOLDER`"
-            raise ImageError(f"{error}; if images were moved, run {found_again}, then this line again") from None
+            raise ImageError(
+                f"{error}; if images were moved, run {found_again}, then this line again"
+            ) from None
         put(where, png.encode_pixels(rgb))
 
     def label(self, image: Image, form: MaskFormat) -> None:
@@ -113,13 +136,21 @@ class Export:
         if not target.exists():
             size = (image.width, image.height)
             data = write_label(
-                form, target, where, size, self.filled(image), self.settings.class_list, outlines=self.options.outlines
+                form,
+                target,
+                where,
+                size,
+                self.filled(image),
+                self.settings.class_list,
+                outlines=self.options.outlines,
             )
             if data is not None:
                 put(target, data)
 
     def bundle(self, images: Sequence[Image], form: BundleFormat, tick: Callable[[int], object]) -> None:
-        """Write the files of all images; LabellingError where one is there that holds something else, which may be somebody's work."""
+        """Write the files of all images; LabellingError where one is there that holds something else, which
+        may be somebody's work.
+        """
 
         def drawn() -> Iterator[DrawnImage]:
             for image in images:
@@ -127,15 +158,20 @@ class Export:
                 yield DrawnImage(image.id, photo, (image.width, image.height), self.filled(image))
                 tick(1)
 
-        for path, data in write_bundle(form, self.folder, drawn(), self.settings.class_list, outlines=self.options.outlines):
+        for path, data in write_bundle(
+            form, self.folder, drawn(), self.settings.class_list, outlines=self.options.outlines
+        ):
             if path.exists() and path.read_bytes() != data:
                 raise LabellingError(
-                    f"{path}: is there already and holds something else, which is never written over; name another folder"
+                    f"{path}: is there already and holds something else, which is never written over; name"
+                    " another folder"
                 )
             put(path, data)
 
     def filled(self, image: Image) -> np.ndarray | None:
-        """Return a model's map of one image in the study's ids, at the photo's size; None where nothing is to be filled in, or it has none."""
+        """Return a model's map of one image in the study's ids, at the photo's size; None where nothing is to
+        be filled in, or it has none.
+        """
         model = self.options.prefill
         if model is None:
             return None
@@ -143,7 +179,9 @@ class Export:
         return None if code is None else map_at_photo_size(code, self.settings, model, image)
 
     def differing(self, images: Sequence[Image]) -> tuple[int, int]:
-        """Return how many pixels of the outlines that were written differ from the maps that they are of, and of how many."""
+        """Return how many pixels of the outlines that were written differ from the maps that they are of, and
+        of how many.
+        """
         by_id, classes = {image.id: image for image in images}, self.settings.class_list
         if isinstance(self.form, BundleFormat):
             read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})

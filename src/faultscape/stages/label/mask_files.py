@@ -1,6 +1,8 @@
-"""Labels that lie one in a file, in a folder: which file is of which image, which hold nothing yet, and how each is read.
+"""Labels that lie one in a file, in a folder: which file is of which image, which hold nothing yet, and how
+each is read.
 
-Conventions: a reader gives (H, W) ids of the study's class list, of the photo's size, and raises LabelMapError or LabellingError.
+Conventions: a reader gives (H, W) ids of the study's class list, of the photo's size, and raises
+LabelMapError or LabellingError.
 """
 
 from __future__ import annotations
@@ -29,22 +31,33 @@ Reader = Callable[[], np.ndarray]
 
 
 def readers(
-    path: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[MaskFormat], classes: Classes
+    path: Path,
+    images: Mapping[str, Image],
+    pattern: str | None,
+    formats: Sequence[MaskFormat],
+    classes: Classes,
 ) -> tuple[dict[str, Reader], int]:
-    """Return {image id: how its label is read} of a folder, and how many files nobody drew in yet; what fits no image is said."""
+    """Return {image id: how its label is read} of a folder, and how many files nobody drew in yet; what fits
+    no image is said.
+    """
     files, empty = _label_files(path, images, pattern, formats)
     mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
     places, words = table(classes, mapping), allowed(classes, mapping)
-    read = {id_: partial(_read_label, *found, classes, images[id_], places, words, mapping) for id_, found in files.items()}
+    read = {
+        id_: partial(_read_label, *found, classes, images[id_], places, words, mapping)
+        for id_, found in files.items()
+    }
     return read, empty
 
 
 def _label_files(
     path: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[MaskFormat]
 ) -> tuple[dict[str, tuple[str, MaskFormat]], int]:
-    """Return {image id: file and its format}, and how many files nobody drew in yet; what fits no image is said.
+    """Return {image id: file and its format}, and how many files nobody drew in yet; what fits no image is
+    said.
 
-    Files that their content tells go before masks, which any picture may be: the photo of a LabelMe file lies beside it.
+    Files that their content tells go before masks, which any picture may be: the photo of a LabelMe file lies
+    beside it.
     """
     masks = path / "labels" if (path / "labels").is_dir() else path
     files: dict[str, tuple[str, MaskFormat]] = {}
@@ -60,13 +73,23 @@ def _label_files(
         beside |= set() if form.listed else {os.path.splitext(f.path)[0] for f in kind}
         try:
             fitting = (
-                fit(str(path), kind, [image.id for image in images.values() if not image.parent], pattern=pattern) if kind else {}
+                fit(
+                    str(path),
+                    kind,
+                    [image.id for image in images.values() if not image.parent],
+                    pattern=pattern,
+                )
+                if kind
+                else {}
             )
         except CorpusError as error:
             problems.append(error)
             continue
         if rest := sorted({f.path for f in kind} - set(fitting.values())):
-            print(f"{counted(len(rest), 'file fits', 'files fit')} no image of the study, left out; the first: {rest[0]}")
+            print(
+                f"{counted(len(rest), 'file fits', 'files fit')} no image of the study, left out; the first:"
+                f" {rest[0]}"
+            )
         files = {id_: (file, form) for id_, file in fitting.items()} | files
     if problems and not files:
         raise problems[0]
@@ -87,7 +110,13 @@ def _is_photo(file: str, image: Image) -> bool:
 
 
 def _read_label(
-    path: str, form: MaskFormat, classes: Classes, image: Image, places: np.ndarray, words: str, mapping: dict[str, str]
+    path: str,
+    form: MaskFormat,
+    classes: Classes,
+    image: Image,
+    places: np.ndarray,
+    words: str,
+    mapping: dict[str, str],
 ) -> np.ndarray:
     """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
     photo = (image.width, image.height)

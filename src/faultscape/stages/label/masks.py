@@ -38,7 +38,9 @@ class NothingThereError(LabellingError):
 
 
 def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> Imported:
-    """Take in labels of one format, or of all that are built in, from a folder or a tool's file, and the folder's discard.csv; where a tool knows who drew, each person's labels are a truth of their own."""
+    """Take in labels of one format, or of all that are built in, from a folder or a tool's file, and the
+    folder's discard.csv; where a tool knows who drew, each person's labels are a truth of their own.
+    """
     source, truth, path = options.source, options.truth, Path(options.source)
     formats = [form] if form else FORMATS
     with writing(root):
@@ -51,13 +53,16 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         unknown = [id_ for id_, _ in thrown if id_ not in by_id]
         if unknown:
             raise LabellingError(
-                f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without extension"
+                f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without"
+                " extension"
             )
         found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
         if found:
             tool = read_bundles(found, by_id, classes)
             by_person = (
-                {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}} if options.of_one else tool.readers
+                {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}}
+                if options.of_one
+                else tool.readers
             )
             labels, empty, titles = (
                 {who: mine for who, mine in by_person.items() if mine},
@@ -65,29 +70,45 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 " and ".join(tool.formats),
             )
         elif path.is_dir():
-            masks = [entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)]
+            masks = [
+                entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)
+            ]
             mine, empty = readers(path, by_id, options.pattern, masks, classes)
             labels, titles = ({"": mine} if mine else {}), form.title if form else ""
         else:
             known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, BundleFormat))
-            raise LabellingError(f"{source}: is no file of a labelling tool that is known ({known}), and no folder of masks")
+            raise LabellingError(
+                f"{source}: is no file of a labelling tool that is known ({known}), and no folder of masks"
+            )
         if empty:
-            kinds = f"empty {titles} files" if titles else "LabelMe files without a shape, or the photos themselves"
-            what = counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
+            kinds = (
+                f"empty {titles} files"
+                if titles
+                else "LabelMe files without a shape, or the photos themselves"
+            )
+            what = (
+                counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
+            )
             print(f"{what} taken as not labelled yet: {'nothing is drawn on them' if found else kinds}")
         if not labels and not thrown and not empty:
-            kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
+            kinds = (
+                "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
+            )
             raise NothingThereError(f"{source}: holds {kinds} a discard.csv for images of this study")
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
         if len(set(names.values())) < len(names):
             raise LabellingError(
-                f"{source}: two annotators would share the truth {next(n for n in names.values() if list(names.values()).count(n) > 1)!r}; rename one of them in the tool"
+                f"{source}: two annotators would share the truth"
+                f" {next(n for n in names.values() if list(names.values()).count(n) > 1)!r}; rename one of"
+                " them in the tool"
             )
         for name in names.values():
             refuse_twin(name, evidence.truths(root), "truth")
             if name in settings.models:
-                raise OptionError(f"{name!r} is the name of a model; give the truth another with --truth NAME")
+                raise OptionError(
+                    f"{name!r} is the name of a model; give the truth another with --truth NAME"
+                )
         copies = {name: Copies(root, settings, len(labels.get(who, {}))) for who, name in names.items()}
         kept = {
             name: keep_labels(root, name, labels.get(who, {}), images, options.named, copies[name].look)
@@ -96,7 +117,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         discarded = Answers(root).discard(thrown, options.named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
-                f for f in read_failures(root) if (f.stage, f.name) == ("label", name) and f.image not in labels.get(who, {})
+                f
+                for f in read_failures(root)
+                if (f.stage, f.name) == ("label", name) and f.image not in labels.get(who, {})
             ]
             replace_failures(root, "label", name, earlier + kept[name].failures)
         log(root, "label import", source=options.named(source), truth=truth)
@@ -109,19 +132,28 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         if one.replaced:
             others = one.others
             more = (
-                f"; {counted(others, 'label that differs is', 'labels that differ are')} kept in truth/{name}/removed"
+                f"; {counted(others, 'label that differs is', 'labels that differ are')} kept in"
+                f" truth/{name}/removed"
                 if others
                 else ""
             )
             print(f"{counted(one.replaced, 'image')} had a label in truth {name!r}, which is replaced{more}")
     several = tuple((name, one.new + one.replaced) for name, one in kept.items()) if len(kept) > 1 else ()
     first = failures[0].reason if failures else ""
-    same = tuple(f"{f'truth {name}: ' if several else ''}{said}" for name, one in copies.items() if (said := one.said()))
-    return Imported(truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several, first, same)
+    same = tuple(
+        f"{f'truth {name}: ' if several else ''}{said}"
+        for name, one in copies.items()
+        if (said := one.said())
+    )
+    return Imported(
+        truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several, first, same
+    )
 
 
 class Kept:
-    """How many labels of one truth are new, replaced, and differ from those before, and what could not be used."""
+    """How many labels of one truth are new, replaced, and differ from those before, and what could not be
+    used.
+    """
 
     def __init__(self) -> None:
         self.new = self.replaced = self.others = 0
@@ -136,7 +168,9 @@ def keep_labels(
     named: Callable[[str], str] = str,
     look: Callable[[Image, np.ndarray], None] | None = None,
 ) -> Kept:
-    """Put the labels of one truth, image by image, each of which may be given a ``look``; what cannot be read is left out and counted, with the files as they are to be ``named``."""
+    """Put the labels of one truth, image by image, each of which may be given a ``look``; what cannot be read
+    is left out and counted, with the files as they are to be ``named``.
+    """
     where, out = label_maps.truth(root, truth), Kept()
     stored = read_manifest(where)
 
@@ -173,7 +207,9 @@ def keep_labels(
             out.others += len(other)
             if held:
                 maps = [held[id_] for id_ in sorted(held)]
-                entry.add((number, Part(label_maps.put_maps(where, number, maps), len(maps), "semantic"), other))
+                entry.add(
+                    (number, Part(label_maps.put_maps(where, number, maps), len(maps), "semantic"), other)
+                )
                 entry.if_due()
     return out
 
@@ -182,5 +218,6 @@ def say_both(images: Collection[str]) -> None:
     """Say what counts of images that one import both labels and discards."""
     if images:
         print(
-            f"{counted(len(images), 'image has', 'images have')} a label and a discard: the discard counts, so no selection takes the image, and the label is kept; the first: {min(images)}"
+            f"{counted(len(images), 'image has', 'images have')} a label and a discard: the discard counts,"
+            f" so no selection takes the image, and the label is kept; the first: {min(images)}"
         )

@@ -18,7 +18,8 @@ class SessionRules:
     Parameters
     ----------
     annotators
-        Share the images among these people, joined by commas: ann,ben. OUT gets a folder for each, and in it one for each session.
+        Share the images among these people, joined by commas: ann,ben. OUT gets a folder for each, and in it
+        one for each session.
     overlap
         How many people label each image.
     session
@@ -37,15 +38,20 @@ class SessionRules:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        if self.annotators is None and (given := [f.name for f in fields(self) if getattr(self, f.name) != f.default]):
+        if self.annotators is None and (
+            given := [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        ):
             raise OptionError(f"--{given[0]} is of sessions; name who labels them with --annotators ann,ben")
         if self.annotators is not None and not self.people:
             raise OptionError(f"--annotators {self.annotators!r}: names nobody; write ann,ben")
         if not 1 <= self.session <= MOST_IMAGES:
-            raise OptionError(f"--session {self.session}: how many images a session has, 1 to {MOST_IMAGES:,}")
+            raise OptionError(
+                f"--session {self.session}: how many images a session has, 1 to {MOST_IMAGES:,}"
+            )
         if not 0 <= self.training <= MOST_IMAGES:
             raise OptionError(
-                f"--training {self.training}: how many labelled images everybody labels first, 0 to {MOST_IMAGES:,}"
+                f"--training {self.training}: how many labelled images everybody labels first, 0 to"
+                f" {MOST_IMAGES:,}"
             )
 
     @property
@@ -56,7 +62,9 @@ class SessionRules:
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """Where to write what, of which selection: see `label export`. ``format`` None is the study's usual one, ``truth`` None the one that counts."""
+    """Where to write what, of which selection: see `label export`. ``format`` None is the study's usual one,
+    ``truth`` None the one that counts.
+    """
 
     out: str
     format: str | None = None
@@ -93,7 +101,8 @@ class RemoveOptions:
 class ImportOptions:
     """What to read, and the name under which it is kept: see `label import`.
 
-    What lies in a folder of its own only while it is read is called otherwise in failures.csv and log.jsonl: ``called`` in place of the path ``kept``.
+    What lies in a folder of its own only while it is read is called otherwise in failures.csv and log.jsonl:
+    ``called`` in place of the path ``kept``.
     """
 
     source: str
@@ -110,7 +119,9 @@ class ImportOptions:
     def named(self, text: str) -> str:
         """Return a text that names files as they are called later.
 
-        >>> ImportOptions("/tmp/x/unpacked/mine", kept="/tmp/x/unpacked", called="sent by ann").named("/tmp/x/unpacked/mine/a.png: is torn")
+        >>> ImportOptions("/tmp/x/unpacked/mine", kept="/tmp/x/unpacked", called="sent by ann").named(
+        ...     "/tmp/x/unpacked/mine/a.png: is torn"
+        ... )
         'sent by ann/mine/a.png: is torn'
         """
         return text.replace(self.kept, self.called) if self.kept and self.called else text
@@ -128,6 +139,8 @@ class ConsensusOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if self.tie not in TIES:
-            raise OptionError(f"--tie {self.tie!r} is not known; use {' or '.join(TIES)}.{closest(self.tie, TIES)}")
+            raise OptionError(
+                f"--tie {self.tie!r} is not known; use {' or '.join(TIES)}.{closest(self.tie, TIES)}"
+            )
         if self.least < 1:
             raise OptionError(f"--least {self.least}: how many people must have labelled an image, 1 or more")

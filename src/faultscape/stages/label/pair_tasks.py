@@ -1,7 +1,8 @@
 """Which of two models' maps is better, asked in a tool of others: pictures and tasks out, choices back in.
 
-Conventions: pictures are the photo with a map over it, in files whose names say nothing of models; which model stands on the left follows from the seed. A task's id changes with the maps that were shown, so that choices of maps that were made anew
-since are told apart, and left out.
+Conventions: pictures are the photo with a map over it, in files whose names say nothing of models; which
+model stands on the left follows from the seed. A task's id changes with the maps that were shown, so that
+choices of maps that were made anew since are told apart, and left out.
 """
 
 from __future__ import annotations
@@ -42,14 +43,17 @@ _STRENGTH = 0.6  # of a map over its photo
 
 
 def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> Exported:
-    """Write the choices between two models that a selection asks for and nobody made yet; LabellingError where it asks for none."""
+    """Write the choices between two models that a selection asks for and nobody made yet; LabellingError
+    where it asks for none.
+    """
     settings, folder, truth = read_settings(root), Path(options.out), options.truth or evidence.LABELS
     slots = evidence.current(root, options.selection, Answers(root).discarded())
     images = {image.id: image for image in read_corpus(root)}
     wanted = [item for item in choice_items(slots) if item.image in images]
     if not wanted:
         raise LabellingError(
-            f"selection {options.selection!r} holds no duels of two models, so there is nothing to choose between"
+            f"selection {options.selection!r} holds no duels of two models, so there is nothing to choose"
+            " between"
         )
     asked = {(one.image, one.models) for one in map(question_of, Choices(root).choices(truth))}
     shown = digests(root, settings.models, [item.image for item in wanted])
@@ -78,10 +82,13 @@ def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> 
             for path, data in checked_files(form, folder, lambda: form.write(folder, tasks())):
                 if path.exists() and path.read_bytes() != data:
                     raise LabellingError(
-                        f"{path}: is there already and holds something else, which is never written over; name another folder"
+                        f"{path}: is there already and holds something else, which is never written over;"
+                        " name another folder"
                     )
                 put(path, data)
-    return Exported(options.out, len(todo), form.name, "", len(wanted) - len(todo), then, form.says, what="choice")
+    return Exported(
+        options.out, len(todo), form.name, "", len(wanted) - len(todo), then, form.says, what="choice"
+    )
 
 
 def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequence[Path]) -> ChoicesTaken:
@@ -101,12 +108,25 @@ def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequenc
             if why := _wrong(one, ids, settings, shown):
                 wrong.append((one.image, f"{one.where}: {why}"))
                 continue
-            now = (shown.get((one.left, one.image), ""), shown.get((one.right, one.image), "")) if one.id else ("", "")
+            now = (
+                (shown.get((one.left, one.image), ""), shown.get((one.right, one.image), ""))
+                if one.id
+                else ("", "")
+            )
             seconds = None if math.isnan(one.seconds) else one.seconds
             chosen = _WORDS.get(one.choice, one.choice)
             choices.append(
                 Choice(
-                    one.image, one.left, one.right, chosen, one.annotator or "somebody", *now, "first", 0, seconds, options.truth
+                    one.image,
+                    one.left,
+                    one.right,
+                    chosen,
+                    one.annotator or "somebody",
+                    *now,
+                    "first",
+                    0,
+                    seconds,
+                    options.truth,
                 )
             )
         failures = [Failure("label", options.truth, image, why) for image, why in wrong]
@@ -118,12 +138,17 @@ def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequenc
         )
         if not choices:
             raise LabellingError(
-                f"{options.source}: no choice could be used; {f'the first: {wrong[0][1]}' if wrong else 'nobody chose yet'}"
+                f"{options.source}: no choice could be used;"
+                f" {f'the first: {wrong[0][1]}' if wrong else 'nobody chose yet'}"
             )
         new = Choices(root).add_all(choices, options.source)
         log(root, "label import", source=options.source, truth=options.truth)
     return ChoicesTaken(
-        options.truth, new, len({one.annotator for one in choices}), len(failures), failures[0].reason if failures else ""
+        options.truth,
+        new,
+        len({one.annotator for one in choices}),
+        len(failures),
+        failures[0].reason if failures else "",
     )
 
 
@@ -134,7 +159,9 @@ def _wrong(one: PairAnswer, images: set[str], settings: Settings, shown: dict[tu
     if lost := next((model for model in (one.left, one.right) if model not in settings.models), ""):
         return f"{lost[:80]!r} is no model of the study"
     first, second = sorted((one.left, one.right))
-    now = _id(one.image, first, second, (shown.get((first, one.image), ""), shown.get((second, one.image), "")))
+    now = _id(
+        one.image, first, second, (shown.get((first, one.image), ""), shown.get((second, one.image), ""))
+    )
     return "a map that was shown was made anew since; ask again" if one.id and one.id != now else ""
 
 
@@ -142,20 +169,27 @@ def _id(image: str, first: str, second: str, shown: tuple[str, str]) -> str:
     return item_id(image, first, second, *shown)
 
 
-def _task(root: Path, settings: Settings, folder: Path, item: ChoiceItem, image: Image, shown: tuple[str, str]) -> PairTask:
+def _task(
+    root: Path, settings: Settings, folder: Path, item: ChoiceItem, image: Image, shown: tuple[str, str]
+) -> PairTask:
     """Write the pictures of one task, and return it."""
     id_ = _id(item.image, item.first, item.second, shown)
     names = (f"pairs/{id_}-a.png", f"pairs/{id_}-b.png")
     swapped = second_is_left(id_)
     rgb = read_photo(image)[0]
-    for name, model in zip(names, (item.second, item.first) if swapped else (item.first, item.second), strict=True):
+    for name, model in zip(
+        names, (item.second, item.first) if swapped else (item.first, item.second), strict=True
+    ):
         if not (folder / name).exists():
             code = label_maps.read_maps(label_maps.predictions(root, model), image.shard)[item.image]
             places = nearest(
-                runs.decode(code, narrow(table(settings.class_list, settings.models[model].labels))), (image.width, image.height)
+                runs.decode(code, narrow(table(settings.class_list, settings.models[model].labels))),
+                (image.width, image.height),
             )
             put(folder / name, png.encode_pixels(_over(rgb, places, palette(settings.class_list))))
-    return PairTask(id_, item.image, (item.first, item.second), (names[1], names[0]) if swapped else names, swapped)
+    return PairTask(
+        id_, item.image, (item.first, item.second), (names[1], names[0]) if swapped else names, swapped
+    )
 
 
 def _over(rgb: np.ndarray, places: np.ndarray, colours: np.ndarray) -> np.ndarray:

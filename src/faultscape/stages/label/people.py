@@ -14,7 +14,9 @@ LONGEST_NAME = 80
 
 
 def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
-    """Return a new annotator and the token of their link, or a new token of one who is there; LabellingError for a name that is none."""
+    """Return a new annotator and the token of their link, or a new token of one who is there; LabellingError
+    for a name that is none.
+    """
     root, name = existing(study), " ".join(name.split())
     if not 0 < len(name) <= LONGEST_NAME:
         raise LabellingError(f"a name has 1 to {LONGEST_NAME} characters")
@@ -30,7 +32,9 @@ def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
 
 
 def forget_somebody(study: str, name: str, *, answers: bool) -> Forgotten:
-    """Forget who a person is, and take back what they said where that is asked for; LabellingError where there is no such person."""
+    """Forget who a person is, and take back what they said where that is asked for; LabellingError where
+    there is no such person.
+    """
     root = existing(study)
     with writing(root):
         people = Annotators(root)

@@ -27,7 +27,12 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 
 def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> Asked:
     """Write the questions of a selection that nobody has answered yet, each with its photo."""
-    settings, held, truth, folder = read_settings(root), Answers(root), options.truth or evidence.LABELS, Path(options.out)
+    settings, held, truth, folder = (
+        read_settings(root),
+        Answers(root),
+        options.truth or evidence.LABELS,
+        Path(options.out),
+    )
     slots = evidence.current(root, options.selection, held.discarded())
     images = {image.id: image for image in read_corpus(root)}
     wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
@@ -41,14 +46,28 @@ def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> 
                 put(path, png.encode_pixels(read_photo(images[image])[0]))
             tick(1)
     rows = [Question(image, photos[image].relative_to(folder).as_posix(), class_) for image, class_ in todo]
-    for path, data in checked_files(form, folder, lambda: form.write(folder, rows, question_glosses(settings))) if todo else ():
+    for path, data in (
+        checked_files(form, folder, lambda: form.write(folder, rows, question_glosses(settings)))
+        if todo
+        else ()
+    ):
         if path.exists() and path.read_bytes() != data:
             raise LabellingError(
-                f"{path}: is there already and holds something else, which is never written over; name another folder"
+                f"{path}: is there already and holds something else, which is never written over; name"
+                " another folder"
             )
         put(path, data)
     then = import_line(study, options.out, truth, options.format)
-    return Asked(options.out, len(todo), len(photos), len(wanted) - len(todo), len(undecided), options.again, then, form.says)
+    return Asked(
+        options.out,
+        len(todo),
+        len(photos),
+        len(wanted) - len(todo),
+        len(undecided),
+        options.again,
+        then,
+        form.says,
+    )
 
 
 def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequence[Path]) -> Answered:
@@ -66,19 +85,26 @@ def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequenc
                 why = (
                     f"{row.image[:80]!r} is no image of the study"
                     if row.image not in ids
-                    else f"{row.class_[:80]!r} is no class of the study"
-                    if row.class_ not in settings.classes.names
-                    else ""
+                    else (
+                        f"{row.class_[:80]!r} is no class of the study"
+                        if row.class_ not in settings.classes.names
+                        else ""
+                    )
                 )
                 wrong += [(row.image, f"{row.where}: {why}")] if why else []
                 found += [] if why else [(row.image, row.class_, row.annotator or "somebody", row.answer)]
         failures = [Failure("label", truth, image, why) for image, why in wrong]
         touched = {row[0] for row in found}
-        rest = [f for f in read_failures(root) if (f.stage, f.name) == ("label", truth) and f.image and f.image not in touched]
+        rest = [
+            f
+            for f in read_failures(root)
+            if (f.stage, f.name) == ("label", truth) and f.image and f.image not in touched
+        ]
         replace_failures(root, "label", truth, rest + failures)
         if not found:
             raise LabellingError(
-                f"{options.source}: no answer could be used; {f'the first: {wrong[0][1]}' if wrong else 'nobody answered yet'}"
+                f"{options.source}: no answer could be used;"
+                f" {f'the first: {wrong[0][1]}' if wrong else 'nobody answered yet'}"
             )
         new = held.answer(found, options.source, truth)
         everything = held.answers(truth)

@@ -1,8 +1,8 @@
 """Labels of classifiers: a table of yes/no questions out, and labels, answers and discards back in as CSV.
 
-Conventions: what a CSV file holds is seen from its first line: image, label (several labels
-joined by |, ``none`` for none of the classes); image, class, annotator, answer; or image, reason. A line that cannot be used is a row of failures.csv, and the others
-are taken.
+Conventions: what a CSV file holds is seen from its first line: image, label (several labels joined by |,
+``none`` for none of the classes); image, class, annotator, answer; or image, reason. A line that cannot be
+used is a row of failures.csv, and the others are taken.
 """
 
 from __future__ import annotations
@@ -60,11 +60,18 @@ def part_of(source: str) -> tuple[str, str]:
 
 
 def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat) -> Asked:
-    """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of an image drawn for all models each label that one says.
+    """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of
+    an image drawn for all models each label that one says.
 
-    With ``options.again`` also those whose answers decide nothing. Where no question is open no file is written.
+    With ``options.again`` also those whose answers decide nothing. Where no question is open no file is
+    written.
     """
-    settings, held, truth, again = read_settings(root), Answers(root), options.truth or evidence.LABELS, options.again
+    settings, held, truth, again = (
+        read_settings(root),
+        Answers(root),
+        options.truth or evidence.LABELS,
+        options.again,
+    )
     slots = current(root, options.selection, held.discarded())
     wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
@@ -76,16 +83,21 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
         _keep_answers(form, path)
         put(path, write_questions(form, path, todo, question_glosses(settings)))
     images, then = len({image for image, _ in todo}), import_line(study, str(path), truth, options.format)
-    return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says)
+    return Asked(
+        str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says
+    )
 
 
 def _keep_answers(form: QuestionFormat, path: Path) -> None:
-    """LabellingError where a file that is to be written holds what somebody filled in, or is no table of questions at all."""
+    """LabellingError where a file that is to be written holds what somebody filled in, or is no table of
+    questions at all.
+    """
     if not path.is_file() or not path.stat().st_size:
         return
     if number := count_filled(form, path):
         raise LabellingError(
-            f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote is never written over; name another file"
+            f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote"
+            " is never written over; name another file"
         )
 
 
@@ -94,7 +106,8 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
         raise LabellingError(
-            f"{source}: holds no {form.title} file; labels of classifiers are a CSV file (image, label), or answers (image, class, annotator, answer)"
+            f"{source}: holds no {form.title} file; labels of classifiers are a CSV file (image, label), or"
+            " answers (image, class, annotator, answer)"
         )
     with writing(root):
         settings, held = read_settings(root), Answers(root)
@@ -108,21 +121,30 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
             _read(form, file, column, images, settings, read)
         if unknown := next((image for image, _ in read.discards if image not in images), None):
             raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
-        touched, again = {answer[0] for answer in read.answers}, tuple(f"{file.name}, line " for file in files)
+        touched, again = (
+            {answer[0] for answer in read.answers},
+            tuple(f"{file.name}, line " for file in files),
+        )
         done = read.labels.keys() | touched
         rest = [
             f
             for f in read_failures(root)
-            if (f.stage, f.name) == ("label", truth) and f.image not in done and not f.reason.startswith(again)
+            if (f.stage, f.name) == ("label", truth)
+            and f.image not in done
+            and not f.reason.startswith(again)
         ]
         failures = [Failure("label", truth, image, why) for image, why in read.wrong]
         if not read.labels and not read.answers and not read.discards:
             replace_failures(root, "label", truth, rest + failures)
             more = f" ({counted(len(failures), 'line')} in failures.csv)" if failures else ""
             raise LabellingError(
-                f"{source}: nothing could be used; {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line has an answer'}"
+                f"{source}: nothing could be used;"
+                f" {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line has an answer'}"
             )
-        say_both((read.labels.keys() | {answer[0] for answer in read.answers}) & {image for image, _ in read.discards})
+        say_both(
+            (read.labels.keys() | {answer[0] for answer in read.answers})
+            & {image for image, _ in read.discards}
+        )
         new, replaced = _store(root, truth, read.labels, images)
         held.answer(read.answers, source, truth)
         everything = held.answers(truth)
@@ -137,8 +159,12 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
     return Answered(truth, new, replaced, fresh, ties, discarded, len(failures), first)
 
 
-def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read) -> None:
-    """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers, nor discards."""
+def _read(
+    form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read
+) -> None:
+    """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers,
+    nor discards.
+    """
     lines, where = read_questions(form, file, column), f"{file.name}, line"
     for note in lines.notes:
         print(note)
@@ -157,13 +183,15 @@ def _read(form: QuestionFormat, file: Path, column: str, images: dict[str, Any],
         problem, ids = _labels(image, words, images, settings)
         if not problem and mine.get(image, ids) != ids:
             raise LabellingError(
-                f"{file}, line {line}: {image!r} has another label above; join several by |, or give each image one line"
+                f"{file}, line {line}: {image!r} has another label above; join several by |, or give each"
+                " image one line"
             )
         wrong += [(line, image, problem)] if problem else []
         mine |= {} if problem else {image: ids}
     if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
         raise LabellingError(
-            f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of the files"
+            f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of"
+            " the files"
         )
     out.labels |= mine
     out.discards += [(meant[name], why) for name, why in lines.discards]
@@ -178,7 +206,8 @@ def _refuse_two_names(file: Path, meant: Mapping[str, str], images: Collection[s
     if twice := [both for id_, both in ways.items() if len(both) > 1 and id_ in images]:
         first, second = twice[0][:2]
         raise LabellingError(
-            f"{file}: names {counted(len(twice), 'image')} with and without an ending, or with two ({first!r} and {second!r}); call each image by one name"
+            f"{file}: names {counted(len(twice), 'image')} with and without an ending, or with two ({first!r}"
+            f" and {second!r}); call each image by one name"
         )
 
 
@@ -191,7 +220,9 @@ def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[st
     stored, parts, others = read_manifest(where), {}, {}
     for number, mine in sorted(codes.items()):
         there = {m.id: m for m in label_maps.read_stored(where, number, stored)}
-        others[number] = [there[id_] for id_, code in mine.items() if id_ in there and there[id_].runs != code]
+        others[number] = [
+            there[id_] for id_, code in mine.items() if id_ in there and there[id_].runs != code
+        ]
         replaced += len(others[number])
         new += sum(id_ not in there for id_ in mine)
         whole = there | {id_: label_maps.StoredMap(id_, code) for id_, code in mine.items()}

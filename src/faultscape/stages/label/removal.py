@@ -1,7 +1,9 @@
-"""Take labels, answers or discards back: nothing that people said is deleted, and nothing of it counts until it is imported again.
+"""Take labels, answers or discards back: nothing that people said is deleted, and nothing of it counts until
+it is imported again.
 
-Conventions: an answer is taken back by a row behind it (answers.sqlite), as a discard is; a label moves from the part that counts to one of truth/NAME/removed. What answers discarded (too
-many people were unsure) is no longer discarded where those answers are taken back.
+Conventions: an answer is taken back by a row behind it (answers.sqlite), as a discard is; a label moves from
+the part that counts to one of truth/NAME/removed. What answers discarded (too many people were unsure) is no
+longer discarded where those answers are taken back.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from faultscape.study.tables.removed_images import read_removed
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is to be taken back: labels and answers of these ``images``, or their discards; of answers those of these classes and people, of all where none is named."""
+    """What is to be taken back: labels and answers of these ``images``, or their discards; of answers those
+    of these classes and people, of all where none is named.
+    """
 
     images: frozenset[str]
     truth: str
@@ -46,24 +50,43 @@ class _Wanted:
 
 
 def remove_labels(study: str, options: RemoveOptions) -> Changed:
-    """Take labels of a study back, or say what that makes stale. Errors: OptionError where it is not said which, LabellingError where there are none."""
+    """Take labels of a study back, or say what that makes stale. Errors: OptionError where it is not said
+    which, LabellingError where there are none.
+    """
     root = existing(study)
     wanted = _wanted(root, options)
-    if options.dry_run and read_settings(root).store and not wanted.discards:  # no part is written in a store to try it out
-        return followers(root, study, f"labels of truth {wanted.truth} would be taken back", "labels", "labels changed")
+    if (
+        options.dry_run and read_settings(root).store and not wanted.discards
+    ):  # no part is written in a store to try it out
+        return followers(
+            root, study, f"labels of truth {wanted.truth} would be taken back", "labels", "labels changed"
+        )
     about = {"images": sorted(wanted.images), "truth": wanted.truth, "discards": wanted.discards}
-    return change(root, study, lambda where: _taken_back(where, wanted), "label remove", dry_run=options.dry_run, **about)
+    return change(
+        root,
+        study,
+        lambda where: _taken_back(where, wanted),
+        "label remove",
+        dry_run=options.dry_run,
+        **about,
+    )
 
 
 def _wanted(root: Path, options: RemoveOptions) -> _Wanted:
     settings = read_settings(root)
     if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
-        raise OptionError("say whose labels to take back: ids of images, --selection NAME, or --all; one of the three")
+        raise OptionError(
+            "say whose labels to take back: ids of images, --selection NAME, or --all; one of the three"
+        )
     if (options.class_ or options.by) and not settings.classifies:
-        raise OptionError("--class and --by are for answers to questions about classes; the labels of this study are label maps")
+        raise OptionError(
+            "--class and --by are for answers to questions about classes; the labels of this study are label"
+            " maps"
+        )
     if options.discards and (options.class_ or options.by or options.truth is not None):
         raise OptionError(
-            "--discards takes discards back, which are of the whole study; --truth, --class and --by are for labels and answers"
+            "--discards takes discards back, which are of the whole study; --truth, --class and --by are for"
+            " labels and answers"
         )
     known = read_ids(root) | {image.id for image in read_removed(root)}
     images = known if options.all_ else named_ids(options.images, known)
@@ -83,15 +106,22 @@ def _taken_back(root: Path, wanted: _Wanted) -> str:
         return f"{counted(number, 'image is', 'images are')} no longer discarded"
     labels = 0 if wanted.answers_alone else _labels_back(root, wanted.truth, wanted.images)
     before = held.answers(wanted.truth)
-    mine = [row[:3] for row in before if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)]
+    mine = [
+        row[:3]
+        for row in before
+        if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)
+    ]
     if not labels and not mine:
         raise LabellingError(
-            f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer in truth {wanted.truth!r}"
+            f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
+            f" in truth {wanted.truth!r}"
         )
     gone, discarded = set(mine), held.discarded()
     after = said.difficult(row for row in before if row[:3] not in gone)
     again = held.keep(  # before the answers go: what a killed line left is found by them
-        image for image, why in said.difficult(before).items() if discarded.get(image) == why and image not in after
+        image
+        for image, why in said.difficult(before).items()
+        if discarded.get(image) == why and image not in after
     )
     answers = held.take_back(mine, "label remove", wanted.truth)
     words = [counted(labels, "label")] if labels else []
@@ -105,7 +135,9 @@ def _fits(word: str, words: Collection[str]) -> bool:
 
 
 def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
-    """Move labels out of the parts that count into those that are kept, and return how many; a label stands in one of both at every moment, or in both."""
+    """Move labels out of the parts that count into those that are kept, and return how many; a label stands
+    in one of both at every moment, or in both.
+    """
     where, number, wanted = label_maps.truth(root, truth), 0, set(images)
     stay = read_manifest(where)
     before = dict(stay)

@@ -13,7 +13,8 @@ from faultscape.errors import counted
 
 
 def import_line(study: str, source: str, truth: str, format: str | None = None) -> str:
-    """Return the command that takes labels in, as a shell reads it; a ``format`` of a person's own, file.py:NAME, is named again.
+    """Return the command that takes labels in, as a shell reads it; a ``format`` of a person's own,
+    file.py:NAME, is named again.
 
     >>> import_line("my study", "q.csv", "labels"), import_line("s", "to-label", "ann")
     ("faultscape label import 'my study' q.csv", 'faultscape label import s to-label --truth ann')
@@ -41,9 +42,14 @@ class Exported:
         if not self.images:
             if self.what == "choice":
                 return (
-                    f"no choice is open, so nothing was written{f'; {self.labelled} were made already' if self.labelled else ''}"
+                    "no choice is open, so nothing was"
+                    f" written{f'; {self.labelled} were made already' if self.labelled else ''}"
                 )
-            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
+            there = (
+                f"; {counted(self.labelled, 'image has', 'images have')} a label already"
+                if self.labelled
+                else ""
+            )
             return f"no image is to be labelled, so nothing was written{there}"
         filled = (
             f", filled in with the maps of {self.prefilled}"
@@ -52,20 +58,31 @@ class Exported:
         )
         already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
         if self.what == "choice":
-            filled, already = "", f"; {counted(self.labelled, 'is', 'are')} made already" if self.labelled else ""
+            filled, already = (
+                "",
+                (f"; {counted(self.labelled, 'is', 'are')} made already" if self.labelled else ""),
+            )
         draw = self.says.replace("{folder}", str(Path(self.folder) / "labels"))
         off = self.differing
         lines = (
             ""
             if off is None
-            else f"\noutlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({100 * off[0] / max(off[1], 1):.2f} %)"
+            else (
+                f"\noutlines differ from the maps on {off[0]:,} of {off[1]:,} pixels"
+                f" ({100 * off[0] / max(off[1], 1):.2f} %)"
+            )
         )
-        return f"{counted(self.images, self.what)} to {'make' if self.what == 'choice' else 'label'} in {self.folder} ({self.format}{filled}){already}{lines}\n{draw}, then `{self.then}`"
+        return (
+            f"{counted(self.images, self.what)} to {'make' if self.what == 'choice' else 'label'} in"
+            f" {self.folder} ({self.format}{filled}){already}{lines}\n{draw}, then `{self.then}`"
+        )
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What `label import` took in; ``first`` says why the first label that was not usable is not, ``copies`` which model's maps most of the labels are, pixel by pixel."""
+    """What `label import` took in; ``first`` says why the first label that was not usable is not, ``copies``
+    which model's maps most of the labels are, pixel by pixel.
+    """
 
     truth: str
     new: int
@@ -77,7 +94,9 @@ class Imported:
     copies: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        each = f"\n{', '.join(f'{truth}: {number}' for truth, number in self.several)}" if self.several else ""
+        each = (
+            f"\n{', '.join(f'{truth}: {number}' for truth, number in self.several)}" if self.several else ""
+        )
         parts = [
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
@@ -92,7 +111,8 @@ class Imported:
 
 @dataclass(frozen=True)
 class Asked:
-    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a tie, or everybody was unsure.
+    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a
+    tie, or everybody was unsure.
 
     ``then`` is the line that takes the answers in.
     """
@@ -107,7 +127,10 @@ class Asked:
     says: str = "fill in annotator and answer (yes, no, unsure)"
 
     def __repr__(self) -> str:
-        rest = f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image a label"
+        rest = (
+            f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image"
+            " a label"
+        )
         words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
         open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
         how = "asked again" if self.again else "--again asks them again"
@@ -118,7 +141,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """What `label import` took in: images with labels added and replaced, new answers, questions that stand undecided, images newly discarded, lines not usable.
+    """What `label import` took in: images with labels added and replaced, new answers, questions that stand
+    undecided, images newly discarded, lines not usable.
 
     ``first`` says of the first line that was not usable what is wrong with it.
     """
@@ -137,7 +161,11 @@ class Answered:
             f"{counted(self.new, 'image')} labelled" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
             counted(self.answers, "new answer") if self.answers else "",
-            f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)" if self.ties else "",
+            (
+                f"{counted(self.ties, 'question')} undecided (`label export --again` asks again)"
+                if self.ties
+                else ""
+            ),
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{counted(self.failures, 'line')} not usable (failures.csv)" if self.failures else "",
         ]
@@ -150,7 +178,9 @@ _SHOWN = 20  # problems that are printed
 
 @dataclass(frozen=True)
 class Checked:
-    """What `label check` found: the file's format, and what the tool would not take, in sentences; none where it takes all."""
+    """What `label check` found: the file's format, and what the tool would not take, in sentences; none where
+    it takes all.
+    """
 
     path: str
     format: str
@@ -165,7 +195,12 @@ class Checked:
         if not self.problems:
             return f"{self.path}: {self.format} will take it"
         more = len(self.problems) - _SHOWN
-        lines = [f"{self.path}: {counted(len(self.problems), 'thing')} that {self.format} will not take, or show otherwise:"]
+        lines = [
+            (
+                f"{self.path}: {counted(len(self.problems), 'thing')} that {self.format} will not take, or"
+                " show otherwise:"
+            )
+        ]
         lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
         return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
 
@@ -183,7 +218,9 @@ class AnswersWritten:
 
 @dataclass(frozen=True)
 class AnswersTaken:
-    """What `label import` took from JSON lines: how many of each kind are new, how many lines are not usable, why the first of them is not, and how many say once more what a line of the file with their key says."""
+    """What `label import` took from JSON lines: how many of each kind are new, how many lines are not usable,
+    why the first of them is not, and how many say once more what a line of the file with their key says.
+    """
 
     kinds: tuple[tuple[str, int], ...]
     failures: int
@@ -192,14 +229,24 @@ class AnswersTaken:
 
     def __repr__(self) -> str:
         parts = [_counts(self.kinds) or "nothing new"]
-        parts += [f"{counted(self.repeated, 'line')} left out, whose key the file has before"] if self.repeated else []
-        parts += [f"{counted(self.failures, 'line')} not usable (failures.csv); the first: {self.first}"] if self.failures else []
+        parts += (
+            [f"{counted(self.repeated, 'line')} left out, whose key the file has before"]
+            if self.repeated
+            else []
+        )
+        parts += (
+            [f"{counted(self.failures, 'line')} not usable (failures.csv); the first: {self.first}"]
+            if self.failures
+            else []
+        )
         return ", ".join(parts)
 
 
 @dataclass(frozen=True)
 class ChoicesTaken:
-    """What `label import` took from a tool that asks which of two maps is better: new choices, of how many people, and how many are not usable; ``first`` says why of the first."""
+    """What `label import` took from a tool that asks which of two maps is better: new choices, of how many
+    people, and how many are not usable; ``first`` says why of the first.
+    """
 
     truth: str
     new: int
@@ -208,13 +255,20 @@ class ChoicesTaken:
     first: str = ""
 
     def __repr__(self) -> str:
-        rest = f", {self.failures} not usable (failures.csv); the first: {self.first}" if self.failures else ""
-        return f"truth {self.truth}: {counted(self.new, 'new choice')} of {counted(self.people, 'person', 'people')}{rest}"
+        rest = (
+            f", {self.failures} not usable (failures.csv); the first: {self.first}" if self.failures else ""
+        )
+        return (
+            f"truth {self.truth}: {counted(self.new, 'new choice')} of"
+            f" {counted(self.people, 'person', 'people')}{rest}"
+        )
 
 
 @dataclass(frozen=True)
 class ChecksTaken:
-    """What `label import` took from a tool's review: new findings, how many are unresolved now, and how many are not usable."""
+    """What `label import` took from a tool's review: new findings, how many are unresolved now, and how many
+    are not usable.
+    """
 
     truth: str
     new: int
@@ -223,12 +277,17 @@ class ChecksTaken:
 
     def __repr__(self) -> str:
         rest = f", {self.failures} not usable (failures.csv)" if self.failures else ""
-        return f"masks of truth {self.truth}: {counted(self.new, 'new finding')}, {self.unresolved} unresolved{rest}"
+        return (
+            f"masks of truth {self.truth}: {counted(self.new, 'new finding')}, {self.unresolved}"
+            f" unresolved{rest}"
+        )
 
 
 @dataclass(frozen=True)
 class Invited:
-    """Whom `label invite` invited: the link's path and token, which is shown this once; ``again`` where it replaces an earlier link."""
+    """Whom `label invite` invited: the link's path and token, which is shown this once; ``again`` where it
+    replaces an earlier link.
+    """
 
     name: str
     pseudonym: str
@@ -237,7 +296,10 @@ class Invited:
 
     def __repr__(self) -> str:
         earlier = ", and the earlier link no longer works" if self.again else ""
-        return f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what `faultscape label serve` prints; the link is shown this once{earlier}"
+        return (
+            f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what"
+            f" `faultscape label serve` prints; the link is shown this once{earlier}"
+        )
 
 
 @dataclass(frozen=True)
@@ -248,7 +310,11 @@ class Forgotten:
     taken_back: int | None
 
     def __repr__(self) -> str:
-        rest = "all answers stay" if self.taken_back is None else f"{counted(self.taken_back, 'answer')} taken back"
+        rest = (
+            "all answers stay"
+            if self.taken_back is None
+            else f"{counted(self.taken_back, 'answer')} taken back"
+        )
         return f"{self.pseudonym} belongs to nobody any more; {rest}"
 
 

@@ -1,7 +1,8 @@
 """Labels of many images in one file of a labelling tool: which are of which image, and of whom.
 
-Conventions: what a tool says of one image is read when it is wanted; a reader gives (H, W) ids of the study's class list, of the photo's size, and raises LabelMapError or LabellingError. Where a tool knows who drew, each person's labels are
-a truth of their own.
+Conventions: what a tool says of one image is read when it is wanted; a reader gives (H, W) ids of the study's
+class list, of the photo's size, and raises LabelMapError or LabellingError. Where a tool knows who drew, each
+person's labels are a truth of their own.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _MOST_FILES = 1000  # of a folder that are looked into
 
 @dataclass
 class ToolFiles:
-    """What files of tools say: {annotator, or '': {image id: how its label is read}}, and how many images nobody drew on yet."""
+    """What files of tools say: {annotator, or '': {image id: how its label is read}}, and how many images
+    nobody drew on yet.
+    """
 
     readers: dict[str, dict[str, Reader]] = field(default_factory=dict)
     empty: int = 0
@@ -52,8 +55,12 @@ def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, B
     return found
 
 
-def read_bundles(found: Sequence[tuple[Path, BundleFormat]], images: Mapping[str, Image], classes: Classes) -> ToolFiles:
-    """Return what files of tools say of the study's images; what fits no image is said. LabellingError for a file that cannot be read as a whole, or none of whose images is of the study."""
+def read_bundles(
+    found: Sequence[tuple[Path, BundleFormat]], images: Mapping[str, Image], classes: Classes
+) -> ToolFiles:
+    """Return what files of tools say of the study's images; what fits no image is said. LabellingError for a
+    file that cannot be read as a whole, or none of whose images is of the study.
+    """
     out = ToolFiles()
     for path, form in found:
         with plain_errors(form, path):
@@ -79,7 +86,11 @@ def truth_of(truth: str, annotator: str) -> str:
     >>> truth_of("labels", ""), truth_of("labels", "ann@example.org")
     ('labels', 'labels-ann-example.org')
     """
-    return f"{truth}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', annotator).strip('-.') or 'somebody'}" if annotator else truth
+    return (
+        f"{truth}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', annotator).strip('-.') or 'somebody'}"
+        if annotator
+        else truth
+    )
 
 
 def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
@@ -90,7 +101,9 @@ def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
 
 
 def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image]) -> dict[str, ToolLabel]:
-    """Return {image id: label}; of several labels of one image by one person the last counts, which is said."""
+    """Return {image id: label}; of several labels of one image by one person the last counts, which is
+    said.
+    """
     names = [Found(without_ending(label.image), str(k)) for k, label in enumerate(labels)]
     exact: dict[str, int] = {}
     for k, label in enumerate(labels):
@@ -103,19 +116,28 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
     else:
         last = {one.id: one for one in names}
         fitting = {
-            id_: int(k) for id_, k in fit(str(path), list(last.values()), [i.id for i in images.values() if not i.parent]).items()
+            id_: int(k)
+            for id_, k in fit(
+                str(path), list(last.values()), [i.id for i in images.values() if not i.parent]
+            ).items()
         }
         if twice := len(names) - len(last):
-            print(f"{path}: {counted(twice, 'label is', 'labels are')} of an image that has a later one, which counts")
+            print(
+                f"{path}: {counted(twice, 'label is', 'labels are')} of an image that has a later one, which"
+                " counts"
+            )
         if rest := sorted(last.keys() - {names[k].id for k in fitting.values()}):
             print(
-                f"{path}: {counted(len(rest), 'image fits', 'images fit')} no image of the study, left out; the first: {rest[0]}"
+                f"{path}: {counted(len(rest), 'image fits', 'images fit')} no image of the study, left out;"
+                f" the first: {rest[0]}"
             )
     return {id_: labels[k] for id_, k in fitting.items()}
 
 
 def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -> np.ndarray:
-    """Return the ids of one label, of the photo's size and of the class list; LabelMapError or LabellingError otherwise."""
+    """Return the ids of one label, of the photo's size and of the class list; LabelMapError or LabellingError
+    otherwise.
+    """
     photo = (image.width, image.height)
     if label.size != photo:
         raise LabelMapError(f"{label.where}: {wrong_size(label.size, photo)}")

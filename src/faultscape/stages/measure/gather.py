@@ -1,7 +1,8 @@
 """From the statistics and scores of a data set to its part of measure.json and the numbers of its images.
 
-Conventions: images stand in corpus order, the same for every model; an image that a model has no map of counts for nothing there. What is drawn anew is an image, or
-a whole group of images that belong together; all models share the draws. A model's statistics are read once, one model at a time.
+Conventions: images stand in corpus order, the same for every model; an image that a model has no map of
+counts for nothing there. What is drawn anew is an image, or a whole group of images that belong together; all
+models share the draws. A model's statistics are read once, one model at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ Failures = Mapping[str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSet:
-    """A data set's part of measure.json, {NAME: {metric: (I,)}} of its images by themselves, and what was found of its scores."""
+    """A data set's part of measure.json, {NAME: {metric: (I,)}} of its images by themselves, and what was
+    found of its scores.
+    """
 
     document: measure_document.SetDocument
     images: dict[str, dict[str, np.ndarray]] = field(repr=False)
@@ -42,7 +45,9 @@ class MeasuredSet:
 
 @dataclass(frozen=True, eq=False)
 class _OfMaps:
-    """What one model's statistics of maps amount to: over its images, over those of every model, of each image; and what belongs beside them."""
+    """What one model's statistics of maps amount to: over its images, over those of every model, of each
+    image; and what belongs beside them.
+    """
 
     whole: dict[str, Summary] = field(default_factory=dict)
     common: dict[str, Summary] = field(default_factory=dict)
@@ -64,7 +69,9 @@ def gather(
     chosen: int = 0,
     metrics: Sequence[Metric] = (),
 ) -> MeasuredSet:
-    """Return what was found of one data set, with intervals from ``resamples`` draws of its images; ``chosen`` of these were chosen because models differ, ``metrics`` are one's own."""
+    """Return what was found of one data set, with intervals from ``resamples`` draws of its images;
+    ``chosen`` of these were chosen because models differ, ``metrics`` are one's own.
+    """
     known = named(metrics)
     units = units_of(data.together or len(data.ids))
     wanted, few = bool(resamples and scored.found), units.count <= MANY
@@ -75,19 +82,27 @@ def gather(
     counts = {name: int(present.sum()) for name, present in presents.items()}
     common = np.logical_and.reduce(list(presents.values()))
     maps = {
-        name: _of_maps(out, data, name, definitions, present, common, list(known.values())) for name, present in presents.items()
+        name: _of_maps(out, data, name, definitions, present, common, list(known.values()))
+        for name, present in presents.items()
     }
-    of_maps, of_scores = {name: of.whole for name, of in maps.items()}, {name: scored.summaries(name, draws) for name in maps}
+    of_maps, of_scores = (
+        {name: of.whole for name, of in maps.items()},
+        {name: scored.summaries(name, draws) for name in maps},
+    )
     classes = list(data.classes.names) if data.with_classes else ["region"]
     summaries = {name: of_maps[name] | of_scores[name] for name in of_maps}
-    document: measure_document.SetDocument = {"models": measure_document.models(summaries, definitions, classes, anew, known)}
+    document: measure_document.SetDocument = {
+        "models": measure_document.models(summaries, definitions, classes, anew, known)
+    }
     document["images"] = counts
     document["classes"] = classes if data.with_classes else []
     if common.sum() < max(counts.values()):
         of_maps = {name: of.common for name, of in maps.items()}
     judged = {name: scored.present[name] for name, found in of_scores.items() if found}
     both = np.logical_and.reduce(list(judged.values())) if judged else common
-    if any(present.sum() > both.sum() for present in judged.values()):  # some have scores of fewer images than maps
+    if any(
+        present.sum() > both.sum() for present in judged.values()
+    ):  # some have scores of fewer images than maps
         of_scores |= {name: scored.summaries(name, draws.of(both), whole=False) for name in judged}
     shared = {name: of_maps[name] | of_scores[name] for name in of_maps}
     numbers = {m: int(both.sum()) for found in of_scores.values() for m in found}
@@ -98,7 +113,9 @@ def gather(
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = {name: of.confusion for name, of in maps.items() if of.confusion is not None}
     if scored.anomalous:
-        document["anomalous"] = {name: measure_document.number(share) or 0.0 for name, share in scored.anomalous.items()}
+        document["anomalous"] = {
+            name: measure_document.number(share) or 0.0 for name, share in scored.anomalous.items()
+        }
     document["failures"] = sum(len(found) for found in failures.values())
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
     images = {name: of.images | scored.images.get(name, {}) for name, of in maps.items()}
@@ -122,7 +139,9 @@ def _presents(out: Path, data: DataSet, scored: Scored, failures: Failures) -> d
     presents = {}
     for name, source in data.models.items():
         where = measures.folder(out, data.name, name)
-        present = measures.Statistics(where, data.ids, only=()).present if source.has_maps else scored.present[name]
+        present = (
+            measures.Statistics(where, data.ids, only=()).present if source.has_maps else scored.present[name]
+        )
         if not present.any():
             first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
@@ -148,7 +167,10 @@ def _of_maps(
     return _OfMaps(
         whole,
         whole if all_alike else summary.summarise(stats, definitions, groups, common, metrics),
-        {k: np.where(present, v, np.nan) for k, v in summary.of_images(stats, definitions, groups, metrics).items()},
+        {
+            k: np.where(present, v, np.nan)
+            for k, v in summary.of_images(stats, definitions, groups, metrics).items()
+        },
         stats.cells.tolist() if stats.cells is not None and data.with_classes else None,
         _confidence(stats, present),
         _void_everywhere(name, stats) if data.models[name].has_maps else [],
@@ -156,7 +178,9 @@ def _of_maps(
 
 
 def _confidence(stats: measures.Statistics, present: np.ndarray) -> dict[str, Any]:
-    """Return the curves of ROM, RUM and IoU against the confidence below which regions are unknown, and the area under RUM against ROM (S1 Fig. 5)."""
+    """Return the curves of ROM, RUM and IoU against the confidence below which regions are unknown, and the
+    area under RUM against ROM (S1 Fig. 5).
+    """
     if "curve_rom" not in stats:
         return {}
     had = stats["with_confidence"] > 0

@@ -1,7 +1,8 @@
 """Which options of `measure` have no effect on what was given, so that nobody believes they had.
 
-Conventions: an option has an effect on maps (of classes, or of given regions; in folders, or of a study, which has classes and sizes of its own), on anomaly
-scores, or on doubt of any kind; on the command line it is written with dashes.
+Conventions: an option has an effect on maps (of classes, or of given regions; in folders, or of a study,
+which has classes and sizes of its own), on anomaly scores, or on doubt of any kind; on the command line it is
+written with dashes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _WORDS = {
 
 
 def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definitions) -> list[str]:
-    """Return a line for each option that was ``asked`` for (None, False and empty are not) and has no effect on these data sets.
+    """Return a line for each option that was ``asked`` for (None, False and empty are not) and has no effect
+    on these data sets.
 
     >>> idle({"track": "anomaly", "bins": None}, [], Definitions())
     ['note: --track has no effect: it applies to --anomaly']
@@ -59,11 +61,17 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
     present = {kind for _, source in sources for kind in _DOUBT | {"anomaly"} if kind in source.scores}
     if any(source.has_maps for _, source in sources):
         present |= {definitions.regions}
-        present |= {"boundaries"} if definitions.regions == "connected" and not asked.get("no_boundaries") else set()
+        present |= (
+            {"boundaries"} if definitions.regions == "connected" and not asked.get("no_boundaries") else set()
+        )
     for data, source in sources:
         if source.files is not None:
             present |= {"folders"}
-            present |= {"folders with classes", f"{definitions.regions} with classes"} if data.with_classes else set()
+            present |= (
+                {"folders with classes", f"{definitions.regions} with classes"}
+                if data.with_classes
+                else set()
+            )
     lines = []
     for name, value in asked.items():
         if value is None or value is False or value in ([], ()):
@@ -74,7 +82,8 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
             own = own or [_NEEDS.get(key, present) for key in said]
             if not any(needs & present for needs in own):
                 lines.append(
-                    f"note: --preset {value} has no effect: none of its metrics are computed; they apply to {_of(frozenset().union(*own))}"
+                    f"note: --preset {value} has no effect: none of its metrics are computed; they apply to"
+                    f" {_of(frozenset().union(*own))}"
                 )
             continue
         needs = _NEEDS.get(name)

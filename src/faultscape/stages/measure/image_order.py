@@ -1,7 +1,8 @@
 """Which of a data set's images comes first among equals, whatever they are called.
 
-Conventions: the key of a study's image is its own (``DataSet.tie_keys``), that of folders the SHA-256 of the photo's file where photos are given, else of the true map's;
-images of the same true map follow the digests of what the models say of them, whoever says it. Where no file is there any more the id counts.
+Conventions: the key of a study's image is its own (``DataSet.tie_keys``), that of folders the SHA-256 of the
+photo's file where photos are given, else of the true map's; images of the same true map follow the digests of
+what the models say of them, whoever says it. Where no file is there any more the id counts.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from faultscape.ties import tie_ranks
 
 
 def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
-    """Return (K,) which place each of some images, the k-th of the data set, has in the order among equals; of folders their files are read."""
+    """Return (K,) which place each of some images, the k-th of the data set, has in the order among equals;
+    of folders their files are read.
+    """
     wanted = places.tolist()
     if data.tie_keys:
         return tie_ranks([data.tie_keys[k] for k in wanted], ids=[data.ids[k] for k in wanted])
     keys = [
-        _digest(data.images.get(data.ids[k])) or _digest(data.truth.paths[k] if data.truth.files else None) or data.ids[k]
+        _digest(data.images.get(data.ids[k]))
+        or _digest(data.truth.paths[k] if data.truth.files else None)
+        or data.ids[k]
         for k in wanted
     ]
     several = {key for key, times in Counter(keys).items() if times > 1}

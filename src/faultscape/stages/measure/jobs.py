@@ -1,7 +1,8 @@
 """The jobs of measuring as any worker can do them: one of a shard's statistics, or of one model's scores.
 
-Conventions: a source is one side's maps and scores, truth or model, an entry an image, None where there is none. Of files an entry is a path; of what a study keeps
-beside its labels it is (shard, image id). By a job's ``against``, ``number`` and ``name`` the engine calls it.
+Conventions: a source is one side's maps and scores, truth or model, an entry an image, None where there is
+none. Of files an entry is a path; of what a study keeps beside its labels it is (shard, image id). By a job's
+``against``, ``number`` and ``name`` the engine calls it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ Place = str | tuple[int, str]  # a path, or (shard, image id)
 
 @dataclass(frozen=True)
 class Source:
-    """One side's maps and scores: ``files`` of maps, or those stored in a ``study``; ``scores`` {kind: places}; ``labels`` its label mapping, None without maps.
+    """One side's maps and scores: ``files`` of maps, or those stored in a ``study``; ``scores`` {kind:
+    places}; ``labels`` its label mapping, None without maps.
 
-    ``source`` is what was given. Of a study ``kind`` says whose maps they are, and ``state`` is a digest of what is kept beside them.
+    ``source`` is what was given. Of a study ``kind`` says whose maps they are, and ``state`` is a digest of
+    what is kept beside them.
     """
 
     source: str
@@ -51,14 +54,18 @@ class Source:
     def part(self, low: int, high: int) -> Source:
         """Return what statistics read of one shard: maps and confidence."""
         files = None if self.files is None else self.files[low:high]
-        return replace(self, files=files, scores={k: v[low:high] for k, v in self.scores.items() if k == "confidence"})
+        return replace(
+            self, files=files, scores={k: v[low:high] for k, v in self.scores.items() if k == "confidence"}
+        )
 
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a job: ids in corpus order, the (width, height) at which stored maps are compared (empty: the truth's own), and the shard of each in its study.
+    """The images of a job: ids in corpus order, the (width, height) at which stored maps are compared (empty:
+    the truth's own), and the shard of each in its study.
 
-    ``labels`` (shard, id) say where the label of each lies in its truth, where that is not its own place: a corrupted image has the label of its parent.
+    ``labels`` (shard, id) say where the label of each lies in its truth, where that is not its own place: a
+    corrupted image has the label of its parent.
     """
 
     ids: Sequence[str]
@@ -73,7 +80,9 @@ class Images:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """The statistics of one shard of the models whose parts are missing or stale; ``keys`` {NAME: key} are those of the new parts."""
+    """The statistics of one shard of the models whose parts are missing or stale; ``keys`` {NAME: key} are
+    those of the new parts.
+    """
 
     out: str
     against: str
@@ -113,7 +122,9 @@ class ScoreJob:
 
 @dataclass(frozen=True)
 class MeasuredPart:
-    """One model's part of a shard's statistics: its checksum, rows and key, and (image, why) of what could not be measured."""
+    """One model's part of a shard's statistics: its checksum, rows and key, and (image, why) of what could
+    not be measured.
+    """
 
     sha256: str
     rows: int

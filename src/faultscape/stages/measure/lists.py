@@ -1,7 +1,7 @@
 """Which data sets a line of `measure` means: by its words, or by a TOML list of data sets.
 
-Conventions: NAME=FOLDER words, dicts, or lists of either; paths of a list are relative to the folder it lies in. A data set has either `truth` with `models`, or
-`masks` with `anomaly`, or `study`.
+Conventions: NAME=FOLDER words, dicts, or lists of either; paths of a list are relative to the folder it lies
+in. A data set has either `truth` with `models`, or `masks` with `anomaly`, or `study`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,26 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
 
-_KEYS = ("truth", "masks", "study", "classes", "models", "images", "ignore", "background", "pattern", "group", "block", *SCORES)
+_KEYS = (
+    "truth",
+    "masks",
+    "study",
+    "classes",
+    "models",
+    "images",
+    "ignore",
+    "background",
+    "pattern",
+    "group",
+    "block",
+    *SCORES,
+)
 
 
 def study_of(what: Inputs) -> Path | None:
-    """Return the study that is measured, where a line names one; None of folders and of a list of data sets."""
+    """Return the study that is measured, where a line names one; None of folders and of a list of data
+    sets.
+    """
     source = None if what.datasets or what.source is None else Path(what.source)
     return source if source and (source / "study.toml").is_file() else None
 
@@ -47,17 +62,23 @@ def of_words(
     part: StudyPart = StudyPart(),
     earlier: Sequence[SetPart] = (),
 ) -> list[DataSet]:
-    """Return the data sets that one line means: one, or of a study each set that it names, before those of ``earlier`` lines; OptionError where its words do not fit together."""
+    """Return the data sets that one line means: one, or of a study each set that it names, before those of
+    ``earlier`` lines; OptionError where its words do not fit together.
+    """
     if source is None:
         raise OptionError(
-            "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY, or --datasets LIST"
+            "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY,"
+            " or --datasets LIST"
         )
     if "=" in source and not Path(source).exists():
         raise OptionError(
-            f"{source!r} stands where the truth is expected; the first word is the folder of true maps, then come NAME=MAPS"
+            f"{source!r} stands where the truth is expected; the first word is the folder of true maps, then"
+            " come NAME=MAPS"
         )
     if not Path(source).exists() and not _is_glob(source):
-        raise OptionError(f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study")
+        raise OptionError(
+            f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study"
+        )
     if (Path(source) / "study.toml").is_file():
         refuse_classifiers(Path(source))
     named_scores = {kind: words(given, f"--{kind}") for kind, given in asdict(scores).items()}
@@ -65,23 +86,31 @@ def of_words(
     if (Path(source) / "study.toml").is_file():
         if maps or classes is not None or any(named_scores.values()):
             raise OptionError(
-                f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps"
+                f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of"
+                " true maps"
             )
         if rules.group is not None or rules.block is not None:
             raise OptionError(
-                f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
-                f"or cut groups into runs of images with `faultscape collect {source} --block N`"
+                f"{source} is a study: say which images belong together with `faultscape collect {source}"
+                f" --group ...`, or cut groups into runs of images with `faultscape collect {source}"
+                " --block N`"
             )
         return _parts_of_study(Path(source), study_truth(Path(source), truth), part, earlier, say)
     if part.given:
-        raise OptionError(f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is no study")
+        raise OptionError(
+            f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is no study"
+        )
     if truth is not None:
         raise OptionError(f"--truth names a truth of a study, and {source} is no study")
     return [_of_folders("data", source, maps, named_scores, classes, rules, regions, say)]
 
 
-def _parts_of_study(root: Path, truth: str, part: StudyPart, earlier: Sequence[SetPart], say: Say) -> list[DataSet]:
-    """Return what a line names of a study, then what earlier lines named, as far as it can still be measured."""
+def _parts_of_study(
+    root: Path, truth: str, part: StudyPart, earlier: Sequence[SetPart], say: Say
+) -> list[DataSet]:
+    """Return what a line names of a study, then what earlier lines named, as far as it can still be
+    measured.
+    """
     named: dict[SetPart, None] = dict.fromkeys((set_, part.holdout or "") for set_ in part.set_ or [""])
     found, snapshot = [of_study(root, truth, *one) for one in named], Snapshot(root)
     for one in earlier:
@@ -89,11 +118,15 @@ def _parts_of_study(root: Path, truth: str, part: StudyPart, earlier: Sequence[S
             try:
                 found.append(replace(of_study(root, truth, *one), earlier=True))
             except FaultscapeError as error:
-                say(f"note: {name_part(one[0] or truth, one[1])}, which was measured before, is left out: {error}")
+                say(
+                    f"note: {name_part(one[0] or truth, one[1])}, which was measured before, is left out:"
+                    f" {error}"
+                )
     for set_ in dict.fromkeys(data.part[0] for data in found):
         if is_outdated(snapshot, set_):
             say(
-                f"note: set {set_} was made of other images, labels or files than the study has now; `faultscape status {root}` names the line that makes it anew"
+                f"note: set {set_} was made of other images, labels or files than the study has now;"
+                f" `faultscape status {root}` names the line that makes it anew"
             )
     return found
 
@@ -107,12 +140,18 @@ def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSe
     except ValueError as error:
         raise OptionError(f"{path} is not TOML: {error}") from None
     if not tables or not all(isinstance(entry, Mapping) for entry in tables.values()):
-        raise OptionError(f"{path}: expected one table for each data set, [NAME] with truth, classes and [NAME.models]")
-    return [_of_table(path, check_name(name, "data set"), entry, rules, regions, say) for name, entry in tables.items()]
+        raise OptionError(
+            f"{path}: expected one table for each data set, [NAME] with truth, classes and [NAME.models]"
+        )
+    return [
+        _of_table(path, check_name(name, "data set"), entry, rules, regions, say)
+        for name, entry in tables.items()
+    ]
 
 
 def words(given: Sources | None, what: str) -> dict[str, str]:
-    """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or a name that stands twice.
+    """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or a
+    name that stands twice.
 
     >>> words(["a=x", {"b": "y"}], "a model")
     {'a': 'x', 'b': 'y'}
@@ -137,7 +176,9 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
 def refuse_classifiers(root: Path) -> None:
     """OptionError for a study of classifiers, which has nothing that is measured by the pixel."""
     if read_settings(root).classifies:
-        raise OptionError(f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says")
+        raise OptionError(
+            f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says"
+        )
 
 
 def study_truth(root: Path, asked: str | None) -> str:
@@ -146,10 +187,13 @@ def study_truth(root: Path, asked: str | None) -> str:
     return evidence.choose_truth(root, asked)
 
 
-def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: FileRules, regions: str, say: Say) -> DataSet:
+def _of_table(
+    path: Path, name: str, entry: Mapping[str, Any], rules: FileRules, regions: str, say: Say
+) -> DataSet:
     if unknown := [key for key in entry if key not in _KEYS]:
         raise OptionError(
-            f"{path}, [{name}]: {unknown[0]!r} is not known; known are {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
+            f"{path}, [{name}]: {unknown[0]!r} is not known; known are"
+            f" {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
         )
 
     def there(value: Any, key: str) -> str:
@@ -169,7 +213,9 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: FileRules,
         if not (root / "study.toml").is_file():
             raise OptionError(f"{path}, [{name}]: {root} is no study")
         if more := [key for key in entry if key not in ("study", "truth")]:
-            raise OptionError(f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}")
+            raise OptionError(
+                f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}"
+            )
         return replace(of_study(root, study_truth(root, entry.get("truth"))), name=name)
     if len(roots) != 1:
         raise OptionError(f"{path}, [{name}]: give truth (with models), or masks (with anomaly), or study")
@@ -180,13 +226,17 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], rules: FileRules,
     if isinstance(group := entry.get("group"), str):
         mine = replace(mine, group=there(group, "group") if group.lower().endswith(".csv") else group)
     if group is not None and not isinstance(group, str):
-        raise OptionError(f"{path}, [{name}]: group is {group!r}; expected a pattern with {{group}}, or a CSV file")
+        raise OptionError(
+            f"{path}, [{name}]: group is {group!r}; expected a pattern with {{group}}, or a CSV file"
+        )
     if type(mine.block) is not int and mine.block is not None:
         raise OptionError(f"{path}, [{name}]: block is {mine.block!r}; expected a whole number of images")
     images = there(entry["images"], "images") if "images" in entry else None
     mine = replace(mine, ignore=tuple(entry.get("ignore", rules.ignore or ())), images=images)
     scores = {kind: folders(kind) for kind in SCORES}
-    return _of_folders(name, there(entry[roots[0]], roots[0]), folders("models"), scores, classes, mine, regions, say)
+    return _of_folders(
+        name, there(entry[roots[0]], roots[0]), folders("models"), scores, classes, mine, regions, say
+    )
 
 
 def _of_folders(
@@ -200,12 +250,18 @@ def _of_folders(
     say: Say,
 ) -> DataSet:
     known: Classes | None = None
-    if regions == "given" and (more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]):
-        raise OptionError(f"--{more[0]} is judged by classes, and --regions given has maps of region ids; leave one of them out")
+    if regions == "given" and (
+        more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]
+    ):
+        raise OptionError(
+            f"--{more[0]} is judged by classes, and --regions given has maps of region ids; leave one of"
+            " them out"
+        )
     if maps:
         if classes is None and regions != "given":
             raise ClassesError(
-                "maps are measured by class: give --classes C (a class file, a built-in name or a number), or --regions given"
+                "maps are measured by class: give --classes C (a class file, a built-in name or a number), or"
+                " --regions given"
             )
         known = None if classes is None else _classes(classes, rules)
     elif not scores.get("anomaly"):
@@ -234,7 +290,10 @@ def _classes(classes: ClassList, rules: FileRules) -> Classes:
         return resolve(classes, background=background, void=ignore)
     known = resolve(classes)
     void = tuple(sorted({*known.void, *ignore}))
-    return checked(replace(known, void=void, background=known.background if background is None else background), "classes")
+    return checked(
+        replace(known, void=void, background=known.background if background is None else background),
+        "classes",
+    )
 
 
 def _is_glob(source: str) -> bool:

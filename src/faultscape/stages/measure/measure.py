@@ -1,6 +1,8 @@
-"""measure's way through a line: which data sets it means, their statistics and scores, and what is written of all.
+"""measure's way through a line: which data sets it means, their statistics and scores, and what is written of
+all.
 
-Conventions: what is there and fresh is not made again. The folder that is written to, of a study the study, is held while this runs.
+Conventions: what is there and fresh is not made again. The folder that is written to, of a study the study,
+is held while this runs.
 """
 
 from __future__ import annotations
@@ -41,17 +43,26 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in pe
 
 
 def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
-    """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
+    """Measure what a line asks for, and return the folder written to and the document of measure.json; of a
+    share what was done of it.
+    """
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
     needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
     if definitions.regions == "given" and any("given" not in of for of in needs):
-        raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
+        raise OptionError(
+            "--metric is of maps of classes, and --regions given has maps of region ids; leave one of"
+            " them out"
+        )
     if options.part.given and options.output is None and options.inputs.source is None:
         raise OptionError("--set and --holdout name a part of a study; name the study")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
-    with writing(study, array=array) if study else nullcontext():  # from the first look on: numbers are of what is held
-        of_part = "measures-sets" if options.part.given else "measures"  # beside those of all that was collected
+    with (
+        writing(study, array=array) if study else nullcontext()
+    ):  # from the first look on: numbers are of what is held
+        of_part = (
+            "measures-sets" if options.part.given else "measures"
+        )  # beside those of all that was collected
         out = Path(options.output) if options.output else study / of_part if study else Path("measured")
         sets = _data_sets(options, definitions, _parts_before(out) if options.part.given else [])
         _refuse_idle_metrics(options.metric, sets)
@@ -64,7 +75,9 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
 
 
 def _parts_before(out: Path) -> list[SetPart]:
-    """Return the parts of the study that earlier lines measured into the same folder: results accumulate, as those of one edition after another."""
+    """Return the parts of the study that earlier lines measured into the same folder: results accumulate, as
+    those of one edition after another.
+    """
     file = out / "measure.json"
     try:
         provenance = read_object(file.read_bytes()).get("provenance")
@@ -73,7 +86,10 @@ def _parts_before(out: Path) -> list[SetPart]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError):
-        print(f"note: {file} cannot be read, so that what earlier lines measured is left out; name those sets again")
+        print(
+            f"note: {file} cannot be read, so that what earlier lines measured is left out; name those sets"
+            " again"
+        )
         return []
 
 
@@ -84,35 +100,53 @@ def _word(value: object) -> str:
 
 
 def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
-    """OptionError for metrics that were asked for, of what is not measured here: maps, or a kind of scores."""
+    """OptionError for metrics that were asked for, of what is not measured here: maps, or a kind of
+    scores.
+    """
     sources = [source for data in sets for source in data.models.values()]
     for _, metric in asked_metrics(words):
         if not metric.of_scores and not any(source.has_maps for source in sources):
             raise OptionError(
-                "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
+                "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of"
+                " maps, or leave it out"
             )
         if metric.of_scores and not any(kind in metric.needs for source in sources for kind in source.scores):
             kinds = " or ".join(f"--{kind}" for kind in SCORES if kind in metric.needs)
             raise OptionError(
-                f"--metric {metric.name} is of scores, and there are none here; give {kinds} NAME=FOLDER, or leave it out"
+                f"--metric {metric.name} is of scores, and there are none here; give {kinds} NAME=FOLDER, or"
+                " leave it out"
             )
 
 
 def _make_share(
-    held: Path, out: Path, sets: Sequence[DataSet], definitions: Definitions, options: MeasureOptions, mine: Share
+    held: Path,
+    out: Path,
+    sets: Sequence[DataSet],
+    definitions: Definitions,
+    options: MeasureOptions,
+    mine: Share,
 ) -> measure_document.Document:
     """Make the statistics of a share of the shards and models, and return what was done of it."""
     made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
     with changing(held):
         log(held, "measure", source=options.inputs.source, output=str(out), shard=options.running.shard)
     jobs, failures = (sum(column) for column in zip(*made, strict=True))
-    return cast("measure_document.Document", {"shard": options.running.shard, "jobs": jobs, "failures": failures})
+    return cast(
+        "measure_document.Document", {"shard": options.running.shard, "jobs": jobs, "failures": failures}
+    )
 
 
 def _make_document(
-    held: Path, out: Path, sets: Sequence[DataSet], definitions: Definitions, options: MeasureOptions, mine: Share
+    held: Path,
+    out: Path,
+    sets: Sequence[DataSet],
+    definitions: Definitions,
+    options: MeasureOptions,
+    mine: Share,
 ) -> measure_document.Document:
-    """Make all statistics that are missing, write the document, the table and the page, and return the document."""
+    """Make all statistics that are missing, write the document, the table and the page, and return the
+    document.
+    """
     found = {}
     for data in sets:
         make_statistics(held, out, data, definitions, options, mine)
@@ -131,7 +165,9 @@ def _make_document(
 def make_statistics(
     held: Path, out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions, mine: Share
 ) -> tuple[int, int]:
-    """Make the statistics of a data set that are missing or stale, those of a share of its shards and models; returns how many, and failures so far."""
+    """Make the statistics of a data set that are missing or stale, those of a share of its shards and models;
+    returns how many, and failures so far.
+    """
     reading, running = options.reading, options.running
     where = {name: measures.folder(out, data.name, name) for name in data.models}
     done = {name: there(folder) for name, folder in where.items()}
@@ -140,14 +176,23 @@ def make_statistics(
         return part.key if (part := done[name].get(part_name(shard))) else None
 
     own = of_maps(options.metric)
-    todo = [job for job in shard_jobs(out, data, definitions, reading, own, done=key_there) if mine.has(job.number)]
-    task, items = "faultscape.stages.measure.shard:measure_shard", sum(len(job.images.ids) * len(job.models) for job in todo)
+    todo = [
+        job
+        for job in shard_jobs(out, data, definitions, reading, own, done=key_there)
+        if mine.has(job.number)
+    ]
+    task, items = (
+        "faultscape.stages.measure.shard:measure_shard",
+        sum(len(job.images.ids) * len(job.models) for job in todo),
+    )
 
     def enter(results: list[tuple[int, dict[str, MeasuredPart]]]) -> None:
         new: dict[str, dict[str, Part]] = {}
         for number, made in results:
             for name, of in made.items():
-                new.setdefault(name, {})[part_name(todo[number].number)] = Part(of.sha256, of.rows, of.key, of.failures)
+                new.setdefault(name, {})[part_name(todo[number].number)] = Part(
+                    of.sha256, of.rows, of.key, of.failures
+                )
         with changing(held):
             for name, parts in new.items():
                 write_manifest(where[name], read_manifest(where[name]) | parts)
@@ -170,17 +215,31 @@ def make_statistics(
     scored = score_jobs.make(
         out, data, definitions, reading, of_scores, mine=mine, engine=running.engine, workers=running.workers
     )
-    return len(todo) + scored, sum(len(part.failures) for folder in where.values() for part in read_manifest(folder).values())
+    return len(todo) + scored, sum(
+        len(part.failures) for folder in where.values() for part in read_manifest(folder).values()
+    )
 
 
-def _data_sets(options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]) -> list[DataSet]:
-    """Return the data sets that a line means, and print what is to be said of them and of options that change nothing."""
+def _data_sets(
+    options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]
+) -> list[DataSet]:
+    """Return the data sets that a line means, and print what is to be said of them and of options that change
+    nothing.
+    """
     remarks: list[str] = []
     what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals
     if what.datasets:
         sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
     else:
-        words = (what.source, what.models, options.scores, what.classes, what.truth, files, definitions.regions)
+        words = (
+            what.source,
+            what.models,
+            options.scores,
+            what.classes,
+            what.truth,
+            files,
+            definitions.regions,
+        )
         sets = lists.of_words(*words, remarks.append, options.part, earlier)
     asked: dict[str, Any] = dict(options.choices.given)
     asked |= {
@@ -189,7 +248,11 @@ def _data_sets(options: MeasureOptions, definitions: Definitions, earlier: Seque
         "divisor": reading.divisor,
         "score_scale": reading.score_scale,
     }
-    asked |= {"classes": what.classes, "resize_maps": reading.resize_maps, "no_boundaries": not reading.boundaries}
+    asked |= {
+        "classes": what.classes,
+        "resize_maps": reading.resize_maps,
+        "no_boundaries": not reading.boundaries,
+    }
     asked |= {"images": files.images, "pattern": files.pattern, "preset": options.preset}
     asked |= {"worst": options.worst if options.worst != WORST else None}
     asked["seed"] = intervals.seed if intervals.seed and intervals.resamples else None
@@ -201,16 +264,29 @@ def _data_sets(options: MeasureOptions, definitions: Definitions, earlier: Seque
 
 
 def _summarise(out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions) -> MeasuredSet:
-    """Return the numbers of one data set, whose statistics and scores are there; MetricError where images cannot be measured and none may be skipped."""
+    """Return the numbers of one data set, whose statistics and scores are there; MetricError where images
+    cannot be measured and none may be skipped.
+    """
     where = {name: measures.folder(out, data.name, name) for name in data.models}
-    for name, source in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
+    for (
+        name,
+        source,
+    ) in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
         parts = read_manifest(where[name])
         if gone := set(parts) - {part_name(shard) for shard in data.shards if source.has_maps}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
-    failures = {name: [f for part in read_manifest(where[name]).values() for f in part.failures] for name in data.models}
+    failures = {
+        name: [f for part in read_manifest(where[name]).values() for f in part.failures]
+        for name in data.models
+    }
     own = of_maps(options.metric)
-    scored = score_jobs.scores(out, data, definitions, options.reading, [word for word in options.metric if word not in own])
-    for name, found in scored.failures.items():  # an image is one failure, whichever of its files is looked at
+    scored = score_jobs.scores(
+        out, data, definitions, options.reading, [word for word in options.metric if word not in own]
+    )
+    for (
+        name,
+        found,
+    ) in scored.failures.items():  # an image is one failure, whichever of its files is looked at
         failures[name] += of_other_images(found, failures[name])
     wrong = []
     for name, found in failures.items():
@@ -219,7 +295,9 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         wrong += [row for row in rows if row.reason not in notes.MISSING]
     if wrong and not options.skip:
         more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
-        raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
+        raise MetricError(
+            f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip"
+        )
     chosen = _chosen(data.study, data.truth.name) if data.study and not data.part[0] else 0
     return gather.gather(
         out,
@@ -233,7 +311,9 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
     )
 
 
-def of_other_images(failures: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def of_other_images(
+    failures: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
     """Return those of some failures, (image, reason), whose images are not among the ``known`` ones.
 
     >>> of_other_images([("a", "no score"), ("b", "no score")], [("a", "no map")])
@@ -249,13 +329,20 @@ def _chosen(study: Path, truth: str) -> int:
 
 
 def _document(
-    sets: Sequence[DataSet], found: Mapping[str, MeasuredSet], definitions: Definitions, options: MeasureOptions
+    sets: Sequence[DataSet],
+    found: Mapping[str, MeasuredSet],
+    definitions: Definitions,
+    options: MeasureOptions,
 ) -> measure_document.Document:
     """Return the document of measure.json."""
     plain = {name: one.document for name, one in found.items()}
     document = cast(
         "measure_document.Document",
-        {"datasets": plain} if options.inputs.datasets or options.part.given else {**next(iter(plain.values()))},
+        (
+            {"datasets": plain}
+            if options.inputs.datasets or options.part.given
+            else {**next(iter(plain.values()))}
+        ),
     )
     provenance = {
         "faultscape": __version__,
@@ -277,7 +364,9 @@ def _document(
 
 
 def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]) -> Iterator[ModelRows]:
-    """Yield the rows of every model, which reads its counts alone: they are too many to be kept of all models."""
+    """Yield the rows of every model, which reads its counts alone: they are too many to be kept of all
+    models.
+    """
     for data in sets:
         for name, values in found[data.name].images.items():
             counts = measures.Statistics(measures.folder(out, data.name, name), data.ids, only=COUNTS)

@@ -1,4 +1,5 @@
-"""What a reader must know beside the numbers of a data set: images left out or chosen, and what intervals draw anew.
+"""What a reader must know beside the numbers of a data set: images left out or chosen, and what intervals
+draw anew.
 
 Conventions: a note is one line; what is true of several models is said once, after their names.
 """
@@ -17,7 +18,9 @@ from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.stages.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])
-NEIGHBOURS = {metric.name: metric.neighbours for metric in METRICS if metric.neighbours}  # what they are compared by
+NEIGHBOURS = {
+    metric.name: metric.neighbours for metric in METRICS if metric.neighbours
+}  # what they are compared by
 
 
 def together(notes: Sequence[tuple[str, str]]) -> list[str]:
@@ -32,7 +35,9 @@ def together(notes: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{', '.join(names)}: {text}" for text, names in of.items()]
 
 
-def left_out(data: DataSet, measured: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+def left_out(
+    data: DataSet, measured: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]
+) -> list[str]:
     """Return a line for each model some of whose images are left out."""
     notes = []
     for name, n in measured.items():
@@ -41,7 +46,8 @@ def left_out(data: DataSet, measured: Mapping[str, int], failures: Mapping[str, 
             what = "map" if data.models[name].has_maps else "scores"
             left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
             notes.append(
-                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers are of the others"
+                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers"
+                " are of the others"
             )
     return notes
 
@@ -49,21 +55,30 @@ def left_out(data: DataSet, measured: Mapping[str, int], failures: Mapping[str, 
 def absent(data: DataSet) -> list[str]:
     """Return a line where models of a study have no map of a set, and are left out."""
     why = "a folder of maps may lack them, networks run on them with `faultscape predict`"
-    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}, and left out; {why}"] if data.absent else []
+    return (
+        [f"{', '.join(data.absent)}: no map of set {data.part[0]}, and left out; {why}"]
+        if data.absent
+        else []
+    )
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
-    """Return what to say of images that were chosen, or drawn with unequal chances, because models differ on them."""
+    """Return what to say of images that were chosen, or drawn with unequal chances, because models differ on
+    them.
+    """
     who = "all" if chosen == images else f"{chosen:,} of"
     what = "; intervals are descriptive, and nobody is marked as the best" if intervals else ""
     return (
-        f"{who} the {images:,} images of truth {truth} were chosen, or drawn with unequal probabilities, because models differ there: "
-        f"numbers are of these images alone, neither of the pool nor of data to come{what}; `faultscape rank` knows how they were chosen"
+        f"{who} the {images:,} images of truth {truth} were chosen, or drawn with unequal probabilities,"
+        " because models differ there: numbers are of these images alone, neither of the pool nor of data to"
+        f" come{what}; `faultscape rank` knows how they were chosen"
     )
 
 
 def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
-    """Return what to say of what is drawn anew: groups, too few of either, or images that are not independent."""
+    """Return what to say of what is drawn anew: groups, too few of either, or images that are not
+    independent.
+    """
     study = data.study
     how = (
         f"`faultscape collect {study} --group PATTERN` or `--block N`"
@@ -73,16 +88,27 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
     if units.grouped:
         text = f"intervals draw whole groups anew: {describe_groups(data.together)}"
         if units.count < LEAST:
-            cut = f"`faultscape collect {study} --block N` cuts them" if study else "with --block N they are cut"
+            cut = (
+                f"`faultscape collect {study} --block N` cuts them"
+                if study
+                else "with --block N they are cut"
+            )
             return [f"{text}; fewer than {LEAST} carry no interval: {cut} into runs of N consecutive images"]
-        return [f"{text}; Student's t with {units.count - 1} degrees of freedom"] if units.count <= MANY else [text]
+        return (
+            [f"{text}; Student's t with {units.count - 1} degrees of freedom"]
+            if units.count <= MANY
+            else [text]
+        )
     if units.count < LEAST:
         return [f"{counted(units.count, 'image')}: fewer than {LEAST} carry no interval"]
     for metric, title in NEIGHBOURS.items():
         found = [value for of in images.values() if metric in of and (value := alike(of[metric])) is not None]
         if 2 * len(found) > sum(metric in of for of in images.values()):
             middle = float(np.median(found))
-            narrow = f"if they are frames of a sequence, intervals that take them as independent are some {too_narrow(middle):.1f} times too narrow"
+            narrow = (
+                "if they are frames of a sequence, intervals that take them as independent are some"
+                f" {too_narrow(middle):.1f} times too narrow"
+            )
             near = f"consecutive images are alike ({title} of neighbours correlates by {middle:.2f})"
             return [f"{near}: {narrow}; say which belong together with {how}"]
     return []

@@ -1,6 +1,8 @@
-"""What a line of `measure` asks for, in groups: what is measured, how files are read, by which definitions, with which intervals, and where the work runs.
+"""What a line of `measure` asks for, in groups: what is measured, how files are read, by which definitions,
+with which intervals, and where the work runs.
 
-Conventions: light, as the command line reads it and shows the groups of options in help; None where nothing was asked, so that a preset or the class list decides.
+Conventions: light, as the command line reads it and shows the groups of options in help; None where nothing
+was asked, so that a preset or the class list decides.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ WORST = 3  # pictures of the worst images for each kind of error
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is measured: a folder of truth or of masks, or a study, with its ``models``; or a list of data sets."""
+    """What is measured: a folder of truth or of masks, or a study, with its ``models``; or a list of data
+    sets.
+    """
 
     source: str | None = None
     models: tuple[Source, ...] = ()
@@ -49,7 +53,8 @@ class StudyPart:
     Parameters
     ----------
     set_
-        A set, for example fog-3, which `stress` made; repeat it for more, each measured by itself. Default: all images that were collected. OUT is then STUDY/measures-sets.
+        A set, for example fog-3, which `stress` made; repeat it for more, each measured by itself. Default:
+        all images that were collected. OUT is then STUDY/measures-sets.
     holdout
         A holdout of `stress holdout`: the mean is over the kept classes, and withheld pixels are ignored.
     """
@@ -70,9 +75,11 @@ class ScoreFolders:
     Parameters
     ----------
     anomaly
-        NAME=SCORES, folders of one score a pixel, large = anomalous: .npy, .npz, float TIFF, 16-bit PNG. Repeat it for more. In Python a dict.
+        NAME=SCORES, folders of one score a pixel, large = anomalous: .npy, .npz, float TIFF, 16-bit PNG.
+        Repeat it for more. In Python a dict.
     confidence
-        NAME=FOLDER of the winning class's probability, .npy or 8-bit pictures (value / 255). Repeat it for more.
+        NAME=FOLDER of the winning class's probability, .npy or 8-bit pictures (value / 255). Repeat it for
+        more.
     doubt
         NAME=FOLDER of one number a pixel, large = doubtful. Repeat it for more.
     probabilities
@@ -100,9 +107,12 @@ class FileRules:
     background
         The id of the class that forms no regions, where the class list does not say it.
     group
-        Which images belong together (drive, sequence, city, patient), so that intervals draw whole groups: a pattern of ids with {group}, such as "{group}_*", or a CSV file with columns id and group. A study has its own, from collect.
+        Which images belong together (drive, sequence, city, patient), so that intervals draw whole groups: a
+        pattern of ids with {group}, such as "{group}_*", or a CSV file with columns id and group. A study has
+        its own, from collect.
     block
-        Cut groups, or all images where there are none, into runs of so many consecutive images, where groups are too few.
+        Cut groups, or all images where there are none, into runs of so many consecutive images, where groups
+        are too few.
     score_scale
         What whole numbers in score pictures are divided by; default 255 or 65535.
     resize_maps
@@ -146,13 +156,15 @@ class Choices:
     pooling
         pooled (default) or per_image: how pixels and scores of several images are brought together.
     fpr_rule
-        first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds closest to it).
+        first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds
+        closest to it).
     curve
         step (default) or trapezoid: the area under precision and recall.
     fpr_limit
         Of AUPRO: the false positive rate up to which the area is measured (default 0.3).
     alarm
-        Of the recall of anomalous objects by size: the false positive rate at which they are looked for (default 0.05).
+        Of the recall of anomalous objects by size: the false positive rate at which they are looked for
+        (default 0.05).
     covered
         Of the same: the share of an object's pixels from which on it is found (default 0.5).
     track
@@ -200,13 +212,17 @@ class Choices:
     @property
     def given(self) -> dict[str, str | float]:
         """{name: value} of what stands in place of the preset's."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")}
+        named = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")
+        }
         return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What else statistics follow from: boundary metrics, the divisor of region ids, the scale of score pictures, maps of another size."""
+    """What else statistics follow from: boundary metrics, the divisor of region ids, the scale of score
+    pictures, maps of another size.
+    """
 
     boundaries: bool = True
     divisor: int | None = None
@@ -259,7 +275,9 @@ class MeasureOptions:
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change measures of a study, as JSON holds it, but for the truth, which they name anyway."""
+        """{option: value} of what was given and can change measures of a study, as JSON holds it, but for the
+        truth, which they name anyway.
+        """
         groups = [self.scores, self.files, self.choices, self.intervals]
         given = {
             "preset": self.preset,
@@ -268,7 +286,9 @@ class MeasureOptions:
             "worst": self.worst if self.worst != WORST else None,
         }
         for group in groups:
-            given |= {f.name: getattr(group, f.name) for f in fields(group) if getattr(group, f.name) != f.default}
+            given |= {
+                f.name: getattr(group, f.name) for f in fields(group) if getattr(group, f.name) != f.default
+            }
         return {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
 
 

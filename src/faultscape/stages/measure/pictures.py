@@ -1,7 +1,9 @@
-"""The page of `measure` with its pictures: which images are the worst, drawn with their regions, as many as fit.
+"""The page of `measure` with its pictures: which images are the worst, drawn with their regions, as many as
+fit.
 
-Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those without error left out; errors equal to 12 digits follow
-`stages.measure.image_order`, never names. Pictures together take about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
+Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those
+without error left out; errors equal to 12 digits follow `stages.measure.image_order`, never names. Pictures
+together take about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
 Source: S1 Figs. 2, 7.
 """
 
@@ -47,13 +49,17 @@ def page(
     definitions: Definitions,
     worst: int,
 ) -> str:
-    """Return the page of what was measured, with the ``worst`` images of each model and kind of error, and of anomaly scores as many best and worst frames."""
+    """Return the page of what was measured, with the ``worst`` images of each model and kind of error, and of
+    anomaly scores as many best and worst frames.
+    """
     options = document.get("provenance") or {}
     room = Room(ROOM)
     cards: list[measure_page.Card] = []
     left_out = photos_left_out = unreadable = 0
     wanted = [
-        (*chosen, data) for data in sets for chosen in worst_images(documents[data.name].images, worst, partial(ranks_of, data))
+        (*chosen, data)
+        for data in sets
+        for chosen in worst_images(documents[data.name].images, worst, partial(ranks_of, data))
     ]
     drawers = {data.name: drawer(data, documents[data.name], definitions, options) for data in sets}
     for _, metric, model, k, data in sorted(wanted, key=lambda row: row[0]):
@@ -64,27 +70,39 @@ def page(
         photo = room.take(card.photo)
         photos_left_out += bool(card.photo and not photo)
         unreadable += bool(data.images and not card.photo)
-        cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo))
+        cards.append(
+            replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo)
+        )
     scored = [(data, of) for data in sets if (of := documents[data.name].scored) is not None]
     drawn = [row for data, of in scored for row in anomaly_frames(data, of, worst)]
     order = {id(frame): k for k, (_, frame) in enumerate(drawn)}
     frames, frames_left_out = fit_cards((frame for _, frame in sorted(drawn, key=lambda row: row[0])), room)
     frames.sort(key=lambda frame: order[id(frame)])
-    places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
+    places = {
+        (data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)
+    }
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
-    names = [data.name if data.study or len(sets) > 1 else "/".join(Path(data.truth.source).parts[-2:]) for data in sets]
+    names = [
+        data.name if data.study or len(sets) > 1 else "/".join(Path(data.truth.source).parts[-2:])
+        for data in sets
+    ]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: _colours(data) for data in sets if data.with_classes}
     return measure_page.page(
         document,
-        measure_page.Facts(title or out.name, cards, left_out, photos_left_out, unreadable, colours, frames, frames_left_out),
+        measure_page.Facts(
+            title or out.name, cards, left_out, photos_left_out, unreadable, colours, frames, frames_left_out
+        ),
     )
 
 
 def worst_images(
-    images: Mapping[str, Mapping[str, np.ndarray]], worst: int, ranks: Callable[[np.ndarray], np.ndarray] | None = None
+    images: Mapping[str, Mapping[str, np.ndarray]],
+    worst: int,
+    ranks: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> list[tuple[int, str, str, int]]:
-    """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of error; ``ranks`` says of some places which comes first among equals (default: as they come).
+    """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of
+    error; ``ranks`` says of some places which comes first among equals (default: as they come).
 
     >>> worst_images({"a": {"rom": np.array([0.0, np.nan, 0.5, 0.7])}}, 3)
     [(0, 'rom', 'a', 3), (1, 'rom', 'a', 2)]
@@ -116,7 +134,9 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
     def map_of(name: str, source: Source, k: int) -> np.ndarray | None:
         number, (low, high) = next((n, span) for n, span in data.shards.items() if span[0] <= k < span[1])
         if (name, number) not in readers:
-            readers[name, number] = reader(source.part(low, high), data.images_of(number), data.classes, given=given)
+            readers[name, number] = reader(
+                source.part(low, high), data.images_of(number), data.classes, given=given
+            )
         return readers[name, number](k - low)
 
     def draw(model: str, k: int, metric: str) -> measure_page.Card | None:
@@ -135,7 +155,9 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
             divisor = int(options.get("divisor") or 1) if data.with_classes else 0
             true, seen = region_pictures.given(truth, label_map, data.classes, divisor)
         else:
-            true, seen = region_pictures.connected(truth, label_map, data.classes, definitions.connectivity, definitions.void)
+            true, seen = region_pictures.connected(
+                truth, label_map, data.classes, definitions.connectivity, definitions.void
+            )
         marked = region_pictures.marked_regions(true, seen, metric)
         size = fit(truth.shape[1], truth.shape[0], LONGEST)
         classes = data.classes if data.with_classes else None
@@ -143,17 +165,33 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
             region_pictures.uri(region_pictures.picture(side.places, side.numbers, of, classes, size))
             for side, of in zip((true, seen), marked, strict=True)
         ]
-        bars = {m: float(error_of(m, found.images[model][m][k])) for m in _bars(metric) if m in found.images[model]}
+        bars = {
+            m: float(error_of(m, found.images[model][m][k]))
+            for m in _bars(metric)
+            if m in found.images[model]
+        }
         return measure_page.Card(
-            data.name, model, data.ids[k], metric, pictures[0], pictures[1], _photo(data, k, size), size[0], size[1],
-            {m: v for m, v in bars.items() if np.isfinite(v)}, region_pictures.told(true, seen, marked, metric),
-        )  # fmt: skip
+            data.name,
+            model,
+            data.ids[k],
+            metric,
+            pictures[0],
+            pictures[1],
+            _photo(data, k, size),
+            size[0],
+            size[1],
+            {m: v for m, v in bars.items() if np.isfinite(v)},
+            region_pictures.told(true, seen, marked, metric),
+        )
 
     return draw
 
 
 def _colours(data: DataSet) -> list[tuple[str, str]]:
-    return [(name, "#{:02x}{:02x}{:02x}".format(*c)) for name, c in zip(data.classes.names, data.classes.colours, strict=True)]
+    return [
+        (name, "#{:02x}{:02x}{:02x}".format(*c))
+        for name, c in zip(data.classes.names, data.classes.colours, strict=True)
+    ]
 
 
 def _bars(metric: str) -> list[str]:

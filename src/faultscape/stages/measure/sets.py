@@ -1,6 +1,8 @@
-"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id, cut into shards.
+"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id,
+cut into shards.
 
-Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, of a study those of its own shards that have a truth.
+Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, of a study those of its own
+shards that have a truth.
 """
 
 from __future__ import annotations
@@ -41,11 +43,14 @@ SetPart = tuple[str, str]  # of a study: a set and a holdout, '' for none
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which of them make each shard.
+    """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which
+    of them make each shard.
 
-    ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are photos to show; ``sizes`` (width, height) at
-    which maps are compared, where that is not the truth's own; ``together`` the group of each image, '' for one that is alone, empty where none belong together;
-    ``tie_keys`` what each image of a study is whatever it is called; of folders ``measured_order`` asks the files.
+    ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are
+    photos to show; ``sizes`` (width, height) at which maps are compared, where that is not the truth's own;
+    ``together`` the group of each image, '' for one that is alone, empty where none belong together;
+    ``tie_keys`` what each image of a study is whatever it is called; of folders ``measured_order`` asks the
+    files.
     """
 
     name: str
@@ -61,7 +66,9 @@ class DataSet:
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
     part: SetPart = ("", "")
-    labels: tuple[tuple[int, str], ...] = ()  # where the label of each image lies, (shard, id), of a set that was made
+    labels: tuple[
+        tuple[int, str], ...
+    ] = ()  # where the label of each image lies, (shard, id), of a set that was made
     absent: tuple[str, ...] = ()  # models of the study that have no map of a set
     earlier: bool = False  # named by an earlier line, not by this one
 
@@ -93,9 +100,11 @@ def of_files(
     block: int | None = None,
     say: Say,
 ) -> DataSet:
-    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` {kind: {NAME: folder}}.
+    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` {kind: {NAME:
+    folder}}.
 
-    Errors: CorpusError where nothing is found or fits, ModelError where scores are given of a model that has no maps.
+    Errors: CorpusError where nothing is found or fits, ModelError where scores are given of a model that has
+    no maps.
     """
     found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
     found = matches.one_kind(found, say)
@@ -109,7 +118,8 @@ def of_files(
         path = Path(source)
         if path.suffix.lower() == ".onnx":
             raise ModelError(
-                f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the network first"
+                f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the"
+                " network first"
             )
         if not path.exists():
             raise ModelError(f"{model}={source}: there is no such folder")
@@ -121,34 +131,53 @@ def of_files(
         for model, source in named.items():
             if kind != "anomaly" and model not in models:
                 known = ", ".join(models) or "none"
-                raise ModelError(f"--{kind} {model}={source}: no model has this name; models with maps are {known}")
+                raise ModelError(
+                    f"--{kind} {model}={source}: no model has this name; models with maps are {known}"
+                )
             if not Path(source).exists():
                 raise ModelError(f"--{kind} {model}={source}: there is no such folder")
             matched = matches.match(source, ids, endings=SCORE_ENDINGS, say=say)
             known_so_far = out.get(check_name(model), Source(source))
-            out[model] = replace(known_so_far, scores={**known_so_far.scores, kind: [matched.get(i) for i in ids]})
+            out[model] = replace(
+                known_so_far, scores={**known_so_far.scores, kind: [matched.get(i) for i in ids]}
+            )
     if not out:
         raise ModelError("no model given; write NAME=MAPS, or --anomaly NAME=SCORES")
     if only and models:
         raise OptionError(
-            "--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two lines, or as two data sets"
+            "--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two"
+            " lines, or as two data sets"
         )
     of_group = assign_groups(ids, group, block)
     together = _if_any([of_group.get(i, "") for i in ids])
-    shards = {number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))}
+    shards = {
+        number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))
+    }
     pictures = matches.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
     labels = of_label_ids(classes, files) if classes else {}
     of_truth = Source(truth, labels, [files[i] for i in ids])
-    known = classes or Classes(("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore)
+    known = classes or Classes(
+        ("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore
+    )
     return DataSet(
-        check_name(name, "data set"), ids, shards, of_truth, out, known, classes is not None, pictures, together=together
+        check_name(name, "data set"),
+        ids,
+        shards,
+        of_truth,
+        out,
+        known,
+        classes is not None,
+        pictures,
+        together=together,
     )
 
 
 def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataSet:
-    """Return the data set of a study's images that have a map of this truth, with every model of the study: of those that were collected, or of one ``set_``.
+    """Return the data set of a study's images that have a map of this truth, with every model of the study:
+    of those that were collected, or of one ``set_``.
 
-    With a ``holdout`` only its kept classes are classes, and withheld pixels are void. Errors: CorpusError where no image has a label, StudyError for a set or holdout that is not there.
+    With a ``holdout`` only its kept classes are classes, and withheld pixels are void. Errors: CorpusError
+    where no image has a label, StudyError for a set or holdout that is not there.
     """
     settings = read_settings(root)
     kept_classes = held_out(root, settings, holdout) if holdout else settings.class_list
@@ -186,11 +215,14 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         sizes += [settings.working_size or (image.width, image.height) for image in mine]
         pictures |= {image.id: image.source for image in mine}
         made_from = [
-            parts[part_name(shard)].sha256 for shard in sorted({shard for shard, _ in labels[spans[number][0] :]} or {number})
+            parts[part_name(shard)].sha256
+            for shard in sorted({shard for shard, _ in labels[spans[number][0] :]} or {number})
         ]
         for name, model in settings.models.items():
             of_shard = kept[name].get(number, ())
-            sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine], of_shard)
+            sure[name] += kept_scores.tokens(
+                root, name, "confidence", number, [image.id for image in mine], of_shard
+            )
             made = maps[name].get(part_name(number))
             keys[name, number] = state_of_stored(
                 settings,
@@ -203,11 +235,16 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         what = f"set {set_}" if set_ else "study"
         raise CorpusError(f"{root}: no image of the {what} has a map of the truth {truth!r}")
     models: dict[str, Source] = {}
-    lacking = {name for name, parts in maps.items() if not any(parts[p].rows for p in map(part_name, spans) if p in parts)}
+    lacking = {
+        name
+        for name, parts in maps.items()
+        if not any(parts[p].rows for p in map(part_name, spans) if p in parts)
+    }
     absent = tuple(sorted(lacking)) if set_ else ()
     if absent and len(absent) == len(maps):
         raise ModelError(
-            f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names the line of predict, and a folder of maps needs SET/ID.png"
+            f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names"
+            " the line of predict, and a folder of maps needs SET/ID.png"
         )
     for name, model in settings.models.items():
         if name in absent:
@@ -215,19 +252,39 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         scores = {"confidence": sure[name]} if any(sure[name]) else {}
         state = kept_scores.state(root, name, "confidence") if scores else ""
         meanings = _meanings(model.labels, kept_classes)
-        models[name] = Source(model.source, meanings, study=str(root), kind="model", name=name, scores=scores, state=state)
+        models[name] = Source(
+            model.source, meanings, study=str(root), kind="model", name=name, scores=scores, state=state
+        )
     if not models:
-        raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
+        raise ModelError(
+            f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`"
+        )
     own = set_ if places.folder != label_maps.truth(root, truth) else ""
-    of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")
+    of_truth = Source(
+        truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else ""
+    )
     return DataSet(
-        name_part(set_ or truth, holdout), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
-        part=(set_, holdout), labels=tuple(labels) if set_ else (), absent=absent,
-    )  # fmt: skip
+        name_part(set_ or truth, holdout),
+        tuple(ids),
+        spans,
+        of_truth,
+        models,
+        kept_classes,
+        True,
+        pictures,
+        tuple(sizes),
+        keys,
+        _if_any(together),
+        tuple(tie_keys),
+        part=(set_, holdout),
+        labels=tuple(labels) if set_ else (),
+        absent=absent,
+    )
 
 
 def name_part(set_: str, holdout: str) -> str:
-    """Return what a part of a study is called in measure.json: the set, or the truth of all that was collected, and the holdout.
+    """Return what a part of a study is called in measure.json: the set, or the truth of all that was
+    collected, and the holdout.
 
     >>> name_part("fog-3", "chairs")
     'fog-3.chairs'
@@ -236,26 +293,33 @@ def name_part(set_: str, holdout: str) -> str:
 
 
 def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> SetLabels:
-    """Return where the labels of what is measured lie; StudyError for a set that the study does not have, or that has no labels under a truth."""
+    """Return where the labels of what is measured lie; StudyError for a set that the study does not have, or
+    that has no labels under a truth.
+    """
     if not set_:
         return SetLabels(
-            label_maps.truth(root, truth), {image.id: (image.shard, image.id) for image in collected(images.values())}
+            label_maps.truth(root, truth),
+            {image.id: (image.shard, image.id) for image in collected(images.values())},
         )
     names = list(dict.fromkeys(image.set for image in images.values()))
     if set_ not in names:
         raise StudyError(
-            f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else '.'}{closest(set_, names)}"
+            f"--set {set_}: the study has no such set; it has"
+            f" {', '.join(names[:8])}{', ...' if len(names) > 8 else '.'}{closest(set_, names)}"
         )
     refuse_unfinished(root, set_)
     if (found := labels_of_set(root, images, set_, truth)) is None:
         raise StudyError(
-            f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or run its line of `faultscape stress` with --truth {truth}"
+            f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or"
+            f" run its line of `faultscape stress` with --truth {truth}"
         )
     return found
 
 
 def _meanings(labels: Mapping[str, str], classes: Classes) -> dict[str, str]:
-    """Return a model's label mapping with what stands for no class of these as void: a class that is held out is no answer."""
+    """Return a model's label mapping with what stands for no class of these as void: a class that is held out
+    is no answer.
+    """
     return {value: name if name in classes.names else "void" for value, name in labels.items()}
 
 
@@ -264,8 +328,12 @@ def _if_any(groups: list[str]) -> tuple[str, ...]:
 
 
 def inputs(data: DataSet) -> str:
-    """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows whether they are stale."""
-    made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(data.ids)
+    """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows
+    whether they are stale.
+    """
+    made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(
+        data.ids
+    )
     return key_of([*made_from, list(data.together)] if data.together else made_from)
 
 
@@ -278,7 +346,9 @@ def shard_jobs(
     *,
     done: Callable[[str, int], str | None],
 ) -> list[ShardJob]:
-    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the key of the part that is there."""
+    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the
+    key of the part that is there.
+    """
     written = class_settings(data.classes)
     common = basis(definitions, data.classes, asdict(reading), with_classes=data.with_classes)
     common += [[word.rpartition(":")[2], plug.digest(word)] for word in metrics]
@@ -291,12 +361,25 @@ def shard_jobs(
             key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
             if source.study and any(source.scores.get("confidence", ())[low:high]):
                 key += WITH_CONFIDENCE
-            fresh = (key, key + WITH_CONFIDENCE * bool(source.study))  # what predict --measure knew of confidence stays
+            fresh = (
+                key,
+                key + WITH_CONFIDENCE * bool(source.study),
+            )  # what predict --measure knew of confidence stays
             if done(name, number) not in fresh:
                 wanted[name], keys[name] = source.part(low, high), key
         if wanted:
-            common_of = (data.truth.part(low, high), wanted, keys, written, data.with_classes, definitions, list(metrics))
-            todo.append(ShardJob(str(out), data.name, number, data.images_of(number), *common_of, **asdict(reading)))
+            common_of = (
+                data.truth.part(low, high),
+                wanted,
+                keys,
+                written,
+                data.with_classes,
+                definitions,
+                list(metrics),
+            )
+            todo.append(
+                ShardJob(str(out), data.name, number, data.images_of(number), *common_of, **asdict(reading))
+            )
     return todo
 
 

@@ -1,6 +1,8 @@
-"""One shard of images: read truth and maps from files or from a study, make each image's statistics, put a part for each model.
+"""One shard of images: read truth and maps from files or from a study, make each image's statistics, put a
+part for each model.
 
-Conventions: jobs and sources as in `jobs`. What cannot be measured is a failure of its image, never the end of the shard.
+Conventions: jobs and sources as in `jobs`. What cannot be measured is a failure of its image, never the end
+of the shard.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) 
     made = {}
     for name in models:
         where = measures.folder(Path(job.out), job.against, name)
-        sha = measures.put_statistics(where, job.number, ids[name], rows[name], None if given else totals[name])
+        sha = measures.put_statistics(
+            where, job.number, ids[name], rows[name], None if given else totals[name]
+        )
         made[name] = MeasuredPart(sha, len(ids[name]), job.keys[name], tuple(failures[name]))
     watch.end()
     return made
@@ -86,14 +90,16 @@ def of_image(
     metrics: dict[str, Metric],
     also: frozenset[str],
 ) -> tuple[image_statistics.Statistics, np.ndarray]:
-    """Return the statistics of one image, those of one's own ``metrics`` and those made on request ``also``, and its confusion matrix; a FaultscapeError says what is wrong with it."""
+    """Return the statistics of one image, those of one's own ``metrics`` and those made on request ``also``,
+    and its confusion matrix; a FaultscapeError says what is wrong with it.
+    """
     where, definitions = source.files[k] if source.files else job.images.ids[k], job.definitions
     if truth.shape != label_map.shape and job.resize_maps:
         label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
     if truth.shape != label_map.shape:
         raise LabelMapError(
-            f"{where}: is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}; "
-            "give maps of the truth's size, or --resize-maps"
+            f"{where}: is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x"
+            f" {truth.shape[0]}; give maps of the truth's size, or --resize-maps"
         )
     if definitions.regions == "given":
         divisor = job.divisor if job.with_classes else 0
@@ -109,8 +115,12 @@ def of_image(
     return stats, cells
 
 
-def scores_of(source: Source, kind: str, k: int, shape: tuple[int, ...], job: ShardJob | ScoreJob) -> np.ndarray | None:
-    """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) of an image, or None where there is no file of it."""
+def scores_of(
+    source: Source, kind: str, k: int, shape: tuple[int, ...], job: ShardJob | ScoreJob
+) -> np.ndarray | None:
+    """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) of an image, or None where there
+    is no file of it.
+    """
     path = source.place(kind, k)
     if path is None:
         return None
@@ -123,18 +133,25 @@ def scores_of(source: Source, kind: str, k: int, shape: tuple[int, ...], job: Sh
         values = read_scores(path, scale=job.score_scale, check=kind == "confidence")
     if values.shape[-2:] != shape:
         raise MetricError(
-            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x {shape[0]}; give scores of that size"
+            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x"
+            f" {shape[0]}; give scores of that size"
         )
     if kind == "confidence" and (values.min() < 0 or values.max() > 1):
-        raise MetricError(f"{path}: holds {values.min():g}..{values.max():g}; a confidence lies between 0 and 1")
+        raise MetricError(
+            f"{path}: holds {values.min():g}..{values.max():g}; a confidence lies between 0 and 1"
+        )
     return values
 
 
 def reader(source: Source, images: Images, classes: Classes, *, given: bool = False) -> Read:
-    """Return a function that gives a source's map of the k-th image: places, or region ids; None where there is none."""
+    """Return a function that gives a source's map of the k-th image: places, or region ids; None where there
+    is none.
+    """
     if source.study:
         labels, places = source.labels or None, images.labels if source.kind == "truth" else ()
-        values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)  # region ids stay what they are
+        values = (
+            np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)
+        )  # region ids stay what they are
         folder, known = folder_of(source), allowed(classes, labels)
 
         @lru_cache(maxsize=1)  # images come in corpus order
@@ -163,22 +180,31 @@ def folder_of(source: Source) -> Path:
 
 
 def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
-    """Return (word, metric) of what `--metric` names: one's own, ``file.py:NAME``, and those of the catalogue that are made on request; OptionError for what is neither."""
+    """Return (word, metric) of what `--metric` names: one's own, ``file.py:NAME``, and those of the catalogue
+    that are made on request; OptionError for what is neither.
+    """
     if always := next((word for word in words if word in ALWAYS), None):
         raise OptionError(f"--metric {always}: it is computed without being asked for; leave it out")
-    found: list[tuple[str, Metric]] = [(word, plug.find("metric", word, ON_REQUEST, of=Metric)) for word in words]
+    found: list[tuple[str, Metric]] = [
+        (word, plug.find("metric", word, ON_REQUEST, of=Metric)) for word in words
+    ]
     own = [metric for word, metric in found if word not in ON_REQUEST]
-    if other := next((metric.name for metric in own if metric.count is None and metric.reads != "score"), None):
+    if other := next(
+        (metric.name for metric in own if metric.count is None and metric.reads != "score"), None
+    ):
         raise OptionError(
-            f"--metric: {other!r} counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, "
-            "or calibration), made with `fs.metrics.metric_of_maps`, or of scores, made with `fs.metrics.metric_of_scores`"
+            f"--metric: {other!r} counts nothing of its own; a metric of your own is of label maps of classes"
+            " (not of regions given as ids, or calibration), made with `fs.metrics.metric_of_maps`, or of"
+            " scores, made with `fs.metrics.metric_of_scores`"
         )
     named(own)
     return found
 
 
 def own_metrics(words: Sequence[str]) -> dict[str, Metric]:
-    """Return {name: metric} of one's own metrics among the words of `--metric`, in their order; errors as those of `asked_metrics`."""
+    """Return {name: metric} of one's own metrics among the words of `--metric`, in their order; errors as
+    those of `asked_metrics`.
+    """
     return {metric.name: metric for word, metric in asked_metrics(words) if word not in ON_REQUEST}
 
 

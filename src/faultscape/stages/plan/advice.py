@@ -1,7 +1,8 @@
 """What a plan recommends to do next: draw so many images, label those that are drawn, or rank.
 
-Conventions: before any label the selector is the one that measurements on real models recommend; labels that are there are drawn on. How many is the
-number of the question that is asked, which model is best or the order of all.
+Conventions: before any label the selector is the one that measurements on real models recommend; labels that
+are there are drawn on. How many is the number of the question that is asked, which model is best or the order
+of all.
 Source: ours; docs/benchmarks-choice.md decides the selector.
 """
 
@@ -15,7 +16,9 @@ from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import ROUND
 from faultscape.stages.plan.result import Needed, Questions, Recommended
 
-NEXT = 50  # labels to ask for next where nothing foretells how many are needed, and below which what is said from them is called rough
+# labels to ask for next where nothing foretells how many are needed, and below which what is said from them
+# is called rough
+NEXT = 50
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
 RANDOM = {
     "order": "told the order as well",
@@ -26,7 +29,9 @@ WIDE = 2.0  # another selector is named when it needs fewer labels by this facto
 
 @dataclass(frozen=True)
 class Drawn:
-    """The selection to go on with: its name, its selector with the temperature or the goal that chose it, how many images it has, how many of these are discarded, and how many labelled."""
+    """The selection to go on with: its name, its selector with the temperature or the goal that chose it, how
+    many images it has, how many of these are discarded, and how many labelled.
+    """
 
     name: str
     selector: str
@@ -38,26 +43,31 @@ class Drawn:
 
 
 def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
-    """Return what to say against a recommendation: that draws go on for another goal than the one ``asked`` for, and on how little it rests.
+    """Return what to say against a recommendation: that draws go on for another goal than the one ``asked``
+    for, and on how little it rests.
 
     >>> reservations(Drawn("vma", "vma", images=20, labels=20), "classification", "best")
-    ["--goal best chooses no draws here: those of selection 'vma' have labels and are gone on with, drawn for no goal; `faultscape select STUDY --goal best` draws for it"]
+    ["--goal best chooses no draws here: those of selection 'vma' have labels and are gone on with, drawn for
+    no goal; `faultscape select STUDY --goal best` draws for it"]
     """
     told = []
     if asked is not None and asked != drawn.goal:
         told.append(
-            f"--goal {asked} chooses no draws here: those of selection {drawn.name!r} have labels and are gone on with, drawn for {ASKED[drawn.goal] if drawn.goal else 'no goal'}; "
-            f"`faultscape select STUDY --goal {asked}` draws for it"
+            f"--goal {asked} chooses no draws here: those of selection {drawn.name!r} have labels and are"
+            f" gone on with, drawn for {ASKED[drawn.goal] if drawn.goal else 'no goal'}; `faultscape select"
+            f" STUDY --goal {asked}` draws for it"
         )
     if task == "segmentation" and drawn.goal:
         told.append(
-            f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {RANDOM[drawn.goal]} (docs/benchmarks-choice.md)"
+            "what to draw of label maps rests on one data set, ten networks on CamVid, where random draws"
+            f" {RANDOM[drawn.goal]} (docs/benchmarks-choice.md)"
         )
     return told
 
 
 def rounded(labels: int, pool: int) -> int:
-    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, at most the pool.
+    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, at most the
+    pool.
 
     >>> [rounded(n, 5509) for n in (2, 14, 100, 134, 613, 4149, 5300)]
     [10, 20, 100, 150, 650, 4500, 5500]
@@ -67,7 +77,9 @@ def rounded(labels: int, pool: int) -> int:
 
 
 def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str) -> Recommended | None:
-    """Return what to do next, from the numbers of labels that each selector needs for the question ``goal``, "best" or "order"; nothing where no number answers."""
+    """Return what to do next, from the numbers of labels that each selector needs for the question ``goal``,
+    "best" or "order"; nothing where no number answers.
+    """
     rows, asked = questions[goal], ASKED[goal]
     row = rows.get(drawn.selector)
     if row is None or row["labels"] is None:
@@ -78,23 +90,43 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     full = drawn.images >= budget
     learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
     labelled = drawn.labels >= drawn.images - drawn.lost
-    verb = "rank" if drawn.labels >= number or (full and labelled) else "label" if full or (learns and not labelled) else "select"
+    verb = (
+        "rank"
+        if drawn.labels >= number or (full and labelled)
+        else "label"
+        if full or (learns and not labelled)
+        else "select"
+    )
     why = _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked)
     if verb == "select" and not learns and budget == pools[drawn.selector]:
         differ = "" if find_selector(drawn.selector).even else " on which models differ"
         why = f"{budget:,} is all that can be drawn: all images{differ}. {why}"
     return {
-        "verb": verb, "question": goal, "selection": drawn.name, "selector": drawn.selector, "temperature": drawn.temperature, "goal": drawn.goal, "budget": budget if verb == "select" else None, "round": ROUND if learns and verb == "select" else None, "begun": drawn.images > 0,
-        "why": why, "instead": None if verb == "rank" else _instead(rows, pools, drawn),
-    }  # fmt: skip
+        "verb": verb,
+        "question": goal,
+        "selection": drawn.name,
+        "selector": drawn.selector,
+        "temperature": drawn.temperature,
+        "goal": drawn.goal,
+        "budget": budget if verb == "select" else None,
+        "round": ROUND if learns and verb == "select" else None,
+        "begun": drawn.images > 0,
+        "why": why,
+        "instead": None if verb == "rank" else _instead(rows, pools, drawn),
+    }
 
 
 def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
-    """Return what to do instead of ranking once more, where that was done with all labels and left the question open: to draw on, while there is something to draw."""
+    """Return what to do instead of ranking once more, where that was done with all labels and left the
+    question open: to draw on, while there is something to draw.
+    """
     budget = rounded(drawn.labels + drawn.lost + NEXT, pool)
     if budget <= drawn.images:
         return found
-    why = f"rank has taken all {drawn.labels:,} labels of {drawn.name} and leaves {ASKED[found['question']]} open: draw some {NEXT} more, label them, then rank again."
+    why = (
+        f"rank has taken all {drawn.labels:,} labels of {drawn.name} and leaves {ASKED[found['question']]}"
+        f" open: draw some {NEXT} more, label them, then rank again."
+    )
     return {
         **found,
         "verb": "select",
@@ -108,13 +140,25 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
 def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
     """Return one sentence that says why."""
     if verb == "rank" and drawn.labels < number:
-        return f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about {number:,} that {asked} is expected to need: rank says what they show."
+        return (
+            f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about"
+            f" {number:,} that {asked} is expected to need: rank says what they show."
+        )
     if verb == "rank":
-        return f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} is expected to need; the intervals of rank say whether they were enough."
+        return (
+            f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} is expected to need; the"
+            " intervals of rank say whether they were enough."
+        )
     if verb == "label":
-        return f"{drawn.images:,} images are drawn and {drawn.labels:,} of them labelled: label the others, then run plan again."
+        return (
+            f"{drawn.images:,} images are drawn and {drawn.labels:,} of them labelled: label the others, then"
+            " run plan again."
+        )
     if drawn.labels:
-        return f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the way: each label makes the number surer."
+        return (
+            f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the"
+            " way: each label makes the number surer."
+        )
     return (
         f"Why: {_told(drawn)} (docs/benchmarks-choice.md); the numbers above are only a rough forecast. "
         "Label these, then run plan again: it knows more with each label."
@@ -124,7 +168,10 @@ def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
 def _told(drawn: Drawn) -> str:
     """Return what was measured of the recommended draws, for the goal that they serve."""
     if drawn.goal == "best":
-        return f"drawn {ROUND} at a time, with labels in between, they found the best of real models soonest, or nearly so"
+        return (
+            f"drawn {ROUND} at a time, with labels in between, they found the best of real models soonest, or"
+            " nearly so"
+        )
     return "at equal labels its draws told the order of real models best, or nearly so"
 
 
@@ -132,12 +179,17 @@ def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
     """Return one sentence that says why, where the number of labels cannot be predicted."""
     span = f"{row['low']:,} to {row['high']:,}"
     if verb == "rank":
-        return f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} may need ({span}), or all there are: rank says what they show."
+        return (
+            f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} may need ({span}), or all"
+            " there are: rank says what they show."
+        )
     if verb == "label":
         return _why(verb, 0, drawn, asked)
     return (
-        f"How many labels {asked} needs cannot be predicted {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these: {_told(drawn)} "
-        "(docs/benchmarks-choice.md). Label them, then run plan again: it knows more with each label."
+        f"How many labels {asked} needs cannot be predicted"
+        f" {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these:"
+        f" {_told(drawn)} (docs/benchmarks-choice.md). Label them, then run plan again: it knows more with"
+        " each label."
     )
 
 
@@ -149,6 +201,8 @@ def _instead(rows: dict[str, Needed], pools: dict[str, int], drawn: Drawn) -> st
     if name == drawn.selector or others[name] * WIDE > still:
         return None
     return (
-        f"The table prefers {name} by far, with {others[name]:,} labels instead of {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured, "
-        f"draw with --selector {name}{' --temperature 1' if find_selector(name).duels else ''} --budget {rounded(others[name], pools[name])}."
+        f"The table prefers {name} by far, with {others[name]:,} labels instead of"
+        f" {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured,"
+        f" draw with --selector {name}{' --temperature 1' if find_selector(name).duels else ''} --budget"
+        f" {rounded(others[name], pools[name])}."
     )

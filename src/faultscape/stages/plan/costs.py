@@ -9,7 +9,11 @@ from faultscape.arguments import Costs
 from faultscape.errors import OptionError, closest
 from faultscape.stages.plan.result import DuelRow, Needed
 
-COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}  # seconds for a whole map, a choice of two, a yes or no
+COSTS = {
+    "mask": 5400.0,
+    "choice": 10.0,
+    "question": 3.0,
+}  # seconds for a whole map, a choice of two, a yes or no
 
 
 def read_costs(cost: Costs | None) -> dict[str, float]:
@@ -22,7 +26,8 @@ def read_costs(cost: Costs | None) -> dict[str, float]:
     for name, value in _costs_given(cost):
         if name not in COSTS:
             raise OptionError(
-                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got {name!r}.{closest(name, list(COSTS))}"
+                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got"
+                f" {name!r}.{closest(name, list(COSTS))}"
             )
         try:
             out[name] = float(value)
@@ -42,14 +47,22 @@ def idle_costs(cost: Costs | None, task: str) -> list[str]:
     works = ("question",) if task == "classification" else ("mask", "choice")
     idle = [name for name, _ in _costs_given(cost) if name not in works]
     of = "classifiers" if task == "classification" else "label maps"
-    return [f"--cost {', '.join(idle)} changes nothing for {of}: their work is {', '.join(works)}"] if idle else []
+    return (
+        [f"--cost {', '.join(idle)} changes nothing for {of}: their work is {', '.join(works)}"]
+        if idle
+        else []
+    )
 
 
 def _costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
     """Return (kind of work, seconds) as they were given."""
     if isinstance(cost, Mapping):
         return list(cost.items())
-    return [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))] if cost else []
+    return (
+        [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))]
+        if cost
+        else []
+    )
 
 
 def price(row: Needed | DuelRow, units: float | None, seconds: float, wage: float | None) -> None:
@@ -59,7 +72,9 @@ def price(row: Needed | DuelRow, units: float | None, seconds: float, wage: floa
 
 
 def priced_duel(row: DuelRow, classifies: bool, costs: dict[str, float], wage: float | None) -> DuelRow:
-    """Return a row of duels with hours: of classifiers two questions a slot, shared ones once; of label maps a map an image, or a choice a slot."""
+    """Return a row of duels with hours: of classifiers two questions a slot, shared ones once; of label maps
+    a map an image, or a choice a slot.
+    """
     out: DuelRow = {**row}
     if classifies:
         price(out, row["questions"], costs["question"], wage)

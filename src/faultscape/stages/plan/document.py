@@ -37,7 +37,8 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
         models = tuple(settings.models)
         if len(models) < 2:
             raise ModelError(
-                f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+                f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with"
+                " `faultscape predict`"
             )
         known = evidence.truths(root)
         named = options.truth is not None or options.selection is not None
@@ -49,14 +50,21 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
         try:
             duels = facts.deep(facts.duels(root, settings, models, engine=engine, workers=workers))
         except SelectionError as error:
-            duels, notes = [], [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
+            duels, notes = (
+                [],
+                ([*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes),
+            )
         drawn = facts.drawn(root, settings, models, used, truth, goal)
         questions, near = label_numbers(models, looked, used, settings.task, within / 100, options.seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             price(row, row.pop("units"), costs[unit], wage)
         recommended = advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal)
-        if recommended and recommended["verb"] == "rank" and _left_open(root, drawn.name, recommended["question"]):
+        if (
+            recommended
+            and recommended["verb"] == "rank"
+            and _left_open(root, drawn.name, recommended["question"])
+        ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
         plan = LabelPlan(
             models=models,
@@ -70,7 +78,12 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             },
             questions=questions,
             duels=tuple(priced_duel(row, settings.classifies, costs, wage) for row in duels),
-            costs={"mask": costs["mask"], "choice": costs["choice"], "question": costs["question"], "wage": wage},
+            costs={
+                "mask": costs["mask"],
+                "choice": costs["choice"],
+                "question": costs["question"],
+                "wage": wage,
+            },
             recommended=recommended,
             notes=(
                 *near,
@@ -89,9 +102,23 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             },
             study=study,
         )
-        document = {name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"}
-        put(root / "plan.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
-        log(root, "plan", cost=costs, wage=wage, within=within, selection=options.selection, truth=truth, seed=options.seed)
+        document = {
+            name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"
+        }
+        put(
+            root / "plan.json",
+            (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
+        )
+        log(
+            root,
+            "plan",
+            cost=costs,
+            wage=wage,
+            within=within,
+            selection=options.selection,
+            truth=truth,
+            seed=options.seed,
+        )
     return plan
 
 

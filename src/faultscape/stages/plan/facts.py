@@ -1,6 +1,8 @@
-"""What a plan reads of a study: how far models agree, what each selector would draw, what the labels so far measured, and what duels would choose.
+"""What a plan reads of a study: how far models agree, what each selector would draw, what the labels so far
+measured, and what duels would choose.
 
-Conventions: of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the first. Nothing of a selection is written.
+Conventions: of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the
+first. Nothing of a selection is written.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ from faultscape.ties import RULE
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
 NOT_BY_CHANCE = (
-    "the images were not drawn by chance; where images are chosen because models differ, they differ more than elsewhere"
+    "the images were not drawn by chance; where images are chosen because models differ, they differ more"
+    " than elsewhere"
 )
 CHANGED = "the study has other models or images now"
 TOO_FEW = "fewer than two images have a label that says of every model how good it is"
@@ -51,8 +54,9 @@ DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at
 class Looked:
     """What J models say of the S images looked at, of ``images`` in all.
 
-    ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two models differ, ``weights`` of each selector that draws by
-    chance (S,), ``questions`` (S,) how many classes are named, of classifiers, ``pools`` how many of all images each selector may draw.
+    ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two
+    models differ, ``weights`` of each selector that draws by chance (S,), ``questions`` (S,) how many classes
+    are named, of classifiers, ``pools`` how many of all images each selector may draw.
     """
 
     images: int
@@ -66,7 +70,9 @@ class Looked:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the labels of a selection drawn by chance measured: LURE's means on its pool of ``pool`` images, from ``labels`` of them."""
+    """What the labels of a selection drawn by chance measured: LURE's means on its pool of ``pool`` images,
+    from ``labels`` of them.
+    """
 
     selection: str
     selector: str
@@ -77,15 +83,27 @@ class Measured:
 
 
 def look(
-    root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, *, engine: str, workers: int | None
+    root: Path,
+    settings: Settings,
+    models: tuple[str, ...],
+    used: Measured | None,
+    *,
+    engine: str,
+    workers: int | None,
 ) -> Looked:
-    """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError where no image has something of every model."""
+    """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError
+    where no image has something of every model.
+    """
     usual: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
-    usual |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}  # as `select` draws by mad
+    usual |= (
+        {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}
+    )  # as `select` draws by mad
     usual |= (
         {}
         if used is None
-        else {key: used.definition[key] for key in (*usual, "hierarchy", "sharpness") if key in used.definition}
+        else {
+            key: used.definition[key] for key in (*usual, "hierarchy", "sharpness") if key in used.definition
+        }
     )
     like = cast("Definition", {"selector": "mad", **usual})
     whole = "labels" if settings.classifies else "agreement"
@@ -120,13 +138,28 @@ def look(
             None,
         )
     pools = {name: int((own[inside] > 0).sum()) for name, own in weights.items()}
-    return Looked(len(inside), agreement, mean, differ, {name: own[some] for name, own in weights.items()}, questions, pools)
+    return Looked(
+        len(inside),
+        agreement,
+        mean,
+        differ,
+        {name: own[some] for name, own in weights.items()},
+        questions,
+        pools,
+    )
 
 
 def measured(
-    root: Path, settings: Settings, models: tuple[str, ...], selection: str | None, truth: str, goal: str | None = None
+    root: Path,
+    settings: Settings,
+    models: tuple[str, ...],
+    selection: str | None,
+    truth: str,
+    goal: str | None = None,
 ) -> tuple[Measured | None, list[str]]:
-    """Return what was measured by the selection asked for, or the one with most labels of those drawn by chance from what the study has now, first of those drawn for the ``goal``; and what to say."""
+    """Return what was measured by the selection asked for, or the one with most labels of those drawn by
+    chance from what the study has now, first of those drawn for the ``goal``; and what to say.
+    """
     if truth not in evidence.truths(root):
         return None, []
     key, discarded = corpus_key(root, settings, models), Answers(root).discarded()
@@ -139,30 +172,56 @@ def measured(
             why = CHANGED if chance else NOT_BY_CHANCE
             if selection:
                 raise SelectionError(
-                    f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with `faultscape select {root} --selector random`"
+                    f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with"
+                    f" `faultscape select {root} --selector random`"
                 )
             others[why].append(name)
             continue
         images, accuracy = evidence.scores(root, models, truth, slots.definition, discarded)
         lost = evidence.undecidable(root, models, truth) | set(discarded)
-        if (one := _estimated(name, slots, images, accuracy, lost, evidence.chosen_elsewhere(root, name))) is not None:
+        if (
+            one := _estimated(name, slots, images, accuracy, lost, evidence.chosen_elsewhere(root, name))
+        ) is not None:
             found.append(one)
         else:
             others[TOO_FEW].append(name)
-    used = max(found, key=lambda one: (goal is not None and one.definition.get("goal") == goal, one.labels)) if found else None
+    used = (
+        max(found, key=lambda one: (goal is not None and one.definition.get("goal") == goal, one.labels))
+        if found
+        else None
+    )
     if used is not None:
-        few = f"{counted(used.labels, 'label is', 'labels are')} few: on real models the numbers named from 25 were little better than those from none, and rather too small; the upper end of a range is the safer plan"
+        few = (
+            f"{counted(used.labels, 'label is', 'labels are')} few: on real models the numbers named from 25"
+            " were little better than those from none, and rather too small; the upper end of a range is the"
+            " safer plan"
+        )
         most = max(found, key=lambda one: one.labels)
-        why = f"the labels are those of selection {used.selection!r}, drawn for --goal {goal}; {most.selection!r} has more, {most.labels:,}: --selection {most.selection} plans from these"
+        why = (
+            f"the labels are those of selection {used.selection!r}, drawn for --goal {goal};"
+            f" {most.selection!r} has more, {most.labels:,}: --selection {most.selection} plans from these"
+        )
         return used, [*([why] if most.labels > used.labels else []), *([few] if used.labels < NEXT else [])]
-    return None, [f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names]
+    return None, [
+        f"labels of {' and '.join(names)} are not used: {why}" for why, names in others.items() if names
+    ]
 
 
-def drawn(root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
-    """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the first name that is free or holds such draws."""
-    key, names, wanted = corpus_key(root, settings, models), selections.names(root), Drawn(goal, GOALS[goal], goal=goal)
+def drawn(
+    root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str
+) -> Drawn:
+    """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the
+    first name that is free or holds such draws.
+    """
+    key, names, wanted = (
+        corpus_key(root, settings, models),
+        selections.names(root),
+        Drawn(goal, GOALS[goal], goal=goal),
+    )
     gone = evidence.undecidable(root, models, truth) | set(Answers(root).discarded())
-    for name in [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]:
+    for name in (
+        [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]
+    ):
         if name not in names:
             return replace(wanted, name=name)
         slots, drawn_from = selections.read_selection(root, name)
@@ -176,23 +235,38 @@ def drawn(root: Path, settings: Settings, models: tuple[str, ...], used: Measure
 
 
 def _estimated(
-    name: str, slots: Slots, images: list[str], accuracy: np.ndarray, lost: Collection[str], elsewhere: Collection[str]
+    name: str,
+    slots: Slots,
+    images: list[str],
+    accuracy: np.ndarray,
+    lost: Collection[str],
+    elsewhere: Collection[str],
 ) -> Measured | None:
     """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
-    found = steps(slots.draws, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition))
+    found = steps(
+        slots.draws, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition)
+    )
     if (labels := len(found.columns)) < 2:
         return None
     measured = lure(1 - accuracy[:, found.columns], found.probability, found.pool)
     return Measured(name, slots.definition["selector"], measured, labels, found.pool, slots.definition)
 
 
-def duels(root: Path, settings: Settings, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
-    """Return the slots of selection main as it counts now, where it is one of duels of these models, else those that it would have by default, as deep as is looked at."""
+def duels(
+    root: Path, settings: Settings, models: tuple[str, ...], *, engine: str, workers: int | None
+) -> Slots:
+    """Return the slots of selection main as it counts now, where it is one of duels of these models, else
+    those that it would have by default, as deep as is looked at.
+    """
     if selections.MAIN in selections.names(root):
         slots = current(root, selections.MAIN, Answers(root).discarded())
         if holds_duels(slots, models):
             return slots
-    return _of_classes(root, settings, models) if settings.classifies else _of_maps(root, settings, models, engine, workers)
+    return (
+        _of_classes(root, settings, models)
+        if settings.classifies
+        else _of_maps(root, settings, models, engine, workers)
+    )
 
 
 def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slots:
@@ -203,19 +277,27 @@ def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slot
     options: dict[str, Any] = {**classifier_duels.DEFAULTS, "top": DEEPEST["top"], "spares": 0}
     del options["keep_duplicates"]
     define = classifier_duels.definition(**options)
-    return classifier_duels.slots(said, distances, define, pool.ranks, None if only.all() else only, pool.families)
+    return classifier_duels.slots(
+        said, distances, define, pool.ranks, None if only.all() else only, pool.families
+    )
 
 
-def _of_maps(root: Path, settings: Settings, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
+def _of_maps(
+    root: Path, settings: Settings, models: tuple[str, ...], engine: str, workers: int | None
+) -> Slots:
     options: dict[str, Any] = {**duel.DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
     held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
     return map_duels.search(root, models, held, title="duels", engine=engine, workers=workers)
 
 
 def groups_told(root: Path) -> list[str]:
-    """Return in how many groups the images of the pool lie, which are not independent then; nothing where the study has no groups."""
+    """Return in how many groups the images of the pool lie, which are not independent then; nothing where the
+    study has no groups.
+    """
     groups = read_groups(root)
-    inside = {groups[image] for image in read_pool(root).ids.to_pylist() if image in groups} if groups else set()
+    inside = (
+        {groups[image] for image in read_pool(root).ids.to_pylist() if image in groups} if groups else set()
+    )
     if not inside:
         return []
     few = (
@@ -224,19 +306,26 @@ def groups_told(root: Path) -> list[str]:
         else f"labels in fewer than {LEAST} of them carry no interval of it"
     )
     return [
-        f"the images lie in {counted(len(inside), 'group')}: for data to come (rank --population future) more labels are needed than these numbers say, and {few}"
+        (
+            f"the images lie in {counted(len(inside), 'group')}: for data to come (rank --population future)"
+            f" more labels are needed than these numbers say, and {few}"
+        )
     ]
 
 
 def deep(slots: Slots) -> list[DuelRow]:
-    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k (S2), and the slots, distinct images and questions that it comes to; spares do not count."""
+    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k
+    (S2), and the slots, distinct images and questions that it comes to; spares do not count.
+    """
     j, pairs = len(slots.models), slots.pairs
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])
     most = max(row.place for row in slots.chosen)
     out = []
     for k in [k for k in (1, 2, 3, 5, 10, 20, 30) if k < most] + [most]:
         rows = [row for row in slots.chosen if row.place <= k]
-        asked = {(row.image, label) for row in pairs if row.place <= k for label in (row.label_a, row.label_b)}
+        asked = {
+            (row.image, label) for row in pairs if row.place <= k for label in (row.label_a, row.label_b)
+        }
         out.append(
             {
                 "per_cell": k,

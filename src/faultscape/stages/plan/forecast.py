@@ -1,6 +1,7 @@
 """How many labels each question needs, by the selector that draws them.
 
-Conventions: {question: {selector: row}}; a row holds labels, low, high, foretold, units of work, and why where no number of labels answers.
+Conventions: {question: {selector: row}}; a row holds labels, low, high, foretold, units of work, and why
+where no number of labels answers.
 """
 
 from __future__ import annotations
@@ -24,16 +25,22 @@ _UNSEEN = "models differ on none of the images looked at"
 def label_numbers(
     models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, within: float, seed: int
 ) -> tuple[Questions, list[str]]:
-    """Return {question: {selector: {labels, low, high, units}}} and what to say of models that are nearly alike."""
+    """Return {question: {selector: {labels, low, high, units}}} and what to say of models that are nearly
+    alike.
+    """
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
     notes = _near(models, looked, kept)
     none: Needed = {"labels": None, "low": None, "high": None, "foretold": None, "units": None}
     if len(kept) < 2:
-        return {name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED}, notes
+        return {
+            name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED
+        }, notes
     some = np.ix_(kept, kept)
     expected = label_variances.moments(looked.agreement[some], label_variances.OUTSIDE[task])
     curves = {
-        name: label_variances.curve(weights, expected, looked.images) for name, weights in looked.weights.items() if weights.any()
+        name: label_variances.curve(weights, expected, looked.images)
+        for name, weights in looked.weights.items()
+        if weights.any()
     }
     planned, later = dict(curves), None
     worlds = label_needs.worlds(looked.mean[some], label_needs.BELIEVED[task], seed=seed)
@@ -41,7 +48,9 @@ def label_numbers(
         found = Estimates(used.estimates.loss[kept], used.estimates.covariance[some], used.estimates.freedom)
         share = used.pool / looked.images
         for name, own in curves.items():
-            planned[name], later = label_needs.learnt(worlds, curves[used.selector], found, used.labels, share, own, seed)
+            planned[name], later = label_needs.learnt(
+                worlds, curves[used.selector], found, used.labels, share, own, seed
+            )
     out: Questions = {name: {} for name in _ASKED}
     for selector in looked.weights:
         pool = looked.pools[selector]
@@ -51,7 +60,9 @@ def label_numbers(
                 numbers = _numbers(name, worlds if later is None else later, curve, within)
                 row["why"] = _AGREED if name == "scores" else _SAME
                 if not np.isnan(numbers).all():
-                    middle, low, high = (min(math.ceil(x), pool) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE)))
+                    middle, low, high = (
+                        min(math.ceil(x), pool) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE))
+                    )
                     row = {
                         "labels": middle,
                         "low": low,
@@ -65,14 +76,18 @@ def label_numbers(
 
 
 def _numbers(question: str, worlds: np.ndarray, curve: label_needs.Curve, within: float) -> np.ndarray:
-    """Return the number of labels that a question needs in each world; scores need one number in all of them."""
+    """Return the number of labels that a question needs in each world; scores need one number in all of
+    them.
+    """
     if question == "scores":
         return np.full(1, label_needs.scores_needed(curve, within))
     return label_needs.needed(question, worlds, curve)
 
 
 def _each(looked: Looked, selector: str, labels: int) -> float:
-    """Return how many questions an image takes that is drawn: one for each class that a model names, or one map."""
+    """Return how many questions an image takes that is drawn: one for each class that a model names, or one
+    map.
+    """
     if looked.questions is None:
         return 1.0
     among = inclusion(looked.weights[selector], labels * len(looked.questions) / looked.images)
@@ -80,19 +95,30 @@ def _each(looked: Looked, selector: str, labels: int) -> float:
 
 
 def _near(models: tuple[str, ...], looked: Looked, kept: list[int], most: int = 5) -> list[str]:
-    """Return a sentence for each model that another equals, and for pairs that differ on no more than one image of a hundred."""
+    """Return a sentence for each model that another equals, and for pairs that differ on no more than one
+    image of a hundred.
+    """
     notes = []
     for k in range(len(models)):
         if k not in kept:
             twin = next(j for j in kept if looked.differ[k, j] == 0)
             notes.append(
-                f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels tells them apart; they count as one"
+                f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels"
+                " tells them apart; they count as one"
             )
     pairs = sorted(
-        (int(looked.differ[a, b]), a, b) for a in kept for b in kept if a < b and looked.differ[a, b] <= looked.images / 100
+        (int(looked.differ[a, b]), a, b)
+        for a in kept
+        for b in kept
+        if a < b and looked.differ[a, b] <= looked.images / 100
     )
     notes += [
-        f"{models[a]} and {models[b]} give the same answer on all but {number} image{'s' * (number > 1)}: only labels of {'these tell' if number > 1 else 'this one tells'} them apart"
+        f"{models[a]} and {models[b]} give the same answer on all but {number} image{'s' * (number > 1)}:"
+        f" only labels of {'these tell' if number > 1 else 'this one tells'} them apart"
         for number, a, b in pairs[:most]
     ]
-    return notes + ([f"{len(pairs) - most} more pairs differ on at most one image of a hundred"] if len(pairs) > most else [])
+    return notes + (
+        [f"{len(pairs) - most} more pairs differ on at most one image of a hundred"]
+        if len(pairs) > most
+        else []
+    )

@@ -18,7 +18,9 @@ class LabelsUsed(TypedDict):
 
 
 class Needed(TypedDict, total=False):
-    """How many labels a question needs by one selector, its range, hours and money, or ``why`` no number answers; ``units`` of work are priced, and not written."""
+    """How many labels a question needs by one selector, its range, hours and money, or ``why`` no number
+    answers; ``units`` of work are priced, and not written.
+    """
 
     labels: Required[int | None]
     low: int | None
@@ -53,7 +55,9 @@ class Costs(TypedDict):
 
 
 class Recommended(TypedDict):
-    """What to do next: a line of ``verb``, and why; ``instead`` where the numbers prefer another selector by far."""
+    """What to do next: a line of ``verb``, and why; ``instead`` where the numbers prefer another selector by
+    far.
+    """
 
     verb: Literal["rank", "label", "select"]
     question: str
@@ -84,12 +88,13 @@ Questions: TypeAlias = dict[str, dict[str, Needed]]
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan:
-    """How many labels each question needs, by the selector that draws them, and what duels would come to (the content of plan.json).
+    """How many labels each question needs, by the selector that draws them, and what duels would come to (the
+    content of plan.json).
 
-    ``questions``: {question: {selector: {labels, low, high, foretold, hours, money, why}}}, low to high the range of what is
-    likely, ``foretold`` whether it spans a factor of ten at most; where no number of labels answers all are None but ``why``.
-    ``duels``: a row a number of images of a cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were
-    used so far, ``recommended`` what to do next.
+    ``questions``: {question: {selector: {labels, low, high, foretold, hours, money, why}}}, low to high the
+    range of what is likely, ``foretold`` whether it spans a factor of ten at most; where no number of labels
+    answers all are None but ``why``. ``duels``: a row a number of images of a cell, {per_cell, bound, slots,
+    images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do next.
     """
 
     models: tuple[str, ...]

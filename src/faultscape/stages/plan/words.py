@@ -1,6 +1,7 @@
 """What a person reads of a plan: tables that fit 100 columns, and the next line to type.
 
-Conventions: takes the plan as it is written to plan.json and the name of the study, returns text. Times below two hours are told in minutes.
+Conventions: takes the plan as it is written to plan.json and the name of the study, returns text. Times below
+two hours are told in minutes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def text(found: LabelPlan) -> str:
     if all(row["labels"] is None for row in rows):
         lines += ["", *_wrapped(f"No number of labels answers: {rows[0]['why']}.")]
     else:
-        lines += [*_wrapped(f"{HELD[found.task]} {INDEPENDENT}"), *_wrapped(_cost(found.costs, classes=_classifies(found)))]
+        lines += [
+            *_wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
+            *_wrapped(_cost(found.costs, classes=_classifies(found))),
+        ]
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
@@ -67,7 +71,9 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     wide = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return [
         "  "
-        + "  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, wide, strict=True))).rstrip()
+        + "  ".join(
+            cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, wide, strict=True))
+        ).rstrip()
         for row in [head, *rows]
     ]
 
@@ -81,7 +87,10 @@ def command(found: LabelPlan) -> str:
     if advice["verb"] == "rank":
         return f"faultscape rank {place} --selection {name}{other}"
     if advice["verb"] == "label":
-        return f"faultscape label export {place} OUT --format {'csv' if _classifies(found) else 'png'} --selection {name}{other}"
+        return (
+            f"faultscape label export {place} OUT --format {'csv' if _classifies(found) else 'png'}"
+            f" --selection {name}{other}"
+        )
     if goal := advice["goal"]:
         as_ = "" if name == goal else f" --as {name}"
         learns = other if goal != "order" and found.labels["used"] else ""
@@ -101,14 +110,22 @@ def _head(found: LabelPlan) -> str:
     used = found.labels["used"]
     known = "from the predictions alone: a rough forecast"
     if used:
-        known = f"from the predictions and {used:,} label{'s' * (used != 1)} of selection {found.labels['selection']}"
-    return f"Labels that {len(found.models)} models on {found.images:,} image{'s' * (found.images != 1)} need in all, {known}."
+        known = (
+            f"from the predictions and {used:,} label{'s' * (used != 1)} of selection"
+            f" {found.labels['selection']}"
+        )
+    return (
+        f"Labels that {len(found.models)} models on {found.images:,} image{'s' * (found.images != 1)} need in"
+        f" all, {known}."
+    )
 
 
 def _cost(costs: Costs, *, classes: bool) -> str:
     one = duration(costs["question" if classes else "mask"] / 3600)
     what = (
-        f"A question takes {one}, and an image one for each class that a model names" if classes else f"A label map takes {one}"
+        f"A question takes {one}, and an image one for each class that a model names"
+        if classes
+        else f"A label map takes {one}"
     )
     return what + ("." if costs["wage"] is None else f"; an hour costs {costs['wage']:g}.")
 
@@ -131,7 +148,13 @@ def _question(found: LabelPlan, name: str) -> list[str]:
             own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"] or 0))
             own = (*own, f"{row['money']:,.0f}") if money else own
         tested = proved[selector]["labels"] if proved and proved[selector]["foretold"] else None
-        cells.append((_called(selector, found.labels), *own, *(("" if tested is None else f"{tested:,}",) if proved else ())))
+        cells.append(
+            (
+                _called(selector, found.labels),
+                *own,
+                *(("" if tested is None else f"{tested:,}",) if proved else ()),
+            )
+        )
     lines = table((*head, *(("proved by tests with",) if proved else ())), cells)
     said = [f"none: {why}" for why in whys]
     if any(row["foretold"] is False for row in rows.values()):
@@ -139,13 +162,16 @@ def _question(found: LabelPlan, name: str) -> list[str]:
         before = f"from {counted(used, 'label')}" if used else "before labels"
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
     advised = found.recommended
-    if rows != found.questions[advised["question"] if advised else "best"]:  # of that question the recommendation says it
+    if (
+        rows != found.questions[advised["question"] if advised else "best"]
+    ):  # of that question the recommendation says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
 
 
 def fewer(rows: dict[str, Needed], selector: str | None) -> str:
-    """Return a sentence where another selector needs half as many labels as the recommended one, '' where none does.
+    """Return a sentence where another selector needs half as many labels as the recommended one, '' where
+    none does.
 
     >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
     'random needs half as many labels as mad, or fewer: 40 instead of 90'
@@ -156,7 +182,10 @@ def fewer(rows: dict[str, Needed], selector: str | None) -> str:
     best = min(known, key=lambda name: known[name])
     if WIDE * known[best] > known[selector]:
         return ""
-    return f"{best} needs half as many labels as {selector}, or fewer: {known[best]:,} instead of {known[selector]:,}"
+    return (
+        f"{best} needs half as many labels as {selector}, or fewer: {known[best]:,} instead of"
+        f" {known[selector]:,}"
+    )
 
 
 def _range(row: Needed) -> str:
@@ -185,7 +214,10 @@ def _duels(found: LabelPlan) -> list[str]:
         for row in found.duels
     ]
     bound = "J(J-1)/2 k" if pairs else "J(J-1)|Y|K"
-    return [f"Duels, which show where models fail: at most {bound} slots", *table(head, [(r[0].rjust(13), *r[1:]) for r in rows])]
+    return [
+        f"Duels, which show where models fail: at most {bound} slots",
+        *table(head, [(r[0].rjust(13), *r[1:]) for r in rows]),
+    ]
 
 
 def _next(found: LabelPlan) -> list[str]:
@@ -197,5 +229,10 @@ def _next(found: LabelPlan) -> list[str]:
 
 def _wrapped(words: str, indent: str = "") -> list[str]:
     return textwrap.wrap(
-        words, WIDTH, initial_indent=indent, subsequent_indent=indent or "  ", break_long_words=False, break_on_hyphens=False
+        words,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent or "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )

@@ -1,7 +1,9 @@
-"""Rename and remove models of a study: maps, counts and statistics that are right stay, under other names, and nothing is counted again.
+"""Rename and remove models of a study: maps, counts and statistics that are right stay, under other names,
+and nothing is counted again.
 
-Conventions: ``{old: new}`` and names. What is to be done is noted first (``.change.json``), with which counts and selections were right before; each step may be done
-twice, so that a change that was killed is finished by asking for it again, and nobody else writes until then (study.lock). Labels, answers, logs and checkpoints
+Conventions: ``{old: new}`` and names. What is to be done is noted first (``.change.json``), with which counts
+and selections were right before; each step may be done twice, so that a change that was killed is finished by
+asking for it again, and nobody else writes until then (study.lock). Labels, answers, logs and checkpoints
 (models/NAME) are kept; selections drawn with a removed model say what they said.
 """
 
@@ -29,14 +31,20 @@ from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
 
-_KEPT = ("pictures", "components")  # below reliability, a file a model: what was drawn or counted of it before
+_KEPT = (
+    "pictures",
+    "components",
+)  # below reliability, a file a model: what was drawn or counted of it before
 
 
-def change(root: Path, renamed: Mapping[str, str], removed: Collection[str], *, line: str, models: Mapping[str, str]) -> None:
+def change(
+    root: Path, renamed: Mapping[str, str], removed: Collection[str], *, line: str, models: Mapping[str, str]
+) -> None:
     """Rename and remove models of a study that is held for writing, or finish doing so.
 
-    ``line`` is how to ask for the same again, ``models`` what else it asks for: such a line run again after a kill finds the change done. Errors: ModelError for names
-    that are not there, or taken; StudyError while another change is unfinished.
+    ``line`` is how to ask for the same again, ``models`` what else it asks for: such a line run again after a
+    kill finds the change done. Errors: ModelError for names that are not there, or taken; StudyError while
+    another change is unfinished.
     """
     asked: Asked = {"rename": dict(renamed), "remove": sorted(removed), "models": dict(models)}
     note: ChangeNote | None = noted(root)
@@ -47,7 +55,10 @@ def change(root: Path, renamed: Mapping[str, str], removed: Collection[str], *, 
         settings = read_settings(root)
         _check(root, settings, renamed, removed)
         names = {name: renamed.get(name, name) for name in settings.models if name not in removed}
-        right: Right = {"pairs": _right_pairs(root, settings, names), "selections": _right_selections(root, settings, names)}
+        right: Right = {
+            "pairs": _right_pairs(root, settings, names),
+            "selections": _right_selections(root, settings, names),
+        }
         note = {"line": line, "asked": asked, "done": False, "names": names, "right": right}
         put(root / CHANGE, json.dumps(note, ensure_ascii=False).encode())
     if not note["done"]:
@@ -62,7 +73,9 @@ def forget(root: Path) -> None:
 
 
 def withdraw(root: Path, names: Collection[str]) -> None:
-    """Take models out again that were just entered and of which nothing could be used; what failures.csv says of them stays."""
+    """Take models out again that were just entered and of which nothing could be used; what failures.csv says
+    of them stays.
+    """
     change_models(root, {name: name for name in read_settings(root).models if name not in names})
     for name in names:
         for folder in _folders(root, name):
@@ -89,40 +102,58 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
         if old in removed:
             raise ModelError(f"{old!r} is to be renamed and removed; say one of both")
         if new in known:
-            raise ModelError(f"--rename {old}={new}: the study has a model {new!r} already; choose another name")
+            raise ModelError(
+                f"--rename {old}={new}: the study has a model {new!r} already; choose another name"
+            )
         if list(renamed.values()).count(new) > 1:
             raise ModelError(f"two models are to be named {new!r}; give each its own name")
         if new in truths:
-            raise ModelError(f"--rename {old}={new}: {new!r} is the name of a truth of this study; choose another name")
+            raise ModelError(
+                f"--rename {old}={new}: {new!r} is the name of a truth of this study; choose another name"
+            )
         if _folders(root, new):
             raise ModelError(
-                f"--rename {old}={new}: there are files of an earlier model {new!r}; choose another name, or --remove {new} first"
+                f"--rename {old}={new}: there are files of an earlier model {new!r}; choose another name, or"
+                f" --remove {new} first"
             )
         for name in selections.names(root):
             if new in selections.read_selection(root, name)[0].models:
-                raise ModelError(f"--rename {old}={new}: selection {name!r} was drawn with another {new!r}; choose another name")
+                raise ModelError(
+                    f"--rename {old}={new}: selection {name!r} was drawn with another {new!r}; choose another"
+                    " name"
+                )
 
 
 def _folders(root: Path, name: str) -> list[Path]:
     """Return the folders of parts that a model has."""
-    folders = [path for room in ("predictions", "pairs") for path in made(root, room) if path == root / room / name]
+    folders = [
+        path for room in ("predictions", "pairs") for path in made(root, room) if path == root / room / name
+    ]
     folders += dict.fromkeys(path.parent for path in made(root, "reliability") if path.parent.name == name)
     return folders + [path for path in made(root, "measures") if path.name == name]
 
 
 def _right_pairs(root: Path, settings: Settings, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
-    """Return the partners in each part against models that is right now and names a model that changes, by the model's name afterwards."""
+    """Return the partners in each part against models that is right now and names a model that changes, by
+    the model's name afterwards.
+    """
     right: dict[str, dict[str, list[str]]] = {}
     held = {name: there(pair_table.folder(root, name)) for name in names}
     for part in wanted(root, settings, sorted(shard_sizes(root)), []):
         entry = held.get(part.name, {}).get(part.part)
-        if entry is not None and entry.key == part.key and any(names.get(other) != other for other in part.others):
+        if (
+            entry is not None
+            and entry.key == part.key
+            and any(names.get(other) != other for other in part.others)
+        ):
             right.setdefault(names[part.name], {})[part.part] = list(part.others)
     return right
 
 
 def _right_selections(root: Path, settings: Settings, names: Mapping[str, str]) -> list[str]:
-    """Return the selections that are of the images and predictions that the study has, and keep all their models."""
+    """Return the selections that are of the images and predictions that the study has, and keep all their
+    models.
+    """
     found = {name: selections.read_selection(root, name) for name in selections.names(root)}
     return [
         name
@@ -143,7 +174,9 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
     for old, new in renamed.items():
         for kept in _KEPT:
             with suppress(FileNotFoundError):
-                (root / "reliability" / kept / f"{old}.json").replace(root / "reliability" / kept / f"{new}.json")
+                (root / "reliability" / kept / f"{old}.json").replace(
+                    root / "reliability" / kept / f"{new}.json"
+                )
         for folder in dict.fromkeys(
             (
                 root / "predictions" / old,
@@ -161,7 +194,9 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
         _selection(root, settings, name, renamed, right=name in note["right"]["selections"])
     Choices(root).rename(renamed)
     logs.rename_rows(root, {**renamed, **dict.fromkeys(removed)})
-    logs.log(root, "predict", **{key: said for key, said in note["asked"].items() if said and key != "models"})
+    logs.log(
+        root, "predict", **{key: said for key, said in note["asked"].items() if said and key != "models"}
+    )
 
 
 def _pairs(
@@ -175,7 +210,9 @@ def _pairs(
     todo: dict[str, list[PairPart]] = {}
     for part in wanted(root, settings, sorted(shard_sizes(root)), []) if right else ():
         before = right.get(part.name, {}).get(part.part)
-        if before is not None and part.others == tuple(renamed.get(name, name) for name in before if name not in removed):
+        if before is not None and part.others == tuple(
+            renamed.get(name, name) for name in before if name not in removed
+        ):
             todo.setdefault(part.name, []).append(part)
     for name, parts in todo.items():
         folder = pair_table.folder(root, name)
@@ -185,12 +222,18 @@ def _pairs(
             if (entry := manifest.get(part.part)) is None or entry.key == part.key:
                 continue
             gone = [place for place, other in enumerate(right[name][part.part]) if other in removed]
-            sha = _repacked(folder, part, entry, gone, len(right[name][part.part]), settings) if gone else entry.sha256
+            sha = (
+                _repacked(folder, part, entry, gone, len(right[name][part.part]), settings)
+                if gone
+                else entry.sha256
+            )
             entries[part.part] = replace(entry, sha256=sha, key=part.key)
         write_manifest(folder, manifest | entries)
 
 
-def _repacked(folder: Path, part: PairPart, entry: Part, gone: list[int], partners: int, settings: Settings) -> str:
+def _repacked(
+    folder: Path, part: PairPart, entry: Part, gone: list[int], partners: int, settings: Settings
+) -> str:
     """Write a part without some of its partners and return its checksum."""
     ids, column = pair_table.read_counts(folder, part, entry)
     n = len(settings.class_list) + 1
@@ -207,11 +250,20 @@ def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, 
     models = tuple(renamed.get(model, model) for model in slots.models)
     named = ("defender", "attacker", "model_a", "model_b")
     rows = tuple(
-        replace(row, **{key: renamed.get(value, value) for key in named if (value := getattr(row, key, None)) is not None})
+        replace(
+            row,
+            **{
+                key: renamed.get(value, value)
+                for key in named
+                if (value := getattr(row, key, None)) is not None
+            },
+        )
         for row in slots.rows
     )
     define = slots.definition.copy()
     if held := define.get("temperatures"):
-        define["temperatures"] = {renamed.get(model, model): temperature for model, temperature in held.items()}
+        define["temperatures"] = {
+            renamed.get(model, model): temperature for model, temperature in held.items()
+        }
     key = corpus_key(root, settings, models) if right else drawn_from
     selections.write_selection(root, Slots(models, define, rows), key, name)

@@ -15,7 +15,8 @@ from faultscape.study.tables import logs
 def asked(
     rename: Sequence[str] | Mapping[str, str] | str | None, remove: Sequence[str] | str | None
 ) -> tuple[dict[str, str], list[str]]:
-    """Return {old: new} and the names to remove; ModelError for words that are not OLD=NEW, or a name given twice.
+    """Return {old: new} and the names to remove; ModelError for words that are not OLD=NEW, or a name given
+    twice.
 
     >>> asked(["unet=unet-2019"], ["fcn"])
     ({'unet': 'unet-2019'}, ['fcn'])
@@ -33,7 +34,9 @@ def asked(
     return dict(words), removed
 
 
-def change(study: str, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]) -> None:
+def change(
+    study: str, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]
+) -> None:
     """Rename and remove models of a study that is held for writing."""
     words = [
         *(f"--rename {shlex.quote(f'{old}={new}')}" for old, new in renamed.items()),
@@ -47,7 +50,8 @@ def change(study: str, root: Path, renamed: dict[str, str], removed: list[str], 
     for name, rows in left.items():
         if rows:
             print(
-                f"{name}: the study has no such model; {counted(len(rows), 'row')} of it {'is' if len(rows) == 1 else 'are'} taken out of failures.csv"
+                f"{name}: the study has no such model; {counted(len(rows), 'row')} of it"
+                f" {'is' if len(rows) == 1 else 'are'} taken out of failures.csv"
             )
     for name in removed:
         if (kept := root / "models" / name).exists():

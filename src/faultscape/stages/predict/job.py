@@ -16,7 +16,9 @@ from faultscape.study.tables.outputs import KeptPart
 
 @dataclass(frozen=True)
 class Job:
-    """One shard of one model: which it is, how it is to be stored, and the model with the shard's files or rows."""
+    """One shard of one model: which it is, how it is to be stored, and the model with the shard's files or
+    rows.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     name: str
@@ -36,7 +38,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Times:
-    """How long one batch of so many images took; ``warm`` is false of those that began before one was done."""
+    """How long one batch of so many images took; ``warm`` is false of those that began before one was
+    done.
+    """
 
     images: int
     load: float
@@ -48,9 +52,11 @@ class Times:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished part that does not count yet: its checksum, what failed, what was kept beside it, and how long it took.
+    """A finished part that does not count yet: its checksum, what failed, what was kept beside it, and how
+    long it took.
 
-    ``resized`` of its maps have another size than their photos, ``example`` (width, height) of one of them and of its photo. ``statistics`` are those made beside it.
+    ``resized`` of its maps have another size than their photos, ``example`` (width, height) of one of them
+    and of its photo. ``statistics`` are those made beside it.
     """
 
     sha256: str

@@ -1,6 +1,7 @@
 """Predict: store what each model says of every image of a study, and rename or remove models.
 
-Conventions: a finished shard is not done again; what cannot work is said before the study learns of a model; models of which nothing can be used are not taken.
+Conventions: a finished shard is not done again; what cannot work is said before the study learns of a model;
+models of which nothing can be used are not taken.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.logs import Timing, log, read_failures
 
-_NOT_THERE = ("no map of this image was found", "the table has no line of this image", "the table has no label of this image")
+_NOT_THERE = (
+    "no map of this image was found",
+    "the table has no line of this image",
+    "the table has no label of this image",
+)
 _TASK = "faultscape.stages.predict.shard:shard"
 
 
@@ -67,7 +72,8 @@ def predict_models(options: PredictOptions) -> Predicted:
             if nothing := [
                 name
                 for name in fresh
-                if not options.shard and (not shard.begun(root, name) or (refused and plans[name].source.whole))
+                if not options.shard
+                and (not shard.begun(root, name) or (refused and plans[name].source.whole))
             ]:
                 with changing(root):  # else they keep the others from being ranked
                     changed_models.withdraw(root, nothing)
@@ -81,14 +87,23 @@ def predict_models(options: PredictOptions) -> Predicted:
             if unusable:  # a model that says nothing would make selections stale
                 changed_models.withdraw(root, fresh)
             if given:
-                log(root, "predict", models={n: str(s) for n, s in given.items()}, engine=options.engine, shard=options.shard)
+                log(
+                    root,
+                    "predict",
+                    models={n: str(s) for n, s in given.items()},
+                    engine=options.engine,
+                    shard=options.shard,
+                )
             if not options.shard:
                 changed_models.forget(root)
     for name, parts in resized.items():
         _print_resized(name, parts)
     what = "map" if task == "segmentation" else "answer"
     if takeover.refused:
-        why = "; ".join(f"no {what} of {name}={given[name]} could be used: {why}" for name, why in takeover.refused.items())
+        why = "; ".join(
+            f"no {what} of {name}={given[name]} could be used: {why}"
+            for name, why in takeover.refused.items()
+        )
         raise ModelError(f"{why}{kept_text(root, before, sorted(takeover.refused))}")
     if unusable:
         raise ModelError(_unusable_text(root, given, fresh, what))
@@ -97,7 +112,9 @@ def predict_models(options: PredictOptions) -> Predicted:
 
 
 def _check_sources(root: Path, given: Mapping[str, str]) -> None:
-    """ModelError for a source that is of no kind; it says what a model keeps that stood in the study with another."""
+    """ModelError for a source that is of no kind; it says what a model keeps that stood in the study with
+    another.
+    """
     settings = toml.read_settings(root)
     for name, source in given.items():
         try:
@@ -108,9 +125,16 @@ def _check_sources(root: Path, given: Mapping[str, str]) -> None:
 
 
 def _plans(
-    root: Path, before: toml.Settings, settings: toml.Settings, given: Mapping[str, str], options: PredictOptions, against: str
+    root: Path,
+    before: toml.Settings,
+    settings: toml.Settings,
+    given: Mapping[str, str],
+    options: PredictOptions,
+    against: str,
 ) -> dict[str, Plan]:
-    """Return what is to be done for each model; what cannot be opened or tried is said with what the model keeps."""
+    """Return what is to be done for each model; what cannot be opened or tried is said with what the model
+    keeps.
+    """
     plans: dict[str, Plan] = {}
     for name, place in given.items():
         refuse_twin(name, before.models)
@@ -124,7 +148,8 @@ def _plans(
 
 
 def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str]:
-    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name, with examples of the task.
+    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name, with
+    examples of the task.
 
     >>> named(["unet=maps/unet", {"fcn": "fcn.onnx"}])
     {'unet': 'maps/unet', 'fcn': 'fcn.onnx'}
@@ -147,7 +172,8 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
             if is_address(source):
                 what = "maps" if task == "segmentation" else "tables"
                 raise ModelError(
-                    f"{name}={source}: {what} and networks are read from folders of this machine; copy it here first"
+                    f"{name}={source}: {what} and networks are read from folders of this machine; copy it"
+                    " here first"
                 )
             if check_name(name) in out:
                 raise ModelError(f"two models are named {name!r}; give each its own name")
@@ -166,7 +192,9 @@ def _check_options(options: PredictOptions, task: str) -> None:
     if task != "segmentation" and options.measure:
         raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
     if task != "segmentation" and options.scorer:
-        raise OptionError("--scorer is for label maps; of classifiers --keep probabilities keeps how sure they are")
+        raise OptionError(
+            "--scorer is for label maps; of classifiers --keep probabilities keeps how sure they are"
+        )
     if task == "segmentation" and "crop" in options.of_models:
         raise OptionError("--crop is for classifiers; --window shows a picture in parts")
 
@@ -199,9 +227,20 @@ def _run(
     def run(jobs: list[Job], engine: str, **how: Any) -> None:
         if jobs:
             fill(
-                root, _TASK, jobs, Made, enter, parts=lambda job, made: shard.files_of(root, job, made, statistics), title=shard.TITLE,
-                items=sum(job.images for job in jobs), engine=engine, mine=mine, group=lambda job: job.name, together=set(takeover.waiting), **how,
-            )  # fmt: skip
+                root,
+                _TASK,
+                jobs,
+                Made,
+                enter,
+                parts=lambda job, made: shard.files_of(root, job, made, statistics),
+                title=shard.TITLE,
+                items=sum(job.images for job in jobs),
+                engine=engine,
+                mine=mine,
+                group=lambda job: job.name,
+                together=set(takeover.waiting),
+                **how,
+            )
 
     jobs = [(planned, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
     run([job for planned, job in jobs if planned.source.here], "local")
@@ -217,17 +256,23 @@ def _run(
     ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
     if waiting := len(then) - len(ready):
         print(
-            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for the maps of the images that they were made of, which other jobs make; run the same line again"
+            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for the maps"
+            " of the images that they were made of, which other jobs make; run the same line again"
         )
     run(ready, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     return of_models
 
 
 def _in_order(root: Path, jobs: list[Job], counts: CountParts | None) -> tuple[list[Job], list[Job]]:
-    """Return the jobs that can begin, and those of made images whose maps are compared with maps that are still to be made."""
+    """Return the jobs that can begin, and those of made images whose maps are compared with maps that are
+    still to be made.
+    """
     if counts is None:
         return jobs, []
-    stored = {name: _stored(root, name) - {job.number for job in jobs if job.name == name} for name in {job.name for job in jobs}}
+    stored = {
+        name: _stored(root, name) - {job.number for job in jobs if job.name == name}
+        for name in {job.name for job in jobs}
+    }
     later = [job for job in jobs if not counts.parents(job.number) <= stored[job.name]]
     return [job for job in jobs if job not in later], later
 
@@ -238,10 +283,16 @@ def _stored(root: Path, name: str) -> set[int]:
 
 
 def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:
-    """Return why nothing of the models could be used, and that those that came ``fresh`` are not taken: of the first image that had something, and how many rows say more."""
+    """Return why nothing of the models could be used, and that those that came ``fresh`` are not taken: of
+    the first image that had something, and how many rows say more.
+    """
     rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
     first = next((row for row in rows if row.reason not in _NOT_THERE), rows[0] if rows else None)
-    why = f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} of failures.csv say why" if first else ""
+    why = (
+        f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} of failures.csv say why"
+        if first
+        else ""
+    )
     gone = f", so that {', '.join(fresh)} {'is' if len(fresh) == 1 else 'are'} not taken" if fresh else ""
     return f"no {what} could be used{gone}{why}"
 
@@ -252,5 +303,6 @@ def _print_resized(name: str, parts: list[Made]) -> None:
         w, h, width, height = next(part.example for part in parts if part.resized)
         of = sum(part.rows for part in parts)
         print(
-            f"note: {name}: {number:,} of {of:,} maps have another size than their photos ({w} x {h} for {width} x {height}); they are compared at the working size, by nearest neighbour"
+            f"note: {name}: {number:,} of {of:,} maps have another size than their photos ({w} x {h} for"
+            f" {width} x {height}); they are compared at the working size, by nearest neighbour"
         )

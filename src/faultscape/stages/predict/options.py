@@ -22,7 +22,8 @@ class Shown:
     Parameters
     ----------
     input_size
-        The size at which a network sees whole pictures, WIDTHxHEIGHT; goes before what the model says, but not before a size that is fixed in it.
+        The size at which a network sees whole pictures, WIDTHxHEIGHT; goes before what the model says, but
+        not before a size that is fixed in it.
     mean
         Mean subtracted from pixels on 0..1, one number a channel; goes before what the model says.
     std
@@ -38,7 +39,8 @@ class Shown:
     flip
         Show pictures mirrored too, and average the logits.
     crop
-        Of classifiers: show the square in the middle of a picture, this share of its shorter side (0.875 for most networks of ImageNet; default: the whole picture).
+        Of classifiers: show the square in the middle of a picture, this share of its shorter side (0.875 for
+        most networks of ImageNet; default: the whole picture).
     scales
         Show pictures at these scales, 1 being their own, and average the logits. Repeat it for each.
     """
@@ -66,7 +68,8 @@ class Hardware:
     batch
         Pictures a network gets at once (default 8; on a GPU what its memory takes).
     threads
-        Threads of each run of a network (default 1: cores that are free run other batches); outputs, since sums depend on it.
+        Threads of each run of a network (default 1: cores that are free run other batches); outputs, since
+        sums depend on it.
     precision
         float32, float16 or bfloat16 (default: float16 on a GPU, else float32).
     """
@@ -120,8 +123,12 @@ class PredictOptions:
 
     @property
     def of_models(self) -> ModelOptions:
-        """{name of study.toml: value} of what was said of how models see images, and of what is kept of them."""
-        seen = {"size": self.shown.input_size} | {key: value for key, value in vars(self.shown).items() if key != "input_size"}
+        """{name of study.toml: value} of what was said of how models see images, and of what is kept of
+        them.
+        """
+        seen = {"size": self.shown.input_size} | {
+            key: value for key, value in vars(self.shown).items() if key != "input_size"
+        }
         ran = {key: value for key, value in vars(self.hardware).items() if key != "device"}
         scorer = None if self.scorer is None else [plug.absolute(word) for word in self.scorer]
         kept = {
@@ -133,5 +140,9 @@ class PredictOptions:
         }
         return cast(
             "ModelOptions",
-            {key: value for key, value in (seen | ran | kept | vars(self.declared)).items() if value not in (None, [])},
+            {
+                key: value
+                for key, value in (seen | ran | kept | vars(self.declared)).items()
+                if value not in (None, [])
+            },
         )

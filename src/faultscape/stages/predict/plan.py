@@ -1,4 +1,5 @@
-"""What `predict` must do for a model: how it comes to stand in the settings, and which of its shards are missing or stale.
+"""What `predict` must do for a model: how it comes to stand in the settings, and which of its shards are
+missing or stale.
 
 Conventions: whatever cannot work is said before the study learns of it.
 """
@@ -38,7 +39,8 @@ _RECORDED = (  # by the first run, of what nobody said
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done for a model: how it stands in the settings, the stamp that each of its shards is to have, and a job for each shard to make.
+    """What is to be done for a model: how it stands in the settings, the stamp that each of its shards is to
+    have, and a job for each shard to make.
 
     ``replaces``: parts of something else are there, which stay until all jobs are done.
     """
@@ -56,18 +58,24 @@ def refuse_truths(root: Path, names: Iterable[str]) -> None:
     held, known = read_settings(root).models, {LABELS, *truths(root)}
     if bad := next((name for name in names if name in known and name not in held), None):
         raise ModelError(
-            f"{bad!r} is the name of a truth, under which labels are kept; give the model another, for example {bad}-model"
+            f"{bad!r} is the name of a truth, under which labels are kept; give the model another, for"
+            f" example {bad}-model"
         )
 
 
-def plan(root: Path, settings: Settings, name: str, place: str, options: PredictOptions, against: str) -> Plan:
-    """Return what is to be done for a model NAME=PLACE, and enter it in the settings in hand; ``against`` is the truth to measure against, or nothing."""
+def plan(
+    root: Path, settings: Settings, name: str, place: str, options: PredictOptions, against: str
+) -> Plan:
+    """Return what is to be done for a model NAME=PLACE, and enter it in the settings in hand; ``against`` is
+    the truth to measure against, or nothing.
+    """
     source = catalogue.source_of(name, place, settings.task)
     request = _request(root, settings, name, place, source, options)
     origin, before = source.origin(source, request), settings.models.get(name)
     if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
         print(
-            f"note: {name}: its temperature was fitted to other weights; run `faultscape fit {root} temperature --model {name}` again"
+            f"note: {name}: its temperature was fitted to other weights; run `faultscape fit {root}"
+            f" temperature --model {name}` again"
         )
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
@@ -83,22 +91,43 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     keep = networks.keep_of(told, settings.task)
     counting = counting_of(settings, name, against, keep.scorers) if against else None
     counts = CountParts(root, settings, against) if counting else None
-    dropping = stress_shards(root) if against and source.sees_images and "labels" not in model.options.get("keep", []) else set()
+    dropping = (
+        stress_shards(root)
+        if against and source.sees_images and "labels" not in model.options.get("keep", [])
+        else set()
+    )
     folders = [folder for folder in keep.folders if not (against and folder.startswith(DOUBT))]
     lacking = _lacking(root, settings, name, origin, done, against, folders)
     if counts is not None and counting is not None:
         lacking += counts.uncounted(
-            name, {s: state_of_maps(part, origin.stamps[s]) for s in origin.stamps if (part := done.get(part_name(s)))}, counting
+            name,
+            {
+                s: state_of_maps(part, origin.stamps[s])
+                for s in origin.stamps
+                if (part := done.get(part_name(s)))
+            },
+            counting,
         )
     if not against and "labels" in model.options.get("keep", []):
         lacking += [s for s in stress_shards(root) if (part := done.get(part_name(s))) and not part.rows]
-    todo = [s for s in sorted(origin.stamps) if s in here and (s in stale or s in lacking or part_name(s) not in done)]
+    todo = [
+        s
+        for s in sorted(origin.stamps)
+        if s in here and (s in stale or s in lacking or part_name(s) not in done)
+    ]
     for s in origin.stamps.keys() - set(todo):  # of a run that was killed when its part counted already
         shard.spool_path(where, s).unlink(missing_ok=True)
     drop = ("confidence",) if against and not keep.confidence else ()
     opening = Opening(
-        source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest, origin.hidden, str(methods_folder(root, name))
-    )  # fmt: skip
+        source.name,
+        origin.source or kept_at,
+        {**told, "keep": [*keep.words, *drop]},
+        model.labels,
+        options.device,
+        origin.digest,
+        origin.hidden,
+        str(methods_folder(root, name)),
+    )
     counted = (OTHERS, *(doubt_folder(word) for word in keep.scorers)) if against else ()
     if before is None or before.labels != origin.labels:
         label_names.tell_never_named(name, origin.labels, settings.class_list)
@@ -107,14 +136,30 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
         gone = {image.id for image in read_removed(root)}
-        _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo), gone, (*drop, *counted))
+        _try(
+            settings,
+            request,
+            origin,
+            opening,
+            where,
+            todo,
+            sum(sizes[s] for s in todo),
+            gone,
+            (*drop, *counted),
+        )
     stamped = label_maps.stamps_of(
         where
     )  # tables had none in earlier versions: what their keys say is the same is read once more without a word
-    changed = [s for s in stale if not source.here or part_name(s) in stamped or done[part_name(s)].key != origin.keys.get(s)]
+    changed = [
+        s
+        for s in stale
+        if not source.here or part_name(s) in stamped or done[part_name(s)].key != origin.keys.get(s)
+    ]
     if changed:
         print(
-            f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale; until all are made, what is there stays"
+            f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are"
+            f" done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are"
+            " stale; until all are made, what is there stays"
         )
 
     def kinds_of(shard_: int) -> list[str]:
@@ -159,8 +204,12 @@ def _fitted_to(root: Path, name: str) -> str:
         return ""
 
 
-def _request(root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions) -> Request:
-    """Return what is asked of a model, with the options that still hold for it; what is dropped, or changes nothing, is said."""
+def _request(
+    root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions
+) -> Request:
+    """Return what is asked of a model, with the options that still hold for it; what is dropped, or changes
+    nothing, is said.
+    """
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (source.name, source.kept_as(place)):
         if lost := ", ".join(_option(key) for key in before.options if key not in _RECORDED):
@@ -168,7 +217,8 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
         before = None
     if options.scorer and "scorer" not in source.options:
         raise ModelError(
-            f"{name}={place}: --scorer makes doubt of a network's logits, and this is {article(source.called)}; name the network, or leave --scorer out"
+            f"{name}={place}: --scorer makes doubt of a network's logits, and this is"
+            f" {article(source.called)}; name the network, or leave --scorer out"
         )
     if idle := [key for key in options.of_models if key not in source.options]:
         print(f"note: {name}: {', '.join(map(_option, idle))} changes nothing for {article(source.called)}")
@@ -176,19 +226,33 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     said = {**(before.options if before else {}), **options.of_models, **labels}
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}
     if "scorer" in said:
-        said["scorer"] = with_digests(root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None)
+        said["scorer"] = with_digests(
+            root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None
+        )
         keep_said(root, name, said["scorer"])
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
     return Request(
-        name, place, settings, partial(each_whole_shard, root), cast("ModelOptions", said), options.labels, held, options.device, _with_truth(root), str(methods_folder(root, name))
-    )  # fmt: skip
+        name,
+        place,
+        settings,
+        partial(each_whole_shard, root),
+        cast("ModelOptions", said),
+        options.labels,
+        held,
+        options.device,
+        _with_truth(root),
+        str(methods_folder(root, name)),
+    )
 
 
 def _with_truth(root: Path) -> tuple[str, ...]:
     """Return the folders in which the truth lies: the study, and the data sets that it was collected from."""
-    return (str(root.resolve()), *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()))
+    return (
+        str(root.resolve()),
+        *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
+    )
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
@@ -197,25 +261,38 @@ def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
     return [
         s
         for s, stamp in origin.stamps.items()
-        if (part := done.get(part_name(s))) and stamps.outdated(held.get(part_name(s), ""), stamp, refused=bool(part.failures))
+        if (part := done.get(part_name(s)))
+        and stamps.outdated(held.get(part_name(s), ""), stamp, refused=bool(part.failures))
     ]
 
 
 def _lacking(
-    root: Path, settings: Settings, name: str, origin: Origin, done: dict[str, Part], against: str, folders: Sequence[str]
+    root: Path,
+    settings: Settings,
+    name: str,
+    origin: Origin,
+    done: dict[str, Part],
+    against: str,
+    folders: Sequence[str],
 ) -> list[int]:
-    """Return the shards whose parts are there without all that is to be kept beside them, with pictures that came back, or without statistics."""
+    """Return the shards whose parts are there without all that is to be kept beside them, with pictures that
+    came back, or without statistics.
+    """
     where = label_maps.predictions(root, name)
     beside = {folder: outputs.complete(where / folder) for folder in folders}
     lacking = [
         s
         for s in origin.stamps
-        if (part := done.get(part_name(s))) and not all(whole.get(part_name(s)) == part.sha256 for whole in beside.values())
+        if (part := done.get(part_name(s)))
+        and not all(whole.get(part_name(s)) == part.sha256 for whole in beside.values())
     ]
     lacking += [
         s
         for s, images in each_whole_shard(root)
-        if origin.keys and (part := done.get(part_name(s))) and part.failures and stamps.again(images, part.failures)
+        if origin.keys
+        and (part := done.get(part_name(s)))
+        and part.failures
+        and stamps.again(images, part.failures)
     ]
     return lacking + (shard.unmeasured(root, settings, against, name, done) if against else [])
 
@@ -231,13 +308,16 @@ def _try(
     gone: set[str],
     drop: tuple[str, ...],
 ) -> None:
-    """Try a model on the first image that is to do, and is not gone from the corpus; one that was opened to be planned, and answers at once, stays open for the run."""
+    """Try a model on the first image that is to do, and is not gone from the corpus; one that was opened to
+    be planned, and answers at once, stays open for the run.
+    """
     kind = catalogue.kind_named(opening.kind)
     rows = next(rows for number, rows in request.shards() if number == todo[0])
     first = next((image for image in rows if image.id not in gone), rows[0])
     if kind.load and not any(image.source for _, images_ in request.shards() for image in images_):
         raise ModelError(
-            f"{request.name}: {request.source} is shown pictures, and the study has none: it was collected from a list of ids; name a table of answers, or collect the pictures into another study"
+            f"{request.name}: {request.source} is shown pictures, and the study has none: it was collected"
+            " from a list of ids; name a table of answers, or collect the pictures into another study"
         )
     model = origin.opened or kind.open(opening, settings)
     model.try_on(Trial(first, images, networks.largest(request), where, drop))

@@ -9,7 +9,9 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Predicted:
-    """What `predict` stored: {model: (maps, images without one)}; of how many images it counted maps that it did not keep, {model: number}; which models it renamed {old: new} and removed."""
+    """What `predict` stored: {model: (maps, images without one)}; of how many images it counted maps that it
+    did not keep, {model: number}; which models it renamed {old: new} and removed.
+    """
 
     study: str
     models: dict[str, tuple[int, int]]
@@ -19,11 +21,18 @@ class Predicted:
     counted: dict[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        changed = [f"{len(done)} {word}" for word, done in (("renamed", self.renamed), ("removed", self.removed)) if done]
+        changed = [
+            f"{len(done)} {word}"
+            for word, done in (("renamed", self.renamed), ("removed", self.removed))
+            if done
+        ]
         models = [counted(len(self.models), "model")] if self.models or not changed else []
         lines = [f"{self.study}: {', '.join([*models, *changed])}"]
         lines += [f"  {old} is called {new} now" for old, new in self.renamed.items()]
-        lines += [f"  {name} is removed; labels, and selections that were drawn with it, are kept" for name in self.removed]
+        lines += [
+            f"  {name} is removed; labels, and selections that were drawn with it, are kept"
+            for name in self.removed
+        ]
         for name, (maps, failed) in self.models.items():
             lines.append(
                 f"  {name:<24} {counted(maps, self.what[:-1], self.what)}"

@@ -1,6 +1,7 @@
 """One shard of `predict`: what a worker does, and how what it made comes to count.
 
-Conventions: a worker writes parts and says their checksums; the process that started it enters them in the manifests (`enter`), many shards of a model by one put.
+Conventions: a worker writes parts and says their checksums; the process that started it enters them in the
+manifests (`enter`), many shards of a model by one put.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     assert len(images) == job.images
     settings, opening = read_settings(root), job.opening
     where, keep = label_maps.predictions(root, job.name), networks.keep_of(opening.options, settings.task)
-    spool = Spool(spool_path(where, job.number), " ".join([job.stamp, *keep.words, *([job.counts_key] if job.counting else [])]))
+    spool = Spool(
+        spool_path(where, job.number),
+        " ".join([job.stamp, *keep.words, *([job.counts_key] if job.counting else [])]),
+    )
     counter = (
         PixelCounter(root, settings, job.name, job.number, job.counting, opening.labels, job.count_kinds)
         if job.counting
@@ -54,7 +58,9 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
 
     def look(image: Image, output: Output) -> bytes:
         assert counter is not None and output.labels is not None  # noqa: PT018
-        return counter.of_answer(image.id, output.labels, {kind: held[0] for kind, held in output.kept.items() if len(held) == 1})
+        return counter.of_answer(
+            image.id, output.labels, {kind: held[0] for kind, held in output.kept.items() if len(held) == 1}
+        )
 
     try:
         model = catalogue.opened(opening, settings)
@@ -66,7 +72,11 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     told = catalogue.kind_named(opening.kind).own_sizes and not settings.classifies
     sizes = {image.id: (image.width, image.height) for image in images} if told else {}
     resized, example = 0, ()
-    chunks = {folder: outputs.Chunks(where / folder, job.number) for folder in keep.folders if folder not in job.drop}
+    chunks = {
+        folder: outputs.Chunks(where / folder, job.number)
+        for folder in keep.folders
+        if folder not in job.drop
+    }
     measured = _measured(root, settings, job, opening.labels) if job.against else None
     for record in spool:
         batch = unrecord(record)
@@ -84,7 +94,9 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
             if sizes and (size := runs.shape(row.runs)[::-1]) != sizes[row.id]:
                 resized, example = resized + 1, example or (*size, *sizes[row.id])
             for folder in row.kept.keys() - {*job.drop, COUNTED}:
-                chunks.setdefault(folder, outputs.Chunks(where / folder, job.number)).add(row.id, row.kept[folder])
+                chunks.setdefault(folder, outputs.Chunks(where / folder, job.number)).add(
+                    row.id, row.kept[folder]
+                )
     sha = label_maps.put_maps(where, job.number, maps)
     beside = {folder: writer.finish() for folder, writer in chunks.items()}
     statistics = measured.finish() if measured is not None else None
@@ -111,19 +123,25 @@ def _measured(root: Path, settings: Settings, job: Job, labels: dict[str, str]) 
 
 
 def _count(counter: PixelCounter, row: Row) -> None:
-    """Have an image's counts kept: those made when the model answered, or of a model that gives maps alone those of its map."""
+    """Have an image's counts kept: those made when the model answered, or of a model that gives maps alone
+    those of its map.
+    """
     assert row.runs is not None
     label_map = runs.decode(row.runs)
     code = row.kept.get(COUNTED, (None,))[0]
     if code is None:
-        beside = {kind: array_codes.decode(held[0]) for kind, held in row.kept.items() if kind == "confidence"}
+        beside = {
+            kind: array_codes.decode(held[0]) for kind, held in row.kept.items() if kind == "confidence"
+        }
         code = counter.of_answer(row.id, label_map, beside)
     counter.take(row.id, code)
     counter.compare(row.id, label_map)
 
 
 def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
-    """Return the parts of a model's manifest that have the stamp which they should, or are of no shard that is known."""
+    """Return the parts of a model's manifest that have the stamp which they should, or are of no shard that
+    is known.
+    """
     where = label_maps.predictions(root, name)
     held, wanted = label_maps.stamps_of(where), {part_name(number): stamp for number, stamp in stamps.items()}
     return {
@@ -134,13 +152,16 @@ def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Pa
 
 
 def forget(root: Path, name: str, stamps: dict[int, str], made: Sequence[tuple[Job, Made]]) -> None:
-    """Take the parts out of a model's manifest that have another stamp than they should: from now on the study says that the model is another.
+    """Take the parts out of a model's manifest that have another stamp than they should: from now on the
+    study says that the model is another.
 
     Parts that were ``made`` again to the same bytes stay: they lie in the same files.
     """
     where = label_maps.predictions(root, name)
     held, same = read_manifest(where), {part_name(job.number): part.sha256 for job, part in made}
-    stay = staying(root, name, stamps) | {part: entry for part, entry in held.items() if same.get(part) == entry.sha256}
+    stay = staying(root, name, stamps) | {
+        part: entry for part, entry in held.items() if same.get(part) == entry.sha256
+    }
     if len(stay) < len(held):
         write_manifest(where, stay)
 
@@ -150,7 +171,9 @@ def drop_unentered(root: Path, name: str) -> None:
     Receipts(root, TITLE, group=name).clear()
 
 
-def files_of(root: Path, job: Job, made: Made, statistics: Statistics | None) -> Iterator[tuple[Path, str, str]]:
+def files_of(
+    root: Path, job: Job, made: Made, statistics: Statistics | None
+) -> Iterator[tuple[Path, str, str]]:
     """Yield (folder, part, SHA-256) of all that a finished shard consists of."""
     where, part = label_maps.predictions(root, job.name), part_name(job.number)
     yield where, part, made.sha256
@@ -170,12 +193,16 @@ def enter(
     statistics: Statistics | None,
     counts: CountParts | None = None,
 ) -> list[Timing]:
-    """Make finished parts of a model count, and the statistics and counts made beside them, and return rows of timings.
+    """Make finished parts of a model count, and the statistics and counts made beside them, and return rows
+    of timings.
 
     ``beside`` names what is kept of the model beside its labels, and learns what came new.
     """
     if statistics is not None:
-        statistics.enter(name, [(job.number, part.sha256, part.statistics) for job, part in made if part.statistics is not None])
+        statistics.enter(
+            name,
+            [(job.number, part.sha256, part.statistics) for job, part in made if part.statistics is not None],
+        )
     where, numbers = label_maps.predictions(root, name), {part_name(job.number) for job, _ in made}
     before = label_maps.stamps_of(where)
     stamps = {part: stamp for part, stamp in before.items() if part not in numbers}
@@ -186,11 +213,16 @@ def enter(
         manifest = held = read_manifest(where / folder)
         for job, part in made:
             chunks = part.kept.get(folder)
-            if chunks is None:  # not asked for this time: it stays beside the labels that it belongs to, and goes with others
+            if (
+                chunks is None
+            ):  # not asked for this time: it stays beside the labels that it belongs to, and goes with others
                 chunks = outputs.of_shard(held, job.number, part.sha256)
             manifest = outputs.with_shard(manifest, job.number, part.sha256, chunks)
         write_manifest(where / folder, manifest)
-    entries = {part_name(job.number): parts.Part(part.sha256, part.rows, job.key, part.failures) for job, part in made}
+    entries = {
+        part_name(job.number): parts.Part(part.sha256, part.rows, job.key, part.failures)
+        for job, part in made
+    }
     write_manifest(where, read_manifest(where) | entries)
     stamps |= {part_name(job.number): job.stamp for job, _ in made}
     put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
@@ -198,7 +230,12 @@ def enter(
         counts.enter(
             name,
             [
-                (job.number, state_of_maps(entries[part_name(job.number)], job.stamp), job.counting, part.counted)
+                (
+                    job.number,
+                    state_of_maps(entries[part_name(job.number)], job.stamp),
+                    job.counting,
+                    part.counted,
+                )
                 for job, part in made
                 if job.counting is not None and part.counted is not None
             ],
@@ -214,7 +251,9 @@ def _timings(job: Job, made: Made) -> Iterator[Timing]:
     yield Timing("predict", name, number, job.images, made.seconds, device=device)
     for t in made.times if device else ():
         whole = t.load + t.model + t.score + t.write
-        yield Timing("inference", name, number, t.images, whole, t.load, t.model, t.write, device, t.warm, t.score)
+        yield Timing(
+            "inference", name, number, t.images, whole, t.load, t.model, t.write, device, t.warm, t.score
+        )
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
@@ -223,7 +262,12 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
     entries = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
     removed = removed_by_shard(root)
     gone = {image.id for images in removed.values() for image in images}
-    failures = [Failure("predict", name, image, why) for part in entries for image, why in part.failures if image not in gone]
+    failures = [
+        Failure("predict", name, image, why)
+        for part in entries
+        for image, why in part.failures
+        if image not in gone
+    ]
     replace_failures(root, "predict", name, failures)
     where, idle = label_maps.predictions(root, name), 0
     for n in numbers if gone else ():
@@ -239,8 +283,12 @@ def dropped(root: Path, name: str) -> int:
     return sum(part.rows for number, part in counts.items() if number in maps and not maps[number].rows)
 
 
-def unmeasured(root: Path, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]) -> list[int]:
-    """Return the shards whose statistics against a truth are missing, or were made from other maps or without confidence; ``done`` are the parts of maps that are there."""
+def unmeasured(
+    root: Path, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]
+) -> list[int]:
+    """Return the shards whose statistics against a truth are missing, or were made from other maps or without
+    confidence; ``done`` are the parts of maps that are there.
+    """
     statistics = Statistics(root, settings, truth)
     return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]
 

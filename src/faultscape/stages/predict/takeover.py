@@ -1,8 +1,10 @@
-"""How new maps of a model take the place of those that it has from another source: all at once, when they are made, and not at all where none can be used.
+"""How new maps of a model take the place of those that it has from another source: all at once, when they are
+made, and not at all where none can be used.
 
-Conventions: a model *replaces* where parts of something else are there. Its new parts lie beside those that count, named by
-receipts alone (stages.fill), so that a line that fails or is killed leaves maps, failures.csv and study.toml as they were, and
-the same line goes on from what it had made. Jobs of an array take over with the first that has done its share.
+Conventions: a model *replaces* where parts of something else are there. Its new parts lie beside those that
+count, named by receipts alone (stages.fill), so that a line that fails or is killed leaves maps, failures.csv
+and study.toml as they were, and the same line goes on from what it had made. Jobs of an array take over with
+the first that has done its share.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _REASONS = 2  # of those for which images have no map, that are said
 
 
 class Takeover:
-    """The models of a line that replace what is there: who has taken over, and of whom nothing could be used {name: why}."""
+    """The models of a line that replace what is there: who has taken over, and of whom nothing could be used
+    {name: why}.
+    """
 
     def __init__(self, root: Path, plans: Mapping[str, Plan]) -> None:
         self._root, self._plans = root, plans
@@ -35,7 +39,9 @@ class Takeover:
         add_models(self._root, {name: plan.model for name, plan in self._plans.items() if not plan.replaces})
 
     def admits(self, name: str, made: Sequence[tuple[Job, Made]]) -> bool:
-        """Whether what was made of a model may count; what it replaces goes then, and study.toml names the new source."""
+        """Whether what was made of a model may count; what it replaces goes then, and study.toml names the
+        new source.
+        """
         if name not in self.waiting:
             return True
         stamps = self._plans[name].stamps
@@ -55,7 +61,9 @@ def kept_text(root: Path, before: Settings, names: Sequence[str]) -> str:
     """Return which models keep what they had, as it stands behind a mistake; '' where none has anything."""
     what = "answers" if before.classifies else "maps"
     held = [
-        n for n in names if n in before.models and any(p.rows for p in read_manifest(label_maps.predictions(root, n)).values())
+        n
+        for n in names
+        if n in before.models and any(p.rows for p in read_manifest(label_maps.predictions(root, n)).values())
     ]
     return "".join(f"; {name} keeps its {what} of {before.models[name].source}" for name in held)
 

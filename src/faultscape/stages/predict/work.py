@@ -1,7 +1,9 @@
-"""One shard of one model, into its spool: what is done there already is not done again, and an image that kills its worker is found and left out.
+"""One shard of one model, into its spool: what is done there already is not done again, and an image that
+kills its worker is found and left out.
 
-Conventions: batches lie on a grid over the shard's rows, so that results do not depend on where a run was interrupted. When workers died twice in a row without coming
-further, the next batch is done image by image, under a watch that finds the one which kills (study/watch.py); a batch that was begun so is ended so.
+Conventions: batches lie on a grid over the shard's rows, so that results do not depend on where a run was
+interrupted. When workers died twice in a row without coming further, the next batch is done image by image,
+under a watch that finds the one which kills (study/watch.py); a batch that was begun so is ended so.
 """
 
 from __future__ import annotations
@@ -15,12 +17,22 @@ from faultscape.study.spool import Spool
 from faultscape.study.tables.corpus import Image
 from faultscape.study.watch import Watch
 
-DEADLY = "the worker crashed on this image every time (out of memory, or a native crash); all other images of its shard were done"
-_SPLIT = 2  # deaths in a row after which a batch is done image by image; after one, often a node lost by chance, sums stay those of whole batches
+DEADLY = (
+    "the worker crashed on this image every time (out of memory, or a native crash); all other images of its"
+    " shard were done"
+)
+# deaths in a row after which a batch is done image by image; after one, often a node lost by chance, sums
+# stay those of whole batches
+_SPLIT = 2
 
 
 def fill(
-    spool: Spool, model: OpenModel, images: Sequence[Image], part: Part, tick: Callable[[int], None], attempt: int = 0
+    spool: Spool,
+    model: OpenModel,
+    images: Sequence[Image],
+    part: Part,
+    tick: Callable[[int], None],
+    attempt: int = 0,
 ) -> None:
     """Do what is missing of a shard's images, in order, a record a batch."""
     watch = Watch(spool.path.parent, spool.path.name, attempt)
@@ -39,7 +51,12 @@ def fill(
 
 
 def _one_by_one(
-    spool: Spool, model: OpenModel, images: Sequence[Image], part: Part, watch: Watch, tick: Callable[[int], None]
+    spool: Spool,
+    model: OpenModel,
+    images: Sequence[Image],
+    part: Part,
+    watch: Watch,
+    tick: Callable[[int], None],
 ) -> None:
     for image in images:
         dead = Batch([Row(image.id, None, problem=DEADLY)])

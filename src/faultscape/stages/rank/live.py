@@ -12,5 +12,9 @@ _RESAMPLES = 300
 
 
 def standings_now(root: Path, selection: str, truth: str) -> Standings:
-    """Return the standings of a selection by a truth, without a benchmark or other selections; RankingError where nothing can be ranked yet."""
-    return standings_of(root, truth, None, RankOptions(selection=selection, truth=truth, resamples=_RESAMPLES))[0]
+    """Return the standings of a selection by a truth, without a benchmark or other selections; RankingError
+    where nothing can be ranked yet.
+    """
+    return standings_of(
+        root, truth, None, RankOptions(selection=selection, truth=truth, resamples=_RESAMPLES)
+    )[0]

@@ -13,7 +13,9 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class RankOptions:
-    """Which labels of which selection count, and how: see `rank`. ``epsilon`` is of label maps, ``laplace`` of classifiers; None is the default of the task."""
+    """Which labels of which selection count, and how: see `rank`. ``epsilon`` is of label maps, ``laplace``
+    of classifiers; None is the default of the task.
+    """
 
     selection: str = "main"
     truth: str | None = None
@@ -33,16 +35,22 @@ class RankOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if self.output and not self.where:
-            raise OptionError("--output is for --where; standings of a whole selection are written to standings.json")
+            raise OptionError(
+                "--output is for --where; standings of a whole selection are written to standings.json"
+            )
 
     def of_other(self, selection: str) -> RankOptions:
-        """Return the options for another selection that these standings are set beside: without intervals, of its own pool."""
+        """Return the options for another selection that these standings are set beside: without intervals, of
+        its own pool.
+        """
         return replace(self, selection=selection, benchmark=None, resamples=0, population="pool")
 
     def in_any_folder(self) -> RankOptions:
         """Return the options with whole paths, as they are recorded: the line may be run again elsewhere."""
         closed = os.path.abspath(self.benchmark) if self.benchmark else None
-        return replace(self, benchmark=closed, ranking=tuple(plug.absolute(source) for source in self.ranking))
+        return replace(
+            self, benchmark=closed, ranking=tuple(plug.absolute(source) for source in self.ranking)
+        )
 
     @property
     def added_epsilon(self) -> float:
@@ -57,5 +65,10 @@ class RankOptions:
     def recorded(self, *, classifies: bool) -> dict[str, float | int | bool | str]:
         """Return what standings record of the options, by which they can be made again."""
         own = {"laplace": self.added_laplace} if classifies else {"epsilon": self.added_epsilon}
-        rest = {"resamples": self.resamples, "seed": self.seed, "all_labels": self.all_labels, "population": self.population}
+        rest = {
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "all_labels": self.all_labels,
+            "population": self.population,
+        }
         return {**own, **rest}

@@ -10,7 +10,9 @@ from faultscape.standings import Standings
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranked(Standings):
-    """The standings that were written to standings.json, or of a part of a selection's images, which is named first; they are told with who leads, or that nobody does, first."""
+    """The standings that were written to standings.json, or of a part of a selection's images, which is named
+    first; they are told with who leads, or that nobody does, first.
+    """
 
     @classmethod
     def of(cls, standings: Standings) -> Ranked:
@@ -23,4 +25,6 @@ class Ranked(Standings):
         head, words = verdict(self)
         where, number = self.definitions.get("where"), self.definitions.get("where_images")
         of = [f"Of {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
-        return "\n".join([*of, f"{head}. {words}", *filter(None, [best_at_once(self)]), "", super().__repr__()])
+        return "\n".join(
+            [*of, f"{head}. {words}", *filter(None, [best_at_once(self)]), "", super().__repr__()]
+        )

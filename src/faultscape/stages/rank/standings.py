@@ -58,9 +58,12 @@ class Common(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """A selection and what its labels say: its ``slots`` as they were made and as they count ``now``, and the ``accuracy`` (J, I) of its models on all labelled ``images``, in an order that names do not decide, each with its key.
+    """A selection and what its labels say: its ``slots`` as they were made and as they count ``now``, and the
+    ``accuracy`` (J, I) of its models on all labelled ``images``, in an order that names do not decide, each
+    with its key.
 
-    Of images without a label on which people chose between two models the column is NaN, and ``choices`` say what they chose.
+    Of images without a label on which people chose between two models the column is NaN, and ``choices`` say
+    what they chose.
     """
 
     root: Path
@@ -78,9 +81,13 @@ class Labelled:
     where: Domain | None = None
 
     def inside(self, all_labels: bool) -> list[int]:
-        """Return the places of the images that count: those of the selection, or all, as far as they lie in the part that is ranked."""
+        """Return the places of the images that count: those of the selection, or all, as far as they lie in
+        the part that is ranked.
+        """
         mine = set(self.now.images)
-        return [k for k, image in enumerate(self.images) if (image in mine or all_labels) and self.covers(image)]
+        return [
+            k for k, image in enumerate(self.images) if (image in mine or all_labels) and self.covers(image)
+        ]
 
     def covers(self, image: str) -> bool:
         """Whether an image lies in the part that is ranked."""
@@ -90,20 +97,34 @@ class Labelled:
 def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
 ) -> tuple[Standings, tuple[str, ...]]:
-    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed benchmark, ``extra`` rankings of a person's own."""
+    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed
+    benchmark, ``extra`` rankings of a person's own.
+    """
     known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
-    now, inside, of = known.now, known.inside(asked.all_labels), f" in {known.where.words}" if known.where else ""
+    now, inside, of = (
+        known.now,
+        known.inside(asked.all_labels),
+        f" in {known.where.words}" if known.where else "",
+    )
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
-        raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed) or 'no model'}")
-    if not (mine := {image for image in now.images if known.covers(image)}) & {known.images[k] for k in inside}:
+        raise RankingError(
+            f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed) or 'no model'}"
+        )
+    if not (mine := {image for image in now.images if known.covers(image)}) & {
+        known.images[k] for k in inside
+    }:
         if now.images and not mine:
             raise RankingError(
-                f"not one of the {len(now.images)} images of selection {asked.selection!r} lies{of}; rank another part, or draw images there"
+                f"not one of the {len(now.images)} images of selection {asked.selection!r} lies{of}; rank"
+                " another part, or draw images there"
             )
         if not mine:
-            raise RankingError(f"every image of selection {asked.selection!r} is discarded, and no spare is left")
+            raise RankingError(
+                f"every image of selection {asked.selection!r} is discarded, and no spare is left"
+            )
         raise RankingError(
-            f"not one of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth {truth!r}"
+            f"not one of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth"
+            f" {truth!r}"
         )
     if (
         not known.settings.classifies
@@ -111,7 +132,9 @@ def standings_of(
         and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all()
     ):
         raise RankingError(
-            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r}{of} in truth {truth!r} say nothing of any model: they are void everywhere; label other images, or discard these"
+            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r}{of} in truth"
+            f" {truth!r} say nothing of any model: they are void everywhere; label other images, or discard"
+            " these"
         )
     together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
@@ -122,7 +145,9 @@ def standings_of(
         seed=asked.seed,
         all_labels=asked.all_labels,
         benchmark={m: closed[m] for m in now.models} if closed else None,
-        discarded=len({row.image for row in known.slots.rows if known.covers(row.image)} & set(known.discarded)),
+        discarded=len(
+            {row.image for row in known.slots.rows if known.covers(row.image)} & set(known.discarded)
+        ),
         definitions=cast("JsonObject", definition | {"selection": asked.selection, "truth": truth}),
         groups=together or None,
         keys=[known.keys[k] for k in inside],
@@ -139,28 +164,41 @@ def standings_of(
         "truth": truth,
         **asked.recorded(classifies=known.settings.classifies),
         "inputs": artefact.made_from_now(
-            snapshot, asked.selection, truth, together, asked.against, asked.ranking, asked.benchmark, asked.all_labels
+            snapshot,
+            asked.selection,
+            truth,
+            together,
+            asked.against,
+            asked.ranking,
+            asked.benchmark,
+            asked.all_labels,
         )
         | ({"tags": snapshot.tags_key()} if known.where and not known.where.known else {}),
         "arguments": given_options(asked, but=("selection", "truth", "engine", "output")),
         "benchmark": closed or {},
     }
-    return replace(standings, provenance=provenance), tuple(image for image in now.images if known.covers(image))
+    return replace(standings, provenance=provenance), tuple(
+        image for image in now.images if known.covers(image)
+    )
 
 
 def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> Labelled:
-    """Return a selection and what its labels say, to be ranked on a part of its images or on all; RankingError where it cannot be ranked any more."""
+    """Return a selection and what its labels say, to be ranked on a part of its images or on all;
+    RankingError where it cannot be ranked any more.
+    """
     slots, drawn_from = selections.read_selection(root, selection)
     discarded, settings = Answers(root).discarded(), read_settings(root)
     now = evidence.current(root, selection, discarded)
     if gone := [m for m in now.models if m not in settings.models]:
         raise RankingError(
-            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more; {_made_anew(root, selection)}"
+            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more;"
+            f" {_made_anew(root, selection)}"
         )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
         raise RankingError(
-            f"selection {selection!r} was drawn with {measure}, which is another file now; put it back, or draw a new selection with --as NAME"
+            f"selection {selection!r} was drawn with {measure}, which is another file now; put it back, or"
+            " draw a new selection with --as NAME"
         )
     notes: list[str] = []
     choices: Shares = {}
@@ -171,15 +209,35 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
         said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
         choices = choice_evidence.shares(said) if not now.draws else {}
         more = sorted({image for image, _, _ in choices} - set(images))
-        images, accuracy = [*images, *more], np.hstack([accuracy, np.full((len(now.models), len(more)), np.nan)])
+        images, accuracy = (
+            [*images, *more],
+            np.hstack([accuracy, np.full((len(now.models), len(more)), np.nan)]),
+        )
         if outdated:
             notes.append(
-                f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} not count: a map that was shown was made anew since; ask again"
+                f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} not"
+                " count: a map that was shown was made anew since; ask again"
             )
     keys = tie_keys(root, images)
-    order = tie_order(keys, ids=images).tolist()  # sums and the bootstrap follow it, whatever images are called
+    order = tie_order(
+        keys, ids=images
+    ).tolist()  # sums and the bootstrap follow it, whatever images are called
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
-    return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes, choices, where)
+    return Labelled(
+        root,
+        settings,
+        truth,
+        slots,
+        now,
+        drawn_from,
+        discarded,
+        images,
+        keys,
+        accuracy,
+        notes,
+        choices,
+        where,
+    )
 
 
 def _made_anew(root: Path, selection: str) -> str:
@@ -193,12 +251,20 @@ def _made_anew(root: Path, selection: str) -> str:
 def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     classes, whole = known.settings.class_list, known.now.definition["constraints"] == "none"
     names = [""] if whole else [classes.names[g] for g in classes.groups]
-    parents, epsilon, inside = {} if whole else classes.parents, asked.added_epsilon, known.inside(asked.all_labels)
+    parents, epsilon, inside = (
+        {} if whole else classes.parents,
+        asked.added_epsilon,
+        known.inside(asked.all_labels),
+    )
     rows = [row for row in known.now.duels if known.covers(row.image)]
     choices = {key: share for key, share in known.choices.items() if known.covers(key[0])}
     table = (known.now.models, rows, known.accuracy[:, inside], [known.images[k] for k in inside])
-    standings = rank_accuracies(*table, class_names=names, parents=parents, epsilon=epsilon, choices=choices, **common)
-    return replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon, choices=choices))
+    standings = rank_accuracies(
+        *table, class_names=names, parents=parents, epsilon=epsilon, choices=choices, **common
+    )
+    return replace(
+        standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon, choices=choices)
+    )
 
 
 def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
@@ -214,7 +280,9 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     (about, whole), part = _about_draws(known, asked.selection, trust), None
-    if known.where is not None and not whole <= set(known.where.images):  # which draws count follows from all of them
+    if known.where is not None and not whole <= set(
+        known.where.images
+    ):  # which draws count follows from all of them
         known, part = replace(known, where=None), known.where
     inside = known.inside(asked.all_labels)
     common = Common(**{**common, "keys": [known.keys[k] for k in inside]})
@@ -230,38 +298,55 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         **about,
         **common,
     )
-    if asked.population == "future" and not common["groups"] and not classifies:  # of tables order means nothing
-        return replace(standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root))))
+    if (
+        asked.population == "future" and not common["groups"] and not classifies
+    ):  # of tables order means nothing
+        return replace(
+            standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root)))
+        )
     return standings
 
 
 def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
-    """Return standings with what is to be said of them, the recommended ranking first; ``drawn_from`` is the key of what the selection would be drawn from now."""
+    """Return standings with what is to be said of them, the recommended ranking first; ``drawn_from`` is the
+    key of what the selection would be drawn from now.
+    """
     slots, now = known.slots, known.now
-    lost = "" if slots.draws else discards_text(slots, now, known.discarded)  # of draws their first note says it
+    lost = (
+        "" if slots.draws else discards_text(slots, now, known.discarded)
+    )  # of draws their first note says it
     notes = [*standings.notes, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from:
         notes.append(
-            f"selection {selection} was drawn from other images or predictions than the study has now; `faultscape status` names the line that makes it anew"
+            f"selection {selection} was drawn from other images or predictions than the study has now;"
+            " `faultscape status` names the line that makes it anew"
         )
-    ordered = catalogue.ordered(standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal"))
+    ordered = catalogue.ordered(
+        standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal")
+    )
     return replace(standings, notes=tuple(notes), rankings=ordered)
 
 
 def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[str, str]) -> int | None:
     """Return in how many groups the labels that count lie; None where no image has a group."""
-    by_chance = catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE  # then an image counts where every model is decided
+    by_chance = (
+        catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE
+    )  # then an image counts where every model is decided
     lacks, mine = np.isnan(known.accuracy), set(known.now.images) if by_chance else set(known.images)
     decided = np.asarray(~(lacks.any(0) if by_chance else lacks.all(0)))
     decided |= np.isin(known.images, [image for image, _, _ in known.choices])
-    numbers = group_numbers([known.images[k] for k in inside if known.images[k] in mine and decided[k]], together)
+    numbers = group_numbers(
+        [known.images[k] for k in inside if known.images[k] in mine and decided[k]], together
+    )
     return None if numbers is None else len(set(numbers.tolist()))
 
 
 class AboutDraws(TypedDict):
-    """What the rankings of drawn images must know beside the scores: see `ranking.drawn.rankings.draw_rankings`."""
+    """What the rankings of drawn images must know beside the scores: see
+    `ranking.drawn.rankings.draw_rankings`.
+    """
 
     lost: Collection[str]
     elsewhere: Collection[str]
@@ -272,8 +357,16 @@ class AboutDraws(TypedDict):
 
 
 def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> tuple[AboutDraws, set[str]]:
-    """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels ``trust`` (J,) it, and labels where no two of them differ; and all images that this speaks of."""
-    root, truth, slots, settings, discarded = known.root, known.truth, known.slots, known.settings, known.discarded
+    """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels
+    ``trust`` (J,) it, and labels where no two of them differ; and all images that this speaks of.
+    """
+    root, truth, slots, settings, discarded = (
+        known.root,
+        known.truth,
+        known.slots,
+        known.settings,
+        known.discarded,
+    )
     models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)
     about = AboutDraws(
@@ -290,7 +383,11 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them
         other, key = selections.read_selection(root, name)
-        if draws_evenly(other.definition) and other.models == models and key == corpus_key(root, settings, models):
+        if (
+            draws_evenly(other.definition)
+            and other.models == models
+            and key == corpus_key(root, settings, models)
+        ):
             images, scores = evidence.scores(root, models, truth, slots.definition, discarded)
             counted = steps(
                 other.draws,
@@ -307,12 +404,22 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:
-    """Return what to say of a pool (N,) of label maps whose consecutive images are alike, by the losses (J, N) to expect there."""
+    """Return what to say of a pool (N,) of label maps whose consecutive images are alike, by the losses (J,
+    N) to expect there.
+    """
     order = sorted(range(len(pool)), key=lambda k: pool[k])
     found = [value for row in expected if (value := alike(row[order])) is not None]
     if 2 * len(found) <= len(expected):
         return []
     middle = float(np.median(found))
     near = f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f})"
-    narrow = f"if they are frames of a sequence, intervals of data to come are some {too_narrow(middle):.1f} times too narrow"
-    return [f"{near}: {narrow}; say which belong together with `faultscape collect {study} --group PATTERN` or `--block N`"]
+    narrow = (
+        f"if they are frames of a sequence, intervals of data to come are some {too_narrow(middle):.1f} times"
+        " too narrow"
+    )
+    return [
+        (
+            f"{near}: {narrow}; say which belong together with `faultscape collect {study} --group PATTERN`"
+            " or `--block N`"
+        )
+    ]

@@ -32,7 +32,8 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     classifies, selection = read_settings(root).classifies, options.selection
     if (options.epsilon if classifies else options.laplace) is not None:
         raise OptionError(
-            f"--{'epsilon' if classifies else 'laplace'} does not apply to {'classifiers' if classifies else 'label maps'}"
+            f"--{'epsilon' if classifies else 'laplace'} does not apply to"
+            f" {'classifiers' if classifies else 'label maps'}"
         )
     truth = evidence.choose_truth(root, options.truth)
     slots, _ = selections.read_selection(root, selection)
@@ -58,17 +59,27 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
             theirs, other_images = standings_of(root, truth, None, options.of_other(other))
             compared[other] = compare_selections(standings, theirs, images, other_images)
             missing = theirs.labels["missing"]
-            notes.append(f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are labelled")
+            notes.append(
+                f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
+                " labelled"
+            )
         standings = replace(standings, against=compared, notes=tuple(notes))
         if target is not None:
-            put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+            put(
+                target,
+                (
+                    json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+                ).encode(),
+            )
         part = {"where": list(options.where)} if options.where else {}
         log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
     return Ranked.of(standings)
 
 
 def _target(root: Path, options: RankOptions) -> Path | None:
-    """Return the file that standings go to: those of a part of a selection (--where) to the one that is named, or to none."""
+    """Return the file that standings go to: those of a part of a selection (--where) to the one that is
+    named, or to none.
+    """
     if not options.where:
         return selections.path(root, options.selection, "json", stem="standings")
     if not options.output:
@@ -76,8 +87,11 @@ def _target(root: Path, options: RankOptions) -> Path | None:
     target = local(options.output, "standings of --where")
     if target.is_dir() or not target.absolute().parent.is_dir():
         raise OptionError(
-            f"--output {options.output}: {'is a folder' if target.is_dir() else 'its folder is not there'}; name the file to write"
+            f"--output {options.output}: {'is a folder' if target.is_dir() else 'its folder is not there'};"
+            " name the file to write"
         )
     if target.resolve().parent == root.resolve() and re.fullmatch(r"standings(-.*)?\.json", target.name):
-        raise OptionError(f"--output {options.output}: holds the standings of whole selections; name another file")
+        raise OptionError(
+            f"--output {options.output}: holds the standings of whole selections; name another file"
+        )
     return target

@@ -1,7 +1,9 @@
-"""Which images `rank --where` speaks of: those of a tag, a group, a set, a condition, or of all that is asked for at once.
+"""Which images `rank --where` speaks of: those of a tag, a group, a set, a condition, or of all that is asked
+for at once.
 
-Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known of every image. A tag is of the image or of a region of it, by whoever gave it; tags of what one model made of an image are
-left out, since images that were tagged for a model's failure would say of the models what the tag was given for.
+Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known of every image. A tag is of
+the image or of a region of it, by whoever gave it; tags of what one model made of an image are left out,
+since images that were tagged for a model's failure would say of the models what the tag was given for.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ _SHOWN = 6
 
 
 def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
-    """Return the images of a study on which all conditions ``where`` hold, None where there is no condition; OptionError for one that is none, or names what the study does not have, and where no image is left."""
+    """Return the images of a study on which all conditions ``where`` hold, None where there is no condition;
+    OptionError for one that is none, or names what the study does not have, and where no image is left.
+    """
     asked = conditions(where)
     if not asked:
         return None
@@ -37,12 +41,15 @@ def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
         ids = held if ids is None else ids & held
     words = " and ".join(f"{key}={value}" for key, value in asked)
     if not ids:
-        raise OptionError(f"--where {words}: no image of the study is all of this at once; leave a condition out")
+        raise OptionError(
+            f"--where {words}: no image of the study is all of this at once; leave a condition out"
+        )
     return Domain(words, frozenset(ids), all(key != "tag" for key, _ in asked))
 
 
 def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return (key, value) of each condition, each once, in the order of KEYS; OptionError for one that is not written KEY=VALUE.
+    """Return (key, value) of each condition, each once, in the order of KEYS; OptionError for one that is not
+    written KEY=VALUE.
 
     >>> conditions(["set=main", "tag=night", "set=main"])
     (('tag', 'night'), ('set', 'main'))
@@ -53,10 +60,13 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
             raise OptionError(
-                f"--where {text}: is no condition; write KEY=VALUE, for example tag=night, with KEY one of {', '.join(KEYS)}"
+                f"--where {text}: is no condition; write KEY=VALUE, for example tag=night, with KEY one of"
+                f" {', '.join(KEYS)}"
             )
         if key not in KEYS:
-            raise OptionError(f"--where {text}: {key!r} is not known; use {', '.join(KEYS)}.{closest(key, KEYS)}")
+            raise OptionError(
+                f"--where {text}: {key!r} is not known; use {', '.join(KEYS)}.{closest(key, KEYS)}"
+            )
         found[key, value] = None
     return tuple(sorted(found, key=lambda one: (KEYS.index(one[0]), one[1])))
 
@@ -68,9 +78,12 @@ def _tagged(root: Path, tag: str) -> set[str]:
         return found
     if any(one.tag == tag for one in tags):
         raise OptionError(
-            f"--where tag={tag}: this tag says what single models make of images, and of no image what it is like; the report counts it by model"
+            f"--where tag={tag}: this tag says what single models make of images, and of no image what it is"
+            " like; the report counts it by model"
         )
-    raise OptionError(f"--where tag={tag}: {_none('tag', tag, sorted({one.tag for one in tags if not one.model}))}")
+    raise OptionError(
+        f"--where tag={tag}: {_none('tag', tag, sorted({one.tag for one in tags if not one.model}))}"
+    )
 
 
 def _none(key: str, value: str, known: Sequence[str]) -> str:
@@ -83,4 +96,7 @@ def _none(key: str, value: str, known: Sequence[str]) -> str:
         return f"no image of the study has a {key}"
     more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
     near = closest(value, list(known))
-    return f"no image has the {key} {value!r}; there are {', '.join(known[:_SHOWN])}{more}{'.' if near else ''}{near}"
+    return (
+        f"no image has the {key} {value!r}; there are"
+        f" {', '.join(known[:_SHOWN])}{more}{'.' if near else ''}{near}"
+    )

@@ -1,7 +1,8 @@
 """What a model says of a few images, once more: its map and the doubt of one scorer, for pictures.
 
-Conventions: pixels were counted and dropped, so that the model is opened and run again on these images alone, in this process; what is stored of an image is read instead. A model that is another than the
-one which was counted is not run.
+Conventions: pixels were counted and dropped, so that the model is opened and run again on these images alone,
+in this process; what is stored of an image is read instead. A model that is another than the one which was
+counted is not run.
 """
 
 from __future__ import annotations
@@ -33,15 +34,21 @@ from faultscape.study.tables.removed_images import whole_shard
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a model says of one image, (H, W) at its working size: places of classes, and of its score the place of each pixel; the photo (h, w, 3) where it could be read."""
+    """What a model says of one image, (H, W) at its working size: places of classes, and of its score the
+    place of each pixel; the photo (h, w, 3) where it could be read.
+    """
 
     prediction: np.ndarray
     score: np.ndarray
     photo: np.ndarray | None
 
 
-def answers_of(root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]) -> Iterator[tuple[str, Answer]]:
-    """Yield (image id, answer) of a model and scorer; ModelError where the model cannot be run, or is not the one that was counted."""
+def answers_of(
+    root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]
+) -> Iterator[tuple[str, Answer]]:
+    """Yield (image id, answer) of a model and scorer; ModelError where the model cannot be run, or is not the
+    one that was counted.
+    """
     ((folder, (word, offset, channels)),) = counting_of(settings, name, "", [word]).scorers.items()
     scorer, places = scorer_named(word), narrow(table(settings.class_list, settings.models[name].labels))
     stored = _stored(root, settings, name, folder, images)
@@ -57,7 +64,9 @@ def answers_of(root: Path, settings: Settings, name: str, word: str, images: Seq
             assert model is not None
             with devices.fixed_threads(model.threads):
                 prepared = model.inference.prepare(photo, size)
-                output = model.inference.finish(model.inference.run([prepared])[0], prepared.target, image.key.encode())
+                output = model.inference.finish(
+                    model.inference.run([prepared])[0], prepared.target, image.key.encode()
+                )
             if output.labels is None:
                 raise ModelError(output.problem)
             label_map, doubt = nearest(places[output.labels], size), output.kept[folder][0]
@@ -93,7 +102,9 @@ def _stored(
 
 
 def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]) -> OpenNetwork:
-    """Return a model of the study, open as it was for the shards of some images; ModelError where it is another by now."""
+    """Return a model of the study, open as it was for the shards of some images; ModelError where it is
+    another by now.
+    """
     model = settings.models[name]
     kind = catalogue.kind_named(model.kind)
     if not kind.sees_images:
@@ -113,7 +124,10 @@ def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequen
         methods=str(methods_folder(root, name)),
     )
     origin, held = kind.origin(kind, request), label_maps.stamps_of(label_maps.predictions(root, name))
-    if any(stamps.outdated(held.get(part_name(k), ""), stamp, refused=False) for k, stamp in origin.stamps.items()):
+    if any(
+        stamps.outdated(held.get(part_name(k), ""), stamp, refused=False)
+        for k, stamp in origin.stamps.items()
+    ):
         raise ModelError("the model or its options changed since it was counted")
     opened = origin.opened or kind.open(
         Opening(

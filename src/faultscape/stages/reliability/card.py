@@ -1,6 +1,7 @@
 """From the counts of all models to the document of the card.
 
-Conventions: as reporting.reliability.document. The clean condition is the first; corrupted conditions of it make the means. Two models are compared over the images that both have.
+Conventions: as reporting.reliability.document. The clean condition is the first; corrupted conditions of it
+make the means. Two models are compared over the images that both have.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """All that was found: evidence by (model, scorer, condition, metric), images behind each, of scorers what becomes of objects and of the thresholds, and where a scorer gives all pixels one value."""
+    """All that was found: evidence by (model, scorer, condition, metric), images behind each, of scorers what
+    becomes of objects and of the thresholds, and where a scorer gives all pixels one value.
+    """
 
     evidence: dict[EvidenceKey, Evidence]
     images: dict[tuple[str, str, str], tuple[str, ...]]
@@ -41,7 +44,9 @@ class Judgement:
     constant: dict[tuple[str, str], list[str]]
 
 
-def judge(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], reference: str) -> Judgement:
+def judge(
+    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], reference: str
+) -> Judgement:
     """Return the numbers of all models under all conditions."""
     withheld = study.withheld
     found = Judgement({}, {}, {}, {})
@@ -80,7 +85,9 @@ def judge(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequ
 def by_corruption(
     found: Judgement, model: str, conditions: Sequence[Condition], metric: str = "miou", scorer: str = ""
 ) -> dict[tuple[str, int], Ratios]:
-    """Return {(corruption, severity): number} of the corrupted conditions of the clean set that a model has."""
+    """Return {(corruption, severity): number} of the corrupted conditions of the clean set that a model
+    has.
+    """
     out = {}
     for condition in _corrupted(conditions):
         held = found.evidence.get((model, scorer, condition.name, metric))
@@ -90,7 +97,9 @@ def by_corruption(
 
 
 def _corrupted(conditions: Sequence[Condition]) -> list[Condition]:
-    """Return the corrupted conditions of the clean set, or where there is none of the first that was corrupted."""
+    """Return the corrupted conditions of the clean set, or where there is none of the first that was
+    corrupted.
+    """
     clean = (c.sets[0] for c in conditions if c.kind == "clean")
     base = next(clean, next((c.of for c in conditions if c.kind == "corrupted"), ""))
     return [c for c in conditions if c.kind == "corrupted" and c.of == base]
@@ -107,15 +116,23 @@ def _both_corrupted(
     scorers: tuple[str, str],
     withheld: Mapping[str, np.ndarray],
 ) -> tuple[tuple[Corrupted, Corrupted], set[str]]:
-    """Return a number of two models by corruption and severity, over the conditions and images that both have, and these images."""
+    """Return a number of two models by corruption and severity, over the conditions and images that both
+    have, and these images.
+    """
     out, seen = (Corrupted(), Corrupted()), set[str]()
     for condition in _corrupted(conditions):
         asked = list(zip(models, scorers, strict=True))
-        evidence = [found.evidence.get((model.name, scorer, condition.name, metric)) for model, scorer in asked]
+        evidence = [
+            found.evidence.get((model.name, scorer, condition.name, metric)) for model, scorer in asked
+        ]
         if not all(isinstance(one, Ratios) and not math.isnan(one.value) for one in evidence):
             continue
         common, equal = _common(found, models, condition, metric, scorers)
-        held = evidence if equal else [_over(model, condition, metric, scorer, common, withheld) for model, scorer in asked]
+        held = (
+            evidence
+            if equal
+            else [_over(model, condition, metric, scorer, common, withheld) for model, scorer in asked]
+        )
         if all(isinstance(one, Ratios) and not math.isnan(one.value) for one in held):
             for mine, one in zip(out, held, strict=True):
                 assert isinstance(one, Ratios)
@@ -125,15 +142,23 @@ def _both_corrupted(
 
 
 def _common(
-    found: Judgement, models: tuple[ModelNumbers, ModelNumbers], condition: Condition, metric: str, scorers: tuple[str, str]
+    found: Judgement,
+    models: tuple[ModelNumbers, ModelNumbers],
+    condition: Condition,
+    metric: str,
+    scorers: tuple[str, str],
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the images of a condition that both models have a number of, and whether these are all that either has."""
+    """Return the images of a condition that both models have a number of, and whether these are all that
+    either has.
+    """
     mine, theirs = (_behind(found, *of, condition, metric) for of in zip(models, scorers, strict=True))
     others = set(theirs)
     return (mine, True) if mine == theirs else (tuple(id_ for id_ in mine if id_ in others), False)
 
 
-def _behind(found: Judgement, model: ModelNumbers, scorer: str, condition: Condition, metric: str) -> tuple[str, ...]:
+def _behind(
+    found: Judgement, model: ModelNumbers, scorer: str, condition: Condition, metric: str
+) -> tuple[str, ...]:
     """Return the images behind a number of a model."""
     return (
         model.compared(condition.images)
@@ -150,15 +175,22 @@ def _judge_maps(
         if condition.kind in _WITH_LABELS:
             images = model.counted(condition)
             found.images[key] = images
-            if (miou := model.miou(images, withheld.get(condition.holdout))) is not None and not math.isnan(miou.value):
+            if (miou := model.miou(images, withheld.get(condition.holdout))) is not None and not math.isnan(
+                miou.value
+            ):
                 found.evidence[*key, "miou"] = miou
             if not condition.holdout and (ece := model.ece(images)) is not None:
                 found.evidence[*key, "ece"] = ece
-        if condition.kind in ("corrupted", "foggy") and (consistency := model.consistency(condition.images)) is not None:
+        if (
+            condition.kind in ("corrupted", "foggy")
+            and (consistency := model.consistency(condition.images)) is not None
+        ):
             found.evidence[*key, "consistency"] = consistency
 
 
-def _judge_scores(model: ModelNumbers, folder: str, conditions: Sequence[Condition], found: Judgement) -> None:
+def _judge_scores(
+    model: ModelNumbers, folder: str, conditions: Sequence[Condition], found: Judgement
+) -> None:
     word = model.scorers[folder]
     tells = scorer_named(word).tells_errors
     for condition in conditions:
@@ -171,14 +203,18 @@ def _judge_scores(model: ModelNumbers, folder: str, conditions: Sequence[Conditi
             labelled = set(model.counted(condition))
             with_labels = tuple(id_ for id_ in images if id_ in labelled)
             if with_labels:
-                _enter(found, key, model.errors(folder, with_labels), ("error_ap", "error_auroc", "error_fpr95"))
+                _enter(
+                    found, key, model.errors(folder, with_labels), ("error_ap", "error_auroc", "error_fpr95")
+                )
         if condition.with_anomalies:
             numbers = model.anomalies(folder, condition, images)
             _enter(found, key, numbers, ("average_precision", "auroc", "fpr95"))
             found.scores[key] = numbers
 
 
-def _enter(found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, names: tuple[str, str, str]) -> None:
+def _enter(
+    found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, names: tuple[str, str, str]
+) -> None:
     ranked: Ranked = numbers.ranked
     if ranked.values == 1:
         found.constant.setdefault(key[:2], []).append(key[2])
@@ -187,21 +223,48 @@ def _enter(found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, n
         found.evidence.update(((*key, name), of) for name, of in zip(names, numbers_of, strict=True))
 
 
-def cells(found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[CardCell]:
-    """Return the cells of the card, those of chance too, whose average precision is the share of anomalous pixels."""
+def cells(
+    found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+) -> list[CardCell]:
+    """Return the cells of the card, those of chance too, whose average precision is the share of anomalous
+    pixels.
+    """
     out: list[CardCell] = []
-    numbers, named = {model.name: model for model in models}, {condition.name: condition for condition in conditions}
+    numbers, named = (
+        {model.name: model for model in models},
+        {condition.name: condition for condition in conditions},
+    )
     for (model, scorer, condition, metric), evidence in found.evidence.items():
         low, high = (_within(metric, end) for end in interval_of(evidence, units))
         about = _corrupted(conditions) if condition == CORRUPTED else [named[condition]]
         images = {id_ for one in about for id_ in _behind(found, numbers[model], scorer, one, metric)}
         out.append(
-            {"model": model, "scorer": scorer, "condition": condition, "metric": metric, "value": number(evidence.value), "low": low, "high": high, "images": len(images)}
-        )  # fmt: skip
+            {
+                "model": model,
+                "scorer": scorer,
+                "condition": condition,
+                "metric": metric,
+                "value": number(evidence.value),
+                "low": low,
+                "high": high,
+                "images": len(images),
+            }
+        )
     for condition in conditions:
         if (share := anomalous_share(found, condition.name)) is not None:
             for metric, value in (("average_precision", share), ("auroc", 0.5), ("fpr95", 0.95)):
-                out.append({"model": RANDOM, "scorer": RANDOM, "condition": condition.name, "metric": metric, "value": number(value), "low": None, "high": None, "images": len(condition.images)})  # fmt: skip
+                out.append(
+                    {
+                        "model": RANDOM,
+                        "scorer": RANDOM,
+                        "condition": condition.name,
+                        "metric": metric,
+                        "value": number(value),
+                        "low": None,
+                        "high": None,
+                        "images": len(condition.images),
+                    }
+                )
     return out
 
 
@@ -212,7 +275,9 @@ def _within(metric: str, end: float | None) -> float | None:
 
 
 def anomalous_share(found: Judgement, condition: str) -> float | None:
-    """Return the share of anomalous pixels of a condition, as the first scorer that was counted there has it; None where there is none."""
+    """Return the share of anomalous pixels of a condition, as the first scorer that was counted there has it;
+    None where there is none.
+    """
     for (_, _, name), numbers in found.scores.items():
         if name == condition and numbers.ranked.positives and numbers.ranked.negatives:
             return numbers.ranked.share
@@ -223,18 +288,30 @@ def objects(found: Judgement) -> list[CardObjects]:
     """Return what becomes of anomalous objects, by size and place."""
     return [
         {
-            "model": model, "scorer": scorer, "condition": condition, "objects": some.called, "count": some.objects,
-            "average_precision": number(some.average_precision), "recall": number(some.recall), "found": number(some.found),
+            "model": model,
+            "scorer": scorer,
+            "condition": condition,
+            "objects": some.called,
+            "count": some.objects,
+            "average_precision": number(some.average_precision),
+            "recall": number(some.recall),
+            "found": number(some.found),
         }
         for (model, scorer, condition), numbers in found.scores.items()
         for some in numbers.objects
-    ]  # fmt: skip
+    ]
 
 
 def differences(
-    study: LabelledStudy, found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+    study: LabelledStudy,
+    found: Judgement,
+    units: Units,
+    models: Sequence[ModelNumbers],
+    conditions: Sequence[Condition],
 ) -> list[CardDifference]:
-    """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer that both have, and of those of their own rows, in AP, AUROC and the calibration AUROC."""
+    """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer
+    that both have, and of those of their own rows, in AP, AUROC and the calibration AUROC.
+    """
     withheld, out = study.withheld, list[CardDifference]()
     by_name = {model.name: model for model in models}
     for first, second in combinations(by_name, 2):
@@ -258,7 +335,17 @@ def differences(
             if gap is None or math.isnan(gap.value):
                 continue
             low, high = interval_of(gap, units)
-            row: CardDifference = {"metric": metric, "condition": condition, "scorer": scorers[0], "first": first, "second": second, "difference": number(gap.value), "low": low, "high": high, "images": len(common)}  # fmt: skip
+            row: CardDifference = {
+                "metric": metric,
+                "condition": condition,
+                "scorer": scorers[0],
+                "first": first,
+                "second": second,
+                "difference": number(gap.value),
+                "low": low,
+                "high": high,
+                "images": len(common),
+            }
             out.append(row | {"second_scorer": scorers[1]} if scorers[1] != scorers[0] else row)
     return out
 
@@ -266,7 +353,9 @@ def differences(
 def _drops(
     study: LabelledStudy, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> tuple[list[Ratios | None], Collection[str]]:
-    """Return what models lose relative to the clean set, over the clean images of which all have every corrupted form that they are judged by, and these images."""
+    """Return what models lose relative to the clean set, over the clean images of which all have every
+    corrupted form that they are judged by, and these images.
+    """
     clean = next((c for c in conditions if c.kind == "clean"), None)
     seen = [c for c in _corrupted(conditions) if all(_has_miou(found, model, c) for model in models)]
     if clean is None or not seen or not all(_has_miou(found, model, clean) for model in models):
@@ -276,7 +365,9 @@ def _drops(
         return id_ if condition is clean else study.images[id_].parent
 
     held = {(m.name, c.name): found.images[m.name, "", c.name] for m in models for c in (clean, *seen)}
-    common = set[str].intersection(*({base(id_, c) for id_ in held[m.name, c.name]} for m in models for c in (clean, *seen)))
+    common = set[str].intersection(
+        *({base(id_, c) for id_ in held[m.name, c.name]} for m in models for c in (clean, *seen))
+    )
 
     def miou(model: ModelNumbers, condition: Condition) -> Ratios | None:
         mine = held[model.name, condition.name]
@@ -288,7 +379,11 @@ def _drops(
     for model in models:
         after = {(c.corruption, c.severity): one for c in seen if (one := miou(model, c)) is not None}
         before = miou(model, clean)
-        out.append(relative_drop(before, mean_corrupted(after)) if before is not None and len(after) == len(seen) else None)
+        out.append(
+            relative_drop(before, mean_corrupted(after))
+            if before is not None and len(after) == len(seen)
+            else None
+        )
     return out, common
 
 
@@ -297,8 +392,12 @@ def _has_miou(found: Judgement, model: ModelNumbers, condition: Condition) -> bo
     return isinstance(held, Ratios) and not math.isnan(held.value)
 
 
-def _asked(found: Judgement, pair: tuple[ModelNumbers, ModelNumbers]) -> Iterator[tuple[str, str, tuple[str, str]]]:
-    """Yield (condition, metric, scorers of the two) of what two models are compared in: the same scorer, and that of each one's own row where it is another."""
+def _asked(
+    found: Judgement, pair: tuple[ModelNumbers, ModelNumbers]
+) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield (condition, metric, scorers of the two) of what two models are compared in: the same scorer, and
+    that of each one's own row where it is another.
+    """
     compared = ("miou", "relative_drop", "consistency", "error_auroc", "average_precision", "auroc")
     first, second = pair
     own = first.own_scorer[1], second.own_scorer[1]
@@ -323,13 +422,19 @@ def _over(
     if metric == "consistency":
         return model.consistency(images)
     folder = next(folder for folder, word in model.scorers.items() if word == scorer)
-    numbers = model.errors(folder, images) if metric == "error_auroc" else model.anomalies(folder, condition, images)
+    numbers = (
+        model.errors(folder, images)
+        if metric == "error_auroc"
+        else model.anomalies(folder, condition, images)
+    )
     ranked = numbers.ranked
     return Ratios(ranked.average_precision if metric == "average_precision" else ranked.auroc, None)
 
 
 def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) -> dict[str, Any]:
-    """Return the ranking of models by their consistency, which asks for no label, and how it agrees with that by mIoU (Spearman), clean and corrupted; {} where fewer than two have one."""
+    """Return the ranking of models by their consistency, which asks for no label, and how it agrees with that
+    by mIoU (Spearman), clean and corrupted; {} where fewer than two have one.
+    """
     held = {name: found.evidence.get((name, "", CORRUPTED, "consistency")) for name in models}
     known = {name: number.value for name, number in held.items() if number is not None}
     if len(known) < 2:
@@ -337,7 +442,11 @@ def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) 
     order = sorted(known, key=lambda name: -known[name])
     out: dict[str, Any] = {"order": order, "models": len(known), "agreement": {}}
     for condition, called in ((clean, "clean"), (CORRUPTED, "corrupted")):
-        truth = {name: of.value for name in known if (of := found.evidence.get((name, "", condition, "miou"))) is not None}
+        truth = {
+            name: of.value
+            for name in known
+            if (of := found.evidence.get((name, "", condition, "miou"))) is not None
+        }
         if len(truth) == len(known) >= 3:
             out["agreement"][called] = number(spearman([known[n] for n in known], [truth[n] for n in known]))
     return out

@@ -1,6 +1,8 @@
-"""What a submission claims to reach on sets that its authors have, compared with what is measured here: who cannot be run again to the same numbers is not taken.
+"""What a submission claims to reach on sets that its authors have, compared with what is measured here: who
+cannot be run again to the same numbers is not taken.
 
-Conventions: a claim is ``SET:AP:FPR95``, both shares of 1, of a condition of the card, all of whose images the submission must have answered. Claims stand in study.toml, so that every card repeats them.
+Conventions: a claim is ``SET:AP:FPR95``, both shares of 1, of a condition of the card, all of whose images
+the submission must have answered. Claims stand in study.toml, so that every card repeats them.
 Source: the acceptance rule of S4's benchmark, AP and FPR95 within .01.
 """
 
@@ -41,7 +43,9 @@ def read_claims(words: Sequence[str]) -> list[Claim]:
         try:
             precision, rate = map(float, numbers)
         except ValueError:
-            raise OptionError(f"--claims {word}: is not SET:AP:FPR95, for example fs-static-validation:0.81:0.12") from None
+            raise OptionError(
+                f"--claims {word}: is not SET:AP:FPR95, for example fs-static-validation:0.81:0.12"
+            ) from None
         if not (name and 0 <= precision <= 1 and 0 <= rate <= 1):
             raise OptionError(f"--claims {word}: AP and FPR95 lie between 0 and 1")
         if name in (claim.condition for claim in out):
@@ -55,12 +59,19 @@ def refuse_unknown_sets(claims: Sequence[Claim], conditions: Sequence[Condition]
     known = [condition.name for condition in conditions if condition.with_anomalies]
     if odd := next((claim.condition for claim in claims if claim.condition not in known), None):
         there = ", ".join(known) or "none"
-        raise OptionError(f"--claims {odd}: is no set with anomalies; the card has {there}.{closest(odd, known)}")
+        raise OptionError(
+            f"--claims {odd}: is no set with anomalies; the card has {there}.{closest(odd, known)}"
+        )
 
 
-def compare_claims(model: str, claims: Sequence[Claim], conditions: Sequence[Condition], found: Judgement) -> list[CardClaim]:
+def compare_claims(
+    model: str, claims: Sequence[Claim], conditions: Sequence[Condition], found: Judgement
+) -> list[CardClaim]:
     """Return what a submission claims beside what is measured, and whether that is near enough."""
-    return [_compared(model, claim, next((c for c in conditions if c.name == claim.condition), None), found) for claim in claims]
+    return [
+        _compared(model, claim, next((c for c in conditions if c.name == claim.condition), None), found)
+        for claim in claims
+    ]
 
 
 def _compared(model: str, claim: Claim, condition: Condition | None, found: Judgement) -> CardClaim:

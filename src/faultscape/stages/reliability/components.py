@@ -1,7 +1,11 @@
-"""Component F1 of the scorer of each model's own row, on sets with anomalies whose doubt is stored: predicted objects need the pixels, which counts do not hold.
+"""Component F1 of the scorer of each model's own row, on sets with anomalies whose doubt is stored: predicted
+objects need the pixels, which counts do not hold.
 
-Conventions: a pixel is predicted where its rounded score is at least that of the best pixel F1 over all images of the set, chosen with their labels, as SegmentMeIfYouCan does; a ``track`` sets its size limits, which are pixels, and without one there are none. Intervals take the
-threshold as fixed. What was counted of a shard is kept in reliability/components/MODEL.json under a key of what it follows from; entries that a run did not ask for go.
+Conventions: a pixel is predicted where its rounded score is at least that of the best pixel F1 over all
+images of the set, chosen with their labels, as SegmentMeIfYouCan does; a ``track`` sets its size limits,
+which are pixels, and without one there are none. Intervals take the threshold as fixed. What was counted of a
+shard is kept in reliability/components/MODEL.json under a key of what it follows from; entries that a run did
+not ask for go.
 Source: Chan et al. 2021 (SegmentMeIfYouCan); S4 5.
 """
 
@@ -43,7 +47,9 @@ Rows = dict[str, list[list[int]]]  # {image: found, missed and false components 
 
 @dataclass(frozen=True)
 class ComponentJob:
-    """The images of one shard of which the components of a model's doubt are counted, predicted from place ``at`` on."""
+    """The images of one shard of which the components of a model's doubt are counted, predicted from place
+    ``at`` on.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     model: str
@@ -80,8 +86,15 @@ def judge_components(
         kept = KeptByKey[Rows](study.root, "components", model.name)
         todo = [job for _, jobs in asked for job in jobs if kept.find(job.key) is None]
         counted = do(
-            "faultscape.stages.reliability.components:count_components", todo, Rows, title="component", items=sum(len(job.images) for job in todo), engine=options.engine, workers=options.workers, begin_here=True,
-        )  # fmt: skip
+            "faultscape.stages.reliability.components:count_components",
+            todo,
+            Rows,
+            title="component",
+            items=sum(len(job.images) for job in todo),
+            engine=options.engine,
+            workers=options.workers,
+            begin_here=True,
+        )
         for number, rows in counted:
             kept.add(todo[number].key, rows)
         for condition, jobs in asked:
@@ -95,7 +108,8 @@ def judge_components(
 
 
 def f1_of(counts: np.ndarray) -> Linear:
-    """Return the mean over thresholds of 2 tp / (2 tp + fn + fp) of sums over images, of (I, 3, K) tp, fn and fp, with its slopes; NaN where a threshold has none of them.
+    """Return the mean over thresholds of 2 tp / (2 tp + fn + fp) of sums over images, of (I, 3, K) tp, fn and
+    fp, with its slopes; NaN where a threshold has none of them.
 
     >>> float(f1_of(np.array([[[1.0], [1.0], [0.0]], [[1.0], [0.0], [1.0]]])).value)
     0.6666666666666666
@@ -125,15 +139,33 @@ def _jobs(
         by_shard.setdefault(study.images[id_].shard, []).append(id_)
     parts = outputs.parts_by_shard(root, name, folder)
     counting, jobs = counting_of(settings, name, study.truth, [word]), list[ComponentJob]()
-    about = [{held: list(words) for held, words in study.stress.holdouts.items()}, settings.classes.counted, settings.size, track]
+    about = [
+        {held: list(words) for held, words in study.stress.holdouts.items()},
+        settings.classes.counted,
+        settings.size,
+        track,
+    ]
     rounding = [folder, *counting.scorers[folder][1:]]
     for number, ids in sorted(by_shard.items()):
         held = parts.get(number, [])
         if not set(ids) <= set(outputs.ids(root, name, folder, held)):
             return []
         labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
-        key = key_of(METHOD, [entry.sha256 for _, entry in held], labels, tuple(ids), condition.holdout, about, rounding, at)
-        jobs.append(ComponentJob(str(root), name, folder, counting, number, tuple(ids), condition.holdout, at, track, key))
+        key = key_of(
+            METHOD,
+            [entry.sha256 for _, entry in held],
+            labels,
+            tuple(ids),
+            condition.holdout,
+            about,
+            rounding,
+            at,
+        )
+        jobs.append(
+            ComponentJob(
+                str(root), name, folder, counting, number, tuple(ids), condition.holdout, at, track, key
+            )
+        )
     return jobs
 
 

@@ -1,7 +1,11 @@
-"""The conditions that models are judged under: sets of the study by what they are, and which of them belong together.
+"""The conditions that models are judged under: sets of the study by what they are, and which of them belong
+together.
 
-Conventions: *clean* is the set that made sets were made of, or the only labelled one; a *corrupted* set is one corruption at one severity of it, *foggy* one density; *anomaly* sets have labels of anomaly:
-blended ones, those of known data sets, and the clean set under each holdout; *natural* sets are those that a line names. What is drawn anew for intervals is the image that an image was made of, with all others of it, or its group.
+Conventions: *clean* is the set that made sets were made of, or the only labelled one; a *corrupted* set is
+one corruption at one severity of it, *foggy* one density; *anomaly* sets have labels of anomaly: blended
+ones, those of known data sets, and the clean set under each holdout; *natural* sets are those that a line
+names. What is drawn anew for intervals is the image that an image was made of, with all others of it, or its
+group.
 """
 
 from __future__ import annotations
@@ -29,7 +33,10 @@ _MIXTURES = (".toml", ".json")
 
 @dataclass(frozen=True, eq=False)
 class LabelledStudy:
-    """A study with all that its images are judged by: ``truth`` names where labels come from, '' for nowhere; ``withheld`` {holdout: (C,)} are the classes that each holdout withholds, ``notes`` what to say of others."""
+    """A study with all that its images are judged by: ``truth`` names where labels come from, '' for nowhere;
+    ``withheld`` {holdout: (C,)} are the classes that each holdout withholds, ``notes`` what to say of
+    others.
+    """
 
     root: Path
     settings: Settings
@@ -42,7 +49,9 @@ class LabelledStudy:
 
 
 def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledStudy:
-    """Read what the images of a study are judged by; a holdout whose class is none of the study any more is left out."""
+    """Read what the images of a study are judged by; a holdout whose class is none of the study any more is
+    left out.
+    """
     images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
     withheld, notes = dict[str, np.ndarray](), list[str]()
     for name, words in stress.holdouts.items():
@@ -57,7 +66,9 @@ def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledS
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: its name, its images in corpus order, and of made sets what made them; ``holdout`` is what makes pixels anomalous where no labels say so."""
+    """One condition: its name, its images in corpus order, and of made sets what made them; ``holdout`` is
+    what makes pixels anomalous where no labels say so.
+    """
 
     name: str
     kind: Kind
@@ -77,7 +88,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Units:
-    """What is drawn anew: the unit of each image {id: number}, how many there are, and whether they are groups."""
+    """What is drawn anew: the unit of each image {id: number}, how many there are, and whether they are
+    groups.
+    """
 
     of: Mapping[str, int]
     count: int
@@ -87,7 +100,9 @@ class Units:
 def find_conditions(
     study: LabelledStudy, natural: Sequence[str], misclassified: Sequence[str]
 ) -> tuple[list[Condition], list[str]]:
-    """Return the conditions of a study in the order of the card, and what to say of sets that are none; StudyError where nothing can be judged."""
+    """Return the conditions of a study in the order of the card, and what to say of sets that are none;
+    StudyError where nothing can be judged.
+    """
     root, judged, stress = study.root, study.judged, study.stress
     sets: dict[str, list[Image]] = {}
     for image in study.images.values():
@@ -96,15 +111,25 @@ def find_conditions(
         _refuse_unknown("--natural", word, sets)
         if word in {about.of for about in stress.sets.values()}:
             raise OptionError(
-                f"--natural {word}: made sets were made of it, so that it is the clean set; name one that stands beside it"
+                f"--natural {word}: made sets were made of it, so that it is the clean set; name one that"
+                " stands beside it"
             )
     with_labels = {name: [i.id for i in mine if judged[i.id].semantic] for name, mine in sets.items()}
     with_anomaly = {name: [i.id for i in mine if judged[i.id].anomaly] for name, mine in sets.items()}
-    bases = list(dict.fromkeys(about.of for about in stress.sets.values() if about.kind != "blend" and with_labels.get(about.of)))
+    bases = list(
+        dict.fromkeys(
+            about.of for about in stress.sets.values() if about.kind != "blend" and with_labels.get(about.of)
+        )
+    )
     collected = [
-        name for name in sets if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
+        name
+        for name in sets
+        if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
     ]
-    last = {"validation": 1, "train": 2}  # what models were tuned on, and what they learned from, is the last resort
+    last = {
+        "validation": 1,
+        "train": 2,
+    }  # what models were tuned on, and what they learned from, is the last resort
     chosen = sorted(collected, key=lambda name: last.get(sets[name][0].role, 0))
     clean = [name for name in bases if name in collected] or chosen[:1]
     notes = [
@@ -135,17 +160,28 @@ def find_conditions(
             )
         else:
             out.append(Condition(name, "foggy", (name,), mine, of=about.of))
-    out += [Condition(name, "natural", (name,), tuple(with_labels[name] or [i.id for i in sets[name]])) for name in natural]
+    out += [
+        Condition(name, "natural", (name,), tuple(with_labels[name] or [i.id for i in sets[name]]))
+        for name in natural
+    ]
     for name, mine in with_anomaly.items():
         about = stress.sets.get(name)
         if mine and (about is None or about.kind == "blend"):
             if about is not None:
                 refuse_unfinished(root, name)
             edition = str(about.line.get("edition") or "") if about else ""
-            out.append(Condition(name, "anomaly", (name,), tuple(mine), of=about.of if about else "", edition=edition))
+            out.append(
+                Condition(
+                    name, "anomaly", (name,), tuple(mine), of=about.of if about else "", edition=edition
+                )
+            )
     out += [
         Condition(
-            f"{name}.{holdout}" if len(clean) > 1 else holdout, "anomaly", (name,), tuple(with_labels[name]), holdout=holdout
+            f"{name}.{holdout}" if len(clean) > 1 else holdout,
+            "anomaly",
+            (name,),
+            tuple(with_labels[name]),
+            holdout=holdout,
         )
         for name in clean
         for holdout in stress.holdouts
@@ -153,17 +189,22 @@ def find_conditions(
     out += [_misclassified(word, sets, with_labels) for word in misclassified]
     if not out:
         raise StudyError(
-            f"{root} has no labelled image, no made set and no labels of anomaly, by which reliability could be judged; bring labels in with `faultscape label import`, or make sets with `faultscape stress`"
+            f"{root} has no labelled image, no made set and no labels of anomaly, by which reliability could"
+            " be judged; bring labels in with `faultscape label import`, or make sets with `faultscape"
+            " stress`"
         )
     names = [condition.name for condition in out]
     if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
         raise OptionError(
-            f"two conditions of the card are called {twice}; name a set once, give --natural no set that stress made, and call a holdout otherwise than a set (`faultscape stress holdout --as NAME`)"
+            f"two conditions of the card are called {twice}; name a set once, give --natural no set that"
+            " stress made, and call a holdout otherwise than a set (`faultscape stress holdout --as NAME`)"
         )
     return out, notes
 
 
-def _misclassified(word: str, sets: Mapping[str, Sequence[Image]], labelled: Mapping[str, Sequence[str]]) -> Condition:
+def _misclassified(
+    word: str, sets: Mapping[str, Sequence[Image]], labelled: Mapping[str, Sequence[str]]
+) -> Condition:
     """Return the condition on which misclassification is asked: a set, or all sets of a mixture together."""
     if Path(word).suffix in _MIXTURES and Path(word).exists():
         names = [part.name for part in mixture(word).parts]
@@ -175,18 +216,29 @@ def _misclassified(word: str, sets: Mapping[str, Sequence[Image]], labelled: Map
         names, called = [word], word
     if bare := next((name for name in names if not labelled[name]), None):
         raise StudyError(
-            f"--misclassified {word}: set {bare} has no labels of classes, so that nobody knows which pixels are wrong"
+            f"--misclassified {word}: set {bare} has no labels of classes, so that nobody knows which pixels"
+            " are wrong"
         )
-    return Condition(f"errors of {called}", "misclassified", tuple(names), tuple(id_ for name in names for id_ in labelled[name]))
+    return Condition(
+        f"errors of {called}",
+        "misclassified",
+        tuple(names),
+        tuple(id_ for name in names for id_ in labelled[name]),
+    )
 
 
 def _refuse_unknown(option: str, name: str, sets: Mapping[str, object]) -> None:
     if name not in sets:
-        raise OptionError(f"{option} {name}: the study has no such set; it has {', '.join(sets)}.{closest(name, list(sets))}")
+        raise OptionError(
+            f"{option} {name}: the study has no such set; it has"
+            f" {', '.join(sets)}.{closest(name, list(sets))}"
+        )
 
 
 def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]) -> Units:
-    """Return the units of the images of some conditions: the group of each, or the image that it was made of."""
+    """Return the units of the images of some conditions: the group of each, or the image that it was made
+    of.
+    """
     judged = {id_ for condition in conditions for id_ in condition.images}
     numbers: dict[str, int] = {}
     of: dict[str, int] = {}

@@ -1,6 +1,8 @@
-"""The counts of pixels of a study's models: those that are there, those that are made now of stored maps and doubt, and what is lacking, with the line that makes it.
+"""The counts of pixels of a study's models: those that are there, those that are made now of stored maps and
+doubt, and what is lacking, with the line that makes it.
 
-Conventions: doubt that is stored is counted as `predict --measure` would have. A model has the scorers of which counts or doubt are there.
+Conventions: doubt that is stored is counted as `predict --measure` would have. A model has the scorers of
+which counts or doubt are there.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from faultscape.maps import runs
 from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fitted
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.stages.fill import CHANGES_NOTHING, fill
-from faultscape.stages.pixel_counts import MSP, CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
+from faultscape.stages.pixel_counts import (
+    MSP,
+    CountedPart,
+    Counting,
+    CountParts,
+    PixelCounter,
+    counting_of,
+    state_of_maps,
+)
 from faultscape.stages.reliability.conditions import LabelledStudy
 from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.worker_calls import task
@@ -31,7 +41,9 @@ from faultscape.study.tables.removed_images import whole_shard
 
 @dataclass(frozen=True)
 class CountJob:
-    """The counts of one shard of a model that are made of what is stored; ``keys`` (kind, key) say what each kind follows from."""
+    """The counts of one shard of a model that are made of what is stored; ``keys`` (kind, key) say what each
+    kind follows from.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     name: str
@@ -46,7 +58,9 @@ class CountJob:
 
 @dataclass(frozen=True, eq=False)
 class ModelCounts:
-    """What is known of a model: {kind: its parts that count}, the word of each scorer {folder: word}, and the shards that lack a kind."""
+    """What is known of a model: {kind: its parts that count}, the word of each scorer {folder: word}, and the
+    shards that lack a kind.
+    """
 
     name: str
     parts: Mapping[str, Mapping[str, Part]]
@@ -55,21 +69,29 @@ class ModelCounts:
 
 
 def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str]:
-    """Return {folder: word} of the scorers of which a model has counts or stored doubt, in the order of the catalogue."""
+    """Return {folder: word} of the scorers of which a model has counts or stored doubt, in the order of the
+    catalogue.
+    """
     known = {doubt_folder(scorer.name): scorer.name for scorer in SCORERS}
     known |= {
         doubt_folder(word): word
         for word in settings.models[name].options.get("scorer", [])
         if ".py:" in word or split_fitted(word)
     }
-    known |= {doubt_folder(SUBMITTED.name): SUBMITTED.name} if settings.models[name].kind == "submission" else {}
+    known |= (
+        {doubt_folder(SUBMITTED.name): SUBMITTED.name} if settings.models[name].kind == "submission" else {}
+    )
     stored = {kind for kind in outputs.kinds(root, name) if kind.startswith(DOUBT)}
     counted = {folder for folder in known if read_manifest(pixel_counts.counts_folder(root, name, folder))}
     return {folder: word for folder, word in known.items() if folder in stored | counted}
 
 
-def fill_counts(study: LabelledStudy, models: Sequence[str], options: ReliabilityOptions) -> dict[str, ModelCounts]:
-    """Make the counts of models that are missing or stale and can be made of what is stored, and return what is there."""
+def fill_counts(
+    study: LabelledStudy, models: Sequence[str], options: ReliabilityOptions
+) -> dict[str, ModelCounts]:
+    """Make the counts of models that are missing or stale and can be made of what is stored, and return what
+    is there.
+    """
     root, settings, truth = study.root, study.settings, study.truth
     counts, jobs, scorers = CountParts(root, settings, truth), list[CountJob](), dict[str, dict[str, str]]()
     sizes = shard_sizes(root)
@@ -87,22 +109,43 @@ def fill_counts(study: LabelledStudy, models: Sequence[str], options: Reliabilit
             lacking = counts.lacking(name, number, states[name][number], counting)
             kinds = tuple(kind for kind in lacking if kind == MAPS or number in stored[kind])
             if kinds:
-                only = Counting(truth, {kind: about for kind, about in counting.scorers.items() if kind in kinds})
+                only = Counting(
+                    truth, {kind: about for kind, about in counting.scorers.items() if kind in kinds}
+                )
                 state = states[name][number]
                 keys = tuple((kind, counts.key(name, number, kind, state, counting)) for kind in kinds)
                 labels = settings.models[name].labels
-                jobs.append(CountJob(str(root), name, number, sizes[number], kinds, only, labels, state, keys))
+                jobs.append(
+                    CountJob(str(root), name, number, sizes[number], kinds, only, labels, state, keys)
+                )
 
     def enter(made: list[tuple[CountJob, CountedPart]]) -> list[Timing]:
         for name in dict.fromkeys(job.name for job, _ in made):
-            counts.enter(name, [(job.number, job.state, job.counting, part) for job, part in made if job.name == name])
+            counts.enter(
+                name, [(job.number, job.state, job.counting, part) for job, part in made if job.name == name]
+            )
         return []
 
     fill(
-        root, "faultscape.stages.reliability.counts:count_shard", jobs, CountedPart, enter, parts=lambda job, made: [(pixel_counts.counts_folder(root, job.name, kind), part_name(job.number), sha) for kind, (sha, _) in made.parts.items()],
-        title="count", items=sum(job.images for job in jobs), engine=options.engine, workers=options.workers, begin_here=True,
-    )  # fmt: skip
-    return {name: _known(root, settings, counts, name, truth, scorers[name], states[name], sizes) for name in models}
+        root,
+        "faultscape.stages.reliability.counts:count_shard",
+        jobs,
+        CountedPart,
+        enter,
+        parts=lambda job, made: [
+            (pixel_counts.counts_folder(root, job.name, kind), part_name(job.number), sha)
+            for kind, (sha, _) in made.parts.items()
+        ],
+        title="count",
+        items=sum(job.images for job in jobs),
+        engine=options.engine,
+        workers=options.workers,
+        begin_here=True,
+    )
+    return {
+        name: _known(root, settings, counts, name, truth, scorers[name], states[name], sizes)
+        for name in models
+    }
 
 
 def _known(
@@ -135,7 +178,9 @@ def _known(
 def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     """Count the pixels of one shard of a model, of its stored maps and doubt."""
     root = Path(job.study)
-    counter = PixelCounter(root, read_settings(root), job.name, job.number, job.counting, job.labels, job.kinds)
+    counter = PixelCounter(
+        root, read_settings(root), job.name, job.number, job.counting, job.labels, job.kinds
+    )
     maps = label_maps.read_maps(label_maps.predictions(root, job.name), job.number)
     kinds = [*job.counting.scorers, *(["confidence"] if MAPS in job.kinds else [])]
     if MAPS in job.kinds and MSP not in kinds:
@@ -159,10 +204,14 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
 
 
 def line_that_counts(root: str, settings: Settings, name: str, *scorers: str) -> str:
-    """Return the line that makes what is lacking of a model: its counts, or those of some scorers beside those that it has, which a line that names others would drop."""
+    """Return the line that makes what is lacking of a model: its counts, or those of some scorers beside
+    those that it has, which a line that names others would drop.
+    """
     model = settings.models[name]
     words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
     new = [scorer for scorer in scorers if scorer not in ("", SUBMITTED.name)]
-    names = dict.fromkeys(plain_name(word) for word in [*model.options.get("scorer", []), *new]) if new else ()
+    names = (
+        dict.fromkeys(plain_name(word) for word in [*model.options.get("scorer", []), *new]) if new else ()
+    )
     asked = [f"--scorer {shlex.quote(name)}" for name in names]
     return " ".join([*words, *asked, "--measure"])

@@ -1,9 +1,13 @@
-"""What finds a model's failures sooner, at so many labels: doubt, disagreement with the other models, or chance: the bridge from the card to a competition.
+"""What finds a model's failures sooner, at so many labels: doubt, disagreement with the other models, or
+chance: the bridge from the card to a competition.
 
-Conventions: a failure of a model is one of the tenth of the labelled images (at least one) on which its mIoU is lowest. A finder orders images before any is labelled: by mean doubt of the image's pixels (the model's main
-scorer), or by 1 - the mean concordance with the other models' maps (what S0 selects by); equals in the order of the images' bytes. ``found`` is the share of failures among the first tenth and fifth of the images.
-Below fifty images there are too few failures to say anything. ``p_value`` is that of a sign test of the two finders over units (images with what was made of them, or groups): in how many units the one has found more failures after a
-fifth of the labels, in how many the other. Made sets join where they are of role pool.
+Conventions: a failure of a model is one of the tenth of the labelled images (at least one) on which its mIoU
+is lowest. A finder orders images before any is labelled: by mean doubt of the image's pixels (the model's
+main scorer), or by 1 - the mean concordance with the other models' maps (what S0 selects by); equals in the
+order of the images' bytes. ``found`` is the share of failures among the first tenth and fifth of the images.
+Below fifty images there are too few failures to say anything. ``p_value`` is that of a sign test of the two
+finders over units (images with what was made of them, or groups): in how many units the one has found more
+failures after a fifth of the labels, in how many the other. Made sets join where they are of role pool.
 """
 
 from __future__ import annotations
@@ -35,7 +39,9 @@ _FAILING = 0.1
 def finders(
     study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], units: Units
 ) -> tuple[list[CardFinder], list[str]]:
-    """Return how many failures of each model each finder has found after few labels, and what to say where one cannot be asked."""
+    """Return how many failures of each model each finder has found after few labels, and what to say where
+    one cannot be asked.
+    """
     root, settings, images = study.root, study.settings, study.images
     asked = [
         id_
@@ -46,7 +52,9 @@ def finders(
     ]
     ids = sorted(set(asked), key=lambda id_: images[id_].key)
     together = (
-        _disagreement(root, settings, [model.name for model in models], [images[id_] for id_ in ids]) if len(models) > 1 else {}
+        _disagreement(root, settings, [model.name for model in models], [images[id_] for id_ in ids])
+        if len(models) > 1
+        else {}
     )
     notes = (
         []
@@ -68,14 +76,24 @@ def finders(
             if all(id_ in scores for id_ in known):
                 values = np.array([scores[id_] for id_ in known])
                 first = np.argsort(-values, kind="stable")
-                found = [float(failing[first[: round(share * len(known))]].sum() / failing.sum()) for share in SHARES]
+                found = [
+                    float(failing[first[: round(share * len(known))]].sum() / failing.sum())
+                    for share in SHARES
+                ]
                 hit = np.zeros(len(known), bool)
                 hit[first[: round(SHARES[-1] * len(known))]] = True
                 hits.append(np.bincount(of, hit & failing, units.count))
-                rows.append({
-                    "model": model.name, "finder": finder, "images": len(known), "failures": int(failing.sum()), "found_tenth": number(found[0]),
-                    "found_fifth": number(found[1]), "auroc": number(detection(values, failing).auroc),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "model": model.name,
+                        "finder": finder,
+                        "images": len(known),
+                        "failures": int(failing.sum()),
+                        "found_tenth": number(found[0]),
+                        "found_fifth": number(found[1]),
+                        "auroc": number(detection(values, failing).auroc),
+                    }
+                )
         if len(hits) == len(FINDERS):
             ahead = np.sign(hits[0] - hits[1])
             decided = int((ahead != 0).sum())
@@ -89,8 +107,12 @@ def finders(
     return out, notes
 
 
-def _disagreement(root: Path, settings: Settings, names: Sequence[str], images: Sequence[Image]) -> dict[str, dict[str, float]]:
-    """Return {model: {image: 1 - its mean concordance with the other models}}; {} where pairs were not counted."""
+def _disagreement(
+    root: Path, settings: Settings, names: Sequence[str], images: Sequence[Image]
+) -> dict[str, dict[str, float]]:
+    """Return {model: {image: 1 - its mean concordance with the other models}}; {} where pairs were not
+    counted.
+    """
     out: dict[str, dict[str, float]] = {name: {} for name in names}
     by_shard: dict[int, list[Image]] = {}
     for image in images:
@@ -103,7 +125,9 @@ def _disagreement(root: Path, settings: Settings, names: Sequence[str], images: 
             for place, name in enumerate(names):
                 others = np.delete(values[place], place, axis=0)  # where one lacks a map, nothing is said
                 out[name] |= {
-                    id_: float(1 - of.mean()) for id_, of in zip(pairs.images, others.T, strict=True) if not np.isnan(of).any()
+                    id_: float(1 - of.mean())
+                    for id_, of in zip(pairs.images, others.T, strict=True)
+                    if not np.isnan(of).any()
                 }
     except StudyError:
         return {}

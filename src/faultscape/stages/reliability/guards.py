@@ -1,7 +1,10 @@
-"""Guards of a blended benchmark: whether a score sees the blending rather than the object, and what a cheat gains that knows the backgrounds.
+"""Guards of a blended benchmark: whether a score sees the blending rather than the object, and what a cheat
+gains that knows the backgrounds.
 
-Conventions: (a) *pasted known objects* should look as known as everything else: the AUROC of their pixels against the other known ones is .5 where blending leaves no trace that a score finds. (b) the cheat scores
-a pixel by |image - base|, the mean over channels; fog on the known pixels (S4 3.1) is there to defeat it, so it is judged on foggy and clear images apart.
+Conventions: (a) *pasted known objects* should look as known as everything else: the AUROC of their pixels
+against the other known ones is .5 where blending leaves no trace that a score finds. (b) the cheat scores a
+pixel by |image - base|, the mean over channels; fog on the known pixels (S4 3.1) is there to defeat it, so it
+is judged on foggy and clear images apart.
 Source: S4 3.1 (fixed backgrounds), Fig. 4 (artefacts in FS Web March 2019).
 """
 
@@ -19,7 +22,13 @@ from faultscape.errors import FaultscapeError
 from faultscape.maps.resize import nearest
 from faultscape.metrics.intervals.evidence import Ratios
 from faultscape.metrics.scorers import Scorer, rounded
-from faultscape.metrics.scores.grouped_counts import count_groups, decode_counts, encode_counts, group_pixels, of_anomaly
+from faultscape.metrics.scores.grouped_counts import (
+    count_groups,
+    decode_counts,
+    encode_counts,
+    group_pixels,
+    of_anomaly,
+)
 from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardGuard
@@ -39,7 +48,15 @@ from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import read_stress
 
 METHOD = 1
-CHEAT = Scorer("difference", "Difference to the base", "mean over channels of |image - base|", lambda facts: facts.others, needs="nothing", most=lambda _classes: 255.0, tells_errors=False)  # fmt: skip
+CHEAT = Scorer(
+    "difference",
+    "Difference to the base",
+    "mean over channels of |image - base|",
+    lambda facts: facts.others,
+    needs="nothing",
+    most=lambda _classes: 255.0,
+    tells_errors=False,
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,9 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
         for shard, ids in sorted(by_shard.items()):
             labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
             held_out = {name: list(words) for name, words in study.stress.holdouts.items()}
-            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids], study.settings.size, held_out)
+            key = key_of(
+                METHOD, labels, [(id_, images[id_].digest) for id_ in ids], study.settings.size, held_out
+            )
             if (part := held.get(part_name(shard))) is None or part.key != key:
                 jobs.append(CheatJob(str(root), condition.sets[0], shard, study.truth, tuple(ids), key))
 
@@ -96,9 +115,18 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
         return []
 
     fill(
-        root, "faultscape.stages.reliability.guards:count_cheat", jobs, CheatPart, enter, parts=lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
-        title="guard", items=sum(len(job.images) for job in jobs), engine=options.engine, workers=options.workers, begin_here=True,
-    )  # fmt: skip
+        root,
+        "faultscape.stages.reliability.guards:count_cheat",
+        jobs,
+        CheatPart,
+        enter,
+        parts=lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
+        title="guard",
+        items=sum(len(job.images) for job in jobs),
+        engine=options.engine,
+        workers=options.workers,
+        begin_here=True,
+    )
 
 
 @task(CheatJob)
@@ -123,17 +151,35 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
                 continue
             score = nearest(away.astype(np.float32), size)
             groups, objects = group_pixels(view.anomaly, None, view.pasted)
-            rows.append((id_, "", encode_counts(count_groups(rounded(CHEAT, score, 0), groups, objects, where=id_))))
-    return CheatPart(pixel_counts.put_score_counts(guards_folder(root, job.set), job.number, rows), len(rows), whole)
+            rows.append(
+                (id_, "", encode_counts(count_groups(rounded(CHEAT, score, 0), groups, objects, where=id_)))
+            )
+    return CheatPart(
+        pixel_counts.put_score_counts(guards_folder(root, job.set), job.number, rows), len(rows), whole
+    )
 
 
-def guards(study: LabelledStudy, found: Judgement, units: Units, conditions: Sequence[Condition]) -> list[CardGuard]:
-    """Return what the guards say of every blended set: of every scorer how far it tells pasted known objects from the rest, and what the cheat gains, with and without fog."""
+def guards(
+    study: LabelledStudy, found: Judgement, units: Units, conditions: Sequence[Condition]
+) -> list[CardGuard]:
+    """Return what the guards say of every blended set: of every scorer how far it tells pasted known objects
+    from the rest, and what the cheat gains, with and without fog.
+    """
     images, out = study.images, list[CardGuard]()
     for (model, scorer, condition), numbers in found.scores.items():
         if numbers.pasted is not None and not numbers.pasted.undefined:
             low, high = interval_of(Ratios(numbers.pasted.auroc, None), units)
-            out.append({"kind": "pasted", "model": model, "scorer": scorer, "condition": condition, "auroc": number(numbers.pasted.auroc.value), "low": low, "high": high})  # fmt: skip
+            out.append(
+                {
+                    "kind": "pasted",
+                    "model": model,
+                    "scorer": scorer,
+                    "condition": condition,
+                    "auroc": number(numbers.pasted.auroc.value),
+                    "low": low,
+                    "high": high,
+                }
+            )
     for condition in conditions:
         if not _is_blended(condition, images):
             continue
@@ -144,13 +190,25 @@ def guards(study: LabelledStudy, found: Judgement, units: Units, conditions: Seq
             for id_, _, code in pixel_counts.read_score_counts(where, part, entry)
         }
         for weather in ("clear", "foggy"):
-            mine = [held[id_] for id_ in condition.images if id_ in held and _is_foggy(images[id_]) == (weather == "foggy")]
+            mine = [
+                held[id_]
+                for id_ in condition.images
+                if id_ in held and _is_foggy(images[id_]) == (weather == "foggy")
+            ]
             ranked = rank_images([of_anomaly(counts) for counts in mine])
             if mine and not ranked.undefined:
-                out.append({
-                    "kind": "difference", "condition": condition.name, "weather": weather, "images": len(mine), "auroc": number(ranked.auroc.value),
-                    "average_precision": number(ranked.average_precision.value), "fpr95": number(ranked.fpr.value), "share": number(ranked.share),
-                })  # fmt: skip
+                out.append(
+                    {
+                        "kind": "difference",
+                        "condition": condition.name,
+                        "weather": weather,
+                        "images": len(mine),
+                        "auroc": number(ranked.auroc.value),
+                        "average_precision": number(ranked.average_precision.value),
+                        "fpr95": number(ranked.fpr.value),
+                        "share": number(ranked.share),
+                    }
+                )
     return out
 
 

@@ -1,4 +1,5 @@
-"""reliability's way through a line: which models and conditions it means, their counts, the numbers, and what is written.
+"""reliability's way through a line: which models and conditions it means, their counts, the numbers, and what
+is written.
 
 Conventions: what is counted is not counted again. A cell that is empty is said with the line that fills it.
 """
@@ -19,7 +20,13 @@ from faultscape.metrics.intervals.units import MANY, draw_units, units_of
 from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
-from faultscape.reporting.reliability.document import TRAINED_WITH_OOD, Card, CardCondition, CardGap, CardModel
+from faultscape.reporting.reliability.document import (
+    TRAINED_WITH_OOD,
+    Card,
+    CardCondition,
+    CardGap,
+    CardModel,
+)
 from faultscape.reporting.reliability.leaderboard import leaderboard_page
 from faultscape.reporting.reliability.page import Facts, card_page
 from faultscape.reporting.reliability.questions import listed
@@ -59,32 +66,53 @@ from faultscape.study.tables.timings import frame_times
 
 
 def check(options: ReliabilityOptions) -> None:
-    """StudyError, ModelError or OptionError for options that do not fit the study: asked before a submission runs for hours."""
+    """StudyError, ModelError or OptionError for options that do not fit the study: asked before a submission
+    runs for hours.
+    """
     root, coming = existing(options.study), [options.submission.name] if options.submission.source else []
     settings = _settings(root, options)
-    names = _models(settings, [name for name in options.models if name not in coming]) if settings.models or not coming else []
+    names = (
+        _models(settings, [name for name in options.models if name not in coming])
+        if settings.models or not coming
+        else []
+    )
     _refuse_reference(options.reference, [*(settings.models if coming else names), *coming])
     _refuse_output(root, options.output)
-    if taken := next((name for name in coming if name in settings.models and settings.models[name].kind != "submission"), None):
+    if taken := next(
+        (name for name in coming if name in settings.models and settings.models[name].kind != "submission"),
+        None,
+    ):
         raise OptionError(
-            f"--submission-name {taken}: is a model of the study already, {settings.models[taken].source}; choose another name"
+            f"--submission-name {taken}: is a model of the study already, {settings.models[taken].source};"
+            " choose another name"
         )
     _asked(root, settings, options)
 
 
 def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
-    """Judge the models of a study and write the card; returns the folder written to and the document. StudyError, ModelError and OptionError where that cannot be."""
+    """Judge the models of a study and write the card; returns the folder written to and the document.
+    StudyError, ModelError and OptionError where that cannot be.
+    """
     root = existing(options.study)
     _refuse_output(root, options.output)
     with writing(root):
         settings = _settings(root, options)
-        names = _models(settings, options.models and (*options.models, *([options.submission.name] if options.submission.source else [])))  # fmt: skip
+        names = _models(
+            settings,
+            options.models
+            and (*options.models, *([options.submission.name] if options.submission.source else [])),
+        )
         _refuse_reference(options.reference, names)
         study, conditions, notes = _asked(root, settings, options)
         counted = fill_counts(study, names, options)
         fill_cheat(study, conditions, options)
         units = units_of_images(study.images, conditions)
-        draws = draw_units(units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY)  # fmt: skip
+        draws = draw_units(
+            units_of(units.count),
+            options.resamples,
+            options.seed,
+            leave_out=bool(options.resamples) and units.count <= MANY,
+        )
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
         found = cards.judge(study, models, conditions, options.reference or names[0])
         found.evidence.update(judge_components(study, found, models, conditions, options))
@@ -96,7 +124,8 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
     mine = next((one for one in document["models"] if one["name"] == options.submission.name), None)
     if options.submission.claims and mine and (refused := claims_text(mine, accepted=False)):
         raise RefusedError(
-            f"what is said of {options.submission.name} does not hold: it {'; '.join(refused)}; the card is in {out}"
+            f"what is said of {options.submission.name} does not hold: it {'; '.join(refused)}; the card is"
+            f" in {out}"
         )
     return str(out), document
 
@@ -109,8 +138,12 @@ def _settings(root: Path, options: ReliabilityOptions) -> Settings:
     return settings
 
 
-def _asked(root: Path, settings: Settings, options: ReliabilityOptions) -> tuple[LabelledStudy, list[Condition], list[str]]:
-    """Return the study with its labels, the conditions that a line means, and what to say of what it leaves out."""
+def _asked(
+    root: Path, settings: Settings, options: ReliabilityOptions
+) -> tuple[LabelledStudy, list[Condition], list[str]]:
+    """Return the study with its labels, the conditions that a line means, and what to say of what it leaves
+    out.
+    """
     truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
     study = read_labelled_study(root, settings, truth)
     conditions, notes = find_conditions(study, options.natural, options.misclassified)
@@ -130,40 +163,73 @@ def _document(
 ) -> Card:
     """Return the document of the card."""
     settings, names = study.settings, [model.name for model in models]
-    others, of_preset = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
+    others, of_preset = (
+        preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
+    )
     sooner, of_finders = finders(study, models, conditions, units)
     document: Card = {
         "study": study.root.resolve().name,
         "truth": study.truth,
         "reference": options.reference or names[0],
-        "models": [_model(study, name, list(counted[name].scorers.values()), conditions, found) for name in names],
-        "conditions": [_condition(condition, cards.anomalous_share(found, condition.name), study) for condition in conditions],
+        "models": [
+            _model(study, name, list(counted[name].scorers.values()), conditions, found) for name in names
+        ],
+        "conditions": [
+            _condition(condition, cards.anomalous_share(found, condition.name), study)
+            for condition in conditions
+        ],
         "cells": cards.cells(found, units, models, conditions),
         "objects": cards.objects(found),
         "paired": cards.differences(study, found, units, models, conditions),
         "gaps": _gaps(options.study, study, counted, conditions),
         "guards": guards(study, found, units, conditions),
         "finders": sooner,
-        "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
+        "ranking": cards.ranking_without_labels(
+            found, names, next((c.name for c in conditions if c.kind == "clean"), "")
+        ),
         "times": [
-            {"model": times.name, "device": times.device, "frames": times.frames, "batch": times.batch, "model_ms": list(times.model), "scored_ms": list(times.scored), "whole_ms": list(times.whole)}
+            {
+                "model": times.name,
+                "device": times.device,
+                "frames": times.frames,
+                "batch": times.batch,
+                "model_ms": list(times.model),
+                "scored_ms": list(times.scored),
+                "whole_ms": list(times.whole),
+            }
             for times in frame_times(study.root)
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names), *told_of_methods(study, names, conditions), *_fitted_again(study, names)],
+        "notes": [
+            *notes,
+            *_unanswered(study, models, conditions),
+            *told_beforehand(study, names, conditions),
+            *_idle(found, options),
+            *of_preset,
+            *of_finders,
+            *_constant(found),
+            *_undeclared(settings, names),
+            *told_of_methods(study, names, conditions),
+            *_fitted_again(study, names),
+        ],
         "provenance": {
-            "faultscape": __version__, "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
+            "faultscape": __version__,
+            "truth": study.truth,
+            "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
-                **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
+                **given_options(options, but=("study", "output", "engine", "workers", "submission")),
+                **given_options(options.submission),
             },
         },
-    }  # fmt: skip
+    }
     return document | {"presets": {options.preset: others}} if options.preset else document
 
 
 def _write(out: Path, document: Card, frames: Facts) -> None:
-    """Write the document, its tables and its pages; a leaderboard of an earlier run goes where there is none now."""
+    """Write the document, its tables and its pages; a leaderboard of an earlier run goes where there is none
+    now.
+    """
     page, board = card_page(document, frames), leaderboard_page(document)
     make_folder(out)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -183,13 +249,16 @@ def _refuse_output(root: Path, output: str | None) -> None:
         root.resolve() in where.parents and where.relative_to(root.resolve()).parts[0] != "reliability"
     ):
         raise OptionError(
-            f"--output {output}: lies among what the study keeps; take another folder, or leave it out for {root / 'reliability'}"
+            f"--output {output}: lies among what the study keeps; take another folder, or leave it out for"
+            f" {root / 'reliability'}"
         )
 
 
 def _refuse_reference(reference: str | None, names: list[str]) -> None:
     if reference and reference not in names:
-        raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
+        raise OptionError(
+            f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}"
+        )
 
 
 def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
@@ -197,19 +266,35 @@ def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
     if not known:
         raise ModelError("the study has no model; add one with `faultscape predict STUDY NAME=SOURCE`")
     if unknown := next((name for name in asked if name not in known), None):
-        raise ModelError(f"--models {unknown}: the study has no such model; it has {', '.join(known)}.{closest(unknown, known)}")
+        raise ModelError(
+            f"--models {unknown}: the study has no such model; it has"
+            f" {', '.join(known)}.{closest(unknown, known)}"
+        )
     return list(dict.fromkeys(asked)) or known
 
 
 def _model(
-    study: LabelledStudy, name: str, scorers: list[str], conditions: Sequence[Condition], found: cards.Judgement
+    study: LabelledStudy,
+    name: str,
+    scorers: list[str],
+    conditions: Sequence[Condition],
+    found: cards.Judgement,
 ) -> CardModel:
     about = study.settings.models[name]
     members = ensembles.names_of(about.source) if about.kind == "ensemble" else []
     of_members = {
-        flag for one in members if one in study.settings.models for flag in flags_of(training_of(study.settings.models[one]))
+        flag
+        for one in members
+        if one in study.settings.models
+        for flag in flags_of(training_of(study.settings.models[one]))
     }
-    model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": sorted(of_members), "scorers": scorers}
+    model: CardModel = {
+        "name": name,
+        "kind": about.kind,
+        "members": members,
+        "flags": sorted(of_members),
+        "scorers": scorers,
+    }
     if methods := methods_of_model(study.root, study.settings, name):
         model["methods"] = [
             {
@@ -232,28 +317,37 @@ def _model(
             *(["claims not confirmed"] if not all(claim["accepted"] for claim in compared) else []),
         ]
         model |= {
-            "declared": declared, "publication": about.options.get("publication", ""), "hidden": about.options.get("hidden", []),
-            "open": about.options.get("open", []), "claims": compared,
-        }  # fmt: skip
+            "declared": declared,
+            "publication": about.options.get("publication", ""),
+            "hidden": about.options.get("hidden", []),
+            "open": about.options.get("open", []),
+            "claims": compared,
+        }
     return model
 
 
 def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
-    """Return what to say of methods that are others by now than those that scored, and of those of which nothing is known."""
+    """Return what to say of methods that are others by now than those that scored, and of those of which
+    nothing is known.
+    """
     out = []
     for model in models:
         if again := fitted_again(study.root, study.settings, model):
             out.append(
-                f"{model}: {', '.join(again)} scored before being fitted again; these are the numbers of then, until `faultscape predict` scores anew"
+                f"{model}: {', '.join(again)} scored before being fitted again; these are the numbers of"
+                " then, until `faultscape predict` scores anew"
             )
         if unknown := unknown_methods(study.root, study.settings, model):
             out.append(
-                f"{model}: the file of {', '.join(unknown)} is gone, so that it is not known whether it was tuned with unknown objects"
+                f"{model}: the file of {', '.join(unknown)} is gone, so that it is not known whether it was"
+                " tuned with unknown objects"
             )
     return out
 
 
-def _unanswered(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:
+def _unanswered(
+    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+) -> list[str]:
     """Return of which models images are left out that have labels and whose shard was counted."""
     out = []
     asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
@@ -261,7 +355,8 @@ def _unanswered(study: LabelledStudy, models: Sequence[ModelNumbers], conditions
         if missing := model.unanswered([study.images[id_] for id_ in asked]):
             what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
             out.append(
-                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and count for nothing in its numbers; failures.csv says why"
+                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and count for nothing in"
+                " its numbers; failures.csv says why"
             )
     return out
 
@@ -271,7 +366,8 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
     out, metrics = [], {(model, metric) for model, _, _, metric in found.evidence}
     if options.track and not any(metric == METRIC for _, metric in metrics):
         out.append(
-            f"--track {options.track} changes nothing: component F1 is of doubt that is stored, which `predict --scorer` keeps without --measure"
+            f"--track {options.track} changes nothing: component F1 is of doubt that is stored, which"
+            " `predict --scorer` keeps without --measure"
         )
     if (
         options.reference
@@ -279,7 +375,8 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
         and any(m == "relative_drop" for _, m in metrics)
     ):
         out.append(
-            f"--reference {options.reference}: it was not judged on corrupted sets, so that nothing is divided by its errors"
+            f"--reference {options.reference}: it was not judged on corrupted sets, so that nothing is"
+            " divided by its errors"
         )
     return out
 
@@ -287,24 +384,42 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
 def _constant(found: cards.Judgement) -> list[str]:
     """Return what to say of scorers that give all pixels of a condition one value."""
     return [
-        f"{model}: {scorer} gives all pixels of {', '.join(where[:4])}{', ...' if len(where) > 4 else ''} one value, so that it tells none apart"
+        f"{model}: {scorer} gives all pixels of {', '.join(where[:4])}{', ...' if len(where) > 4 else ''} one"
+        " value, so that it tells none apart"
         for (model, scorer), where in found.constant.items()
     ]
 
 
 def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
     """Return what to say of submissions that do not declare what they were trained with."""
-    silent = [n for n in names if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")]
-    return [f"{name} does not say whether it was trained with unknown objects (--ood-data none, or which)" for name in silent]
+    silent = [
+        n
+        for n in names
+        if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")
+    ]
+    return [
+        f"{name} does not say whether it was trained with unknown objects (--ood-data none, or which)"
+        for name in silent
+    ]
 
 
 def _condition(condition: Condition, share: float | None, study: LabelledStudy) -> CardCondition:
     withheld = study.withheld.get(condition.holdout)
-    classes = [] if withheld is None else [study.settings.class_list.names[k] for k in np.flatnonzero(withheld)]
+    classes = (
+        [] if withheld is None else [study.settings.class_list.names[k] for k in np.flatnonzero(withheld)]
+    )
     held: CardCondition = {
-        "name": condition.name, "kind": condition.kind, "images": len(condition.images), "sets": list(condition.sets), "holdout": condition.holdout,
-        "corruption": condition.corruption, "severity": condition.severity, "of": condition.of, "edition": condition.edition, "withheld": classes,
-    }  # fmt: skip
+        "name": condition.name,
+        "kind": condition.kind,
+        "images": len(condition.images),
+        "sets": list(condition.sets),
+        "holdout": condition.holdout,
+        "corruption": condition.corruption,
+        "severity": condition.severity,
+        "of": condition.of,
+        "edition": condition.edition,
+        "withheld": classes,
+    }
     said = {key: value for key, value in held.items() if value not in ("", 0, []) or key == "images"}
     return cast("CardCondition", said | ({"anomalous": share} if share is not None else {}))
 
@@ -322,14 +437,32 @@ def _gaps(
         words = [word for word, shards in lost.items() if any(shards & of for of in shards_of.values())]
         if words:
             late = set[int]().union(*lost.values())
-            why = f"{listed([word or 'maps' for word in words])} {'was' if len(words) == 1 and words[0] else 'were'} not counted"
+            why = (
+                f"{listed([word or 'maps' for word in words])}"
+                f" {'was' if len(words) == 1 and words[0] else 'were'} not counted"
+            )
             where = [condition for condition, of in shards_of.items() if of & late]
             if settings.models[name].kind == "folder":
-                why += "; its folder needs a map of each made image, by the id of the image (for example SET/ID.png)"
-            out.append({"model": name, "scorers": words, "conditions": where, "why": why, "line": line_that_counts(called, settings, name, *words)})  # fmt: skip
+                why += (
+                    "; its folder needs a map of each made image, by the id of the image (for example"
+                    " SET/ID.png)"
+                )
+            out.append(
+                {
+                    "model": name,
+                    "scorers": words,
+                    "conditions": where,
+                    "why": why,
+                    "line": line_that_counts(called, settings, name, *words),
+                }
+            )
         absent = [word for word in everywhere if word not in counts.scorers.values()]
         able = [word for word in absent if scorer_named(word).needs in ("nothing", "probabilities")]
-        if able and settings.models[name].kind != "submission" and catalogue.kind_named(settings.models[name].kind).sees_images:
+        if (
+            able
+            and settings.models[name].kind != "submission"
+            and catalogue.kind_named(settings.models[name].kind).sees_images
+        ):
             why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, as of other models"
             line = line_that_counts(called, settings, name, *able)
             out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})

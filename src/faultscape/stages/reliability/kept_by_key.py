@@ -1,6 +1,8 @@
-"""reliability/FOLDER/MODEL.json: what was made of a model before, by a key of what it follows from, so that it is not made again.
+"""reliability/FOLDER/MODEL.json: what was made of a model before, by a key of what it follows from, so that
+it is not made again.
 
-Conventions: entries that a run did not ask for go with it. A file that cannot be read is as good as none: what it held is made anew.
+Conventions: entries that a run did not ask for go with it. A file that cannot be read is as good as none:
+what it held is made anew.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class KeptByKey(Generic[Made]):
         return self._now.get(key)
 
     def add(self, key: str, made: Made) -> None:
-        """Keep what was made; every few seconds on the disk too, so that a run that is stopped goes on from there."""
+        """Keep what was made; every few seconds on the disk too, so that a run that is stopped goes on from
+        there.
+        """
         self._now[key] = made
         if time.monotonic() - self._put_at > _SECONDS:
             self._put({**self._before, **self._now})
@@ -44,7 +48,12 @@ class KeptByKey(Generic[Made]):
 
     def _put(self, held: Mapping[str, Made]) -> None:
         make_folder(self._path.parent)
-        put(self._path, (json.dumps(held, sort_keys=True, separators=(",", ":")) + "\n").encode("utf-8", "surrogateescape"))
+        put(
+            self._path,
+            (json.dumps(held, sort_keys=True, separators=(",", ":")) + "\n").encode(
+                "utf-8", "surrogateescape"
+            ),
+        )
         self._put_at = time.monotonic()
 
     def _read(self) -> dict[str, Made]:

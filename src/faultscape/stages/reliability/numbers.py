@@ -1,7 +1,8 @@
 """The numbers of one model under one condition, with what their intervals come from.
 
-Conventions: slopes and draws are by unit (conditions.Units), the same for all models and conditions of a study, so that means over conditions and differences of models need no second look at the
-images. Images that a model has no counts of are left out; two models are compared over the images that both have.
+Conventions: slopes and draws are by unit (conditions.Units), the same for all models and conditions of a
+study, so that means over conditions and differences of models need no second look at the images. Images that
+a model has no counts of are left out; two models are compared over the images that both have.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ THIRDS = ("upper third", "middle third", "lower third")
 
 @dataclass(frozen=True, eq=False)
 class ObjectNumbers:
-    """What becomes of some anomalous objects: how many there are, the AP of their pixels against all known ones, the mean share of their pixels and the share of objects found at 5 % false positives."""
+    """What becomes of some anomalous objects: how many there are, the AP of their pixels against all known
+    ones, the mean share of their pixels and the share of objects found at 5 % false positives.
+    """
 
     called: str
     objects: int
@@ -64,7 +67,9 @@ class ObjectNumbers:
 
 @dataclass(frozen=True, eq=False)
 class ScoreNumbers:
-    """What a scorer is worth under one condition: at finding anomalous pixels, or wrong ones, and of anomalies by size and place of the objects."""
+    """What a scorer is worth under one condition: at finding anomalous pixels, or wrong ones, and of
+    anomalies by size and place of the objects.
+    """
 
     ranked: Ranked
     objects: tuple[ObjectNumbers, ...] = ()
@@ -73,7 +78,9 @@ class ScoreNumbers:
 
 @dataclass(frozen=True, eq=False)
 class FrameNumbers:
-    """The frames of a condition by themselves: {image: average precision}, {image: share of anomalous pixels}, and ``shares`` (65536,) of all known pixels that score as high as each place."""
+    """The frames of a condition by themselves: {image: average precision}, {image: share of anomalous
+    pixels}, and ``shares`` (65536,) of all known pixels that score as high as each place.
+    """
 
     average_precision: Mapping[str, float]
     anomalous: Mapping[str, float]
@@ -92,16 +99,22 @@ class ModelNumbers:
 
     @property
     def own_scorer(self) -> tuple[str, str]:
-        """(Folder, word) of the scorer of the model's own row (`document.own_scorer`); ('', '') where there is none."""
+        """(Folder, word) of the scorer of the model's own row (`document.own_scorer`); ('', '') where there
+        is none.
+        """
         word = own_scorer(list(self.scorers.values()))
         return next((row for row in self.scorers.items() if row[1] == word), ("", ""))
 
     def counted(self, condition: Condition, scorer: str = "") -> tuple[str, ...]:
-        """Return the images of a condition that there are counts of: of maps with labels, or of a scorer (its folder)."""
+        """Return the images of a condition that there are counts of: of maps with labels, or of a scorer (its
+        folder).
+        """
         if scorer:
             held = self._codes(scorer)
             return tuple(id_ for id_ in condition.images if (id_, condition.holdout) in held)
-        return tuple(id_ for id_ in condition.images if id_ in self._maps and self._maps[id_].cells is not None)
+        return tuple(
+            id_ for id_ in condition.images if id_ in self._maps and self._maps[id_].cells is not None
+        )
 
     def unanswered(self, images: Sequence[Image]) -> int:
         """Return of how many of some images there is nothing, though their shards were counted."""
@@ -117,11 +130,15 @@ class ModelNumbers:
         return self._of_cells([self._maps[id_].cells for id_ in images], images, withheld)
 
     def compared(self, images: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some images whose maps were compared with the model's own maps of what they were made of."""
+        """Return those of some images whose maps were compared with the model's own maps of what they were
+        made of.
+        """
         return tuple(id_ for id_ in images if id_ in self._maps and self._maps[id_].agreement is not None)
 
     def consistency(self, images: Sequence[str]) -> Ratios | None:
-        """Return the mIoU of the maps of some images with the model's own maps of what they were made of; None where none was compared."""
+        """Return the mIoU of the maps of some images with the model's own maps of what they were made of;
+        None where none was compared.
+        """
         there = self.compared(images)
         return self._of_cells([self._maps[id_].agreement for id_ in there], there, None)
 
@@ -139,7 +156,9 @@ class ModelNumbers:
         ranked = self._ranked([of_anomaly(counts) for counts in held], images)
         return ScoreNumbers(ranked, tuple(_by_object(held, ranked)), self._of_pasted(held, images))
 
-    def anomaly_histograms(self, scorer: str, condition: Condition, images: Sequence[str]) -> list[SparseHistogram]:
+    def anomaly_histograms(
+        self, scorer: str, condition: Condition, images: Sequence[str]
+    ) -> list[SparseHistogram]:
         """Return the histograms of known and anomalous pixels of some images."""
         return [of_anomaly(self._decoded(scorer, id_, condition.holdout)) for id_ in images]
 
@@ -151,7 +170,9 @@ class ModelNumbers:
         return Linear(number.value, slopes)
 
     def _of_pasted(self, held: Sequence[GroupedCounts], images: Sequence[str]) -> Ranked | None:
-        """Return how a scorer tells known objects that were pasted in from other known pixels; None where none was."""
+        """Return how a scorer tells known objects that were pasted in from other known pixels; None where
+        none was.
+        """
         if not any(counts.objects.pasted.any() for counts in held):
             return None
         return self._ranked([of_pasted(counts) for counts in held], images)
@@ -165,7 +186,9 @@ class ModelNumbers:
         return [of_errors(self._decoded(scorer, id_, "")) for id_ in images]
 
     def frames(self, scorer: str, condition: Condition, images: Sequence[str]) -> FrameNumbers:
-        """Return what a scorer is worth in each of some images by itself, of those that have anomalous pixels and others."""
+        """Return what a scorer is worth in each of some images by itself, of those that have anomalous pixels
+        and others.
+        """
         found, anomalous, total = dict[str, float](), dict[str, float](), np.zeros(SIZE, np.int64)
         for id_ in images:
             pixels = of_anomaly(self._decoded(scorer, id_, condition.holdout))
@@ -186,7 +209,9 @@ class ModelNumbers:
         return {id_: image_miou(cells) for id_, cells in held.items() if cells is not None}
 
     def mean_scores(self, scorer: str, images: Sequence[str]) -> dict[str, float]:
-        """Return {image: mean of a scorer over the pixels that are no void}, of a score with ends as its share of the largest value."""
+        """Return {image: mean of a scorer over the pixels that are no void}, of a score with ends as its
+        share of the largest value.
+        """
         codes, ends = self._codes(scorer), scorer_named(self.scorers[scorer]).most is not None
         values = expit(VALUES.astype(np.float64)) if ends else VALUES.astype(np.float64)
         out = {}
@@ -205,12 +230,16 @@ class ModelNumbers:
             return decode_counts(self._codes(scorer)[id_, holdout])
         except LabelMapError as error:
             where = pixel_counts.counts_folder(self._root, self.name, scorer)
-            raise StudyError(f"{where}: {id_}: {error}; delete that folder and run the lines of predict again") from None
+            raise StudyError(
+                f"{where}: {id_}: {error}; delete that folder and run the lines of predict again"
+            ) from None
 
     def _of(self, images: Sequence[str]) -> np.ndarray:
         return np.array([self._units.of[id_] for id_ in images], np.int64)
 
-    def _of_cells(self, cells: Sequence[np.ndarray | None], images: Sequence[str], withheld: np.ndarray | None) -> Ratios | None:
+    def _of_cells(
+        self, cells: Sequence[np.ndarray | None], images: Sequence[str], withheld: np.ndarray | None
+    ) -> Ratios | None:
         if not images:
             return None
         held = np.stack([of for of in cells if of is not None])
@@ -229,19 +258,37 @@ class ModelNumbers:
 
 
 def _by_object(images: Sequence[GroupedCounts], ranked: Ranked) -> list[ObjectNumbers]:
-    """Return the numbers of all objects, by quarters of their size and by thirds of their height in the image; of fewer than eight objects none."""
-    sizes = np.concatenate([counts.objects.pixels[~counts.objects.pasted] for counts in images]) if images else np.zeros(0)
+    """Return the numbers of all objects, by quarters of their size and by thirds of their height in the
+    image; of fewer than eight objects none.
+    """
+    sizes = (
+        np.concatenate([counts.objects.pixels[~counts.objects.pasted] for counts in images])
+        if images
+        else np.zeros(0)
+    )
     if len(sizes) < 8 or ranked.undefined:
         return []
     ends = np.quantile(sizes, [0.25, 0.5, 0.75])
-    by_size = [(called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k) for k, called in enumerate(QUARTERS)]
-    by_place = [(called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k) for k, called in enumerate(THIRDS)]
+    by_size = [
+        (called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k)
+        for k, called in enumerate(QUARTERS)
+    ]
+    by_place = [
+        (called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k)
+        for k, called in enumerate(THIRDS)
+    ]
     known = dense_counts(counts.known for counts in images)
-    return [_of_some(called, images, chosen, known, ranked.at_false) for called, chosen in (*by_size, *by_place)]
+    return [
+        _of_some(called, images, chosen, known, ranked.at_false) for called, chosen in (*by_size, *by_place)
+    ]
 
 
 def _of_some(
-    called: str, images: Sequence[GroupedCounts], chosen: Callable[..., np.ndarray], known: np.ndarray, at_false: int
+    called: str,
+    images: Sequence[GroupedCounts],
+    chosen: Callable[..., np.ndarray],
+    known: np.ndarray,
+    at_false: int,
 ) -> ObjectNumbers:
     rows = [
         counts.rows[OBJECTS + k]
@@ -251,5 +298,9 @@ def _of_some(
     shares = np.array([recall_above(*row, at_false) for row in rows])
     some = len(shares) > 0
     return ObjectNumbers(
-        called, len(shares), average_precision_of(known, dense_counts(rows)), float(shares.mean()) if some else float("nan"), float((shares >= FOUND).mean()) if some else float("nan")
-    )  # fmt: skip
+        called,
+        len(shares),
+        average_precision_of(known, dense_counts(rows)),
+        float(shares.mean()) if some else float("nan"),
+        float((shares >= FOUND).mean()) if some else float("nan"),
+    )

@@ -18,7 +18,8 @@ class Submission:
     Parameters
     ----------
     submission
-        exec:COMMAND, a program that reads NUMBER.png from one folder and writes NUMBER_anomaly.npy and NUMBER_segmentation.npy to another: {input} and {output} in the command, or its last two words.
+        exec:COMMAND, a program that reads NUMBER.png from one folder and writes NUMBER_anomaly.npy and
+        NUMBER_segmentation.npy to another: {input} and {output} in the command, or its last two words.
     submission_name
         What the study calls it (default: submission).
     ood_data
@@ -26,7 +27,8 @@ class Submission:
     publication
         Where it is described, a URL.
     claims
-        SET:AP:FPR95, what its authors measured on a set; more than .01 from what is measured here is refused. Repeat it for more.
+        SET:AP:FPR95, what its authors measured on a set; more than .01 from what is measured here is refused.
+        Repeat it for more.
     """
 
     submission: str | None = None
@@ -48,7 +50,9 @@ class Submission:
     def check(self) -> None:
         """OptionError for what is no command, and for what is said of a submission where there is none."""
         if self.submission is not None and not self.submission.startswith(_COMMAND):
-            raise OptionError(f"--submission {self.submission}: is not exec:COMMAND, for example exec:./segment")
+            raise OptionError(
+                f"--submission {self.submission}: is not exec:COMMAND, for example exec:./segment"
+            )
         said = next((name for name, value in vars(self).items() if value not in (None, [])), "submission")
         if self.submission is None and said != "submission":
             option = f"--{said.replace('_', '-')}"

@@ -1,7 +1,9 @@
-"""The frames that the card shows: of each model and set with anomalies the best and the worst by average precision, drawn with what the model says of them.
+"""The frames that the card shows: of each model and set with anomalies the best and the worst by average
+precision, drawn with what the model says of them.
 
-Conventions: the scorer is that of the model's own row. Frames of equal average precision follow the digests of their images, never names. Pictures together take about 6 MB; the extremes of each model
-and set come first, and what no longer fits is counted. A model that cannot be run leaves its pictures out, with a note.
+Conventions: the scorer is that of the model's own row. Frames of equal average precision follow the digests
+of their images, never names. Pictures together take about 6 MB; the extremes of each model and set come
+first, and what no longer fits is counted. A model that cannot be run leaves its pictures out, with a note.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import FaultscapeError
-from faultscape.reporting.anomaly_frames import Frame, FrameCard, FramePicture, Ring, choose_frames, draw_frame, fit_cards
+from faultscape.reporting.anomaly_frames import (
+    Frame,
+    FrameCard,
+    FramePicture,
+    Ring,
+    choose_frames,
+    draw_frame,
+    fit_cards,
+)
 from faultscape.reporting.competition.gallery import Room
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.page import Facts
@@ -37,7 +47,9 @@ _DRAWN = ("objects", "missed", "rings", "pictures", "width", "height")  # of a c
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """A frame that is shown: its rank among the best or worst, its card without pictures, under which holdout, the shares of known pixels, and the key of its pictures."""
+    """A frame that is shown: its rank among the best or worst, its card without pictures, under which
+    holdout, the shares of known pixels, and the key of its pictures.
+    """
 
     rank: int
     card: FrameCard
@@ -68,7 +80,9 @@ class Frames:
             frames, problem = self._of_model(card, found, model, conditions, many)
             drawn += frames
             if problem:
-                notes.append(f"{model.name}: pictures of frames are missing, since it cannot be run now: {problem}")
+                notes.append(
+                    f"{model.name}: pictures of frames are missing, since it cannot be run now: {problem}"
+                )
         order = {id(frame): k for k, (_, frame) in enumerate(drawn)}
         kept, left_out = fit_cards((frame for _, frame in sorted(drawn, key=lambda row: row[0])), Room(ROOM))
         kept.sort(key=lambda frame: order[id(frame)])
@@ -90,21 +104,49 @@ class Frames:
             if not condition.with_anomalies or not images:
                 continue
             numbers = model.frames(folder, condition, images)
-            ranks = dict(zip(images, tie_ranks([self._images[i].key for i in images], ids=list(images)).tolist(), strict=True))
+            ranks = dict(
+                zip(
+                    images,
+                    tie_ranks([self._images[i].key for i in images], ids=list(images)).tolist(),
+                    strict=True,
+                )
+            )
             shares = hashlib.sha256(numbers.shares.tobytes()).hexdigest()
             for kind, rank, id_ in choose_frames(numbers.average_precision, ranks, many):
-                card_ = FrameCard(condition.name, model.name, scorer_title(word), id_, kind, numbers.average_precision[id_], numbers.anomalous[id_])  # fmt: skip
+                card_ = FrameCard(
+                    condition.name,
+                    model.name,
+                    scorer_title(word),
+                    id_,
+                    kind,
+                    numbers.average_precision[id_],
+                    numbers.anomalous[id_],
+                )
                 image = self._images[id_]
                 counted = model.counts_key(folder, image.shard)
-                key = key_of(_VERSION, counted, word, image.key, condition.holdout, shares, self._settings.classes.colours)
+                key = key_of(
+                    _VERSION,
+                    counted,
+                    word,
+                    image.key,
+                    condition.holdout,
+                    shares,
+                    self._settings.classes.colours,
+                )
                 if (before := _with_pictures(card_, kept.find(key))) is not None:
                     drawn[len(chosen)] = before
                 chosen.append(_Chosen(rank, card_, condition.holdout, numbers.shares, key))
         wanted, problem = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn), ""
         try:
-            for id_, said in answers_of(self._root, self._settings, model.name, word, [self._images[i] for i in wanted]):
+            for id_, said in answers_of(
+                self._root, self._settings, model.name, word, [self._images[i] for i in wanted]
+            ):
                 for k, one in enumerate(chosen):
-                    if one.card.image == id_ and k not in drawn and (made := self._draw(one, said)) is not None:
+                    if (
+                        one.card.image == id_
+                        and k not in drawn
+                        and (made := self._draw(one, said)) is not None
+                    ):
                         drawn[k] = made
                         whole = asdict(made)
                         kept.add(one.key, {name: whole[name] for name in _DRAWN})
@@ -119,7 +161,9 @@ class Frames:
         for view in self._judge.views(one.card.image, size):
             if view.holdout == one.holdout and view.anomaly is not None:
                 classes = self._settings.class_list
-                frame = Frame(view.anomaly, said.score, one.shares, said.photo, said.prediction, view.semantic, classes)
+                frame = Frame(
+                    view.anomaly, said.score, one.shares, said.photo, said.prediction, view.semantic, classes
+                )
                 return draw_frame(one.card, frame)
         return None
 
@@ -128,7 +172,10 @@ class Frames:
         classes = self._settings.class_list
         if len(classes) > _MANY_CLASSES:
             return []
-        return [(name, "#{:02x}{:02x}{:02x}".format(*c)) for name, c in zip(classes.names, classes.colours, strict=True)]
+        return [
+            (name, "#{:02x}{:02x}{:02x}".format(*c))
+            for name, c in zip(classes.names, classes.colours, strict=True)
+        ]
 
 
 def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | None:
@@ -136,7 +183,10 @@ def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | 
     if held is None:
         return None
     try:
-        rings, pictures = (tuple(kind(**one) for one in held[of]) for kind, of in ((Ring, "rings"), (FramePicture, "pictures")))
+        rings, pictures = (
+            tuple(kind(**one) for one in held[of])
+            for kind, of in ((Ring, "rings"), (FramePicture, "pictures"))
+        )
         return replace(card, **{**held, "rings": rings, "pictures": pictures})
     except (TypeError, KeyError):
         return None

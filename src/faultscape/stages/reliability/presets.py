@@ -1,8 +1,12 @@
-"""Presets of evaluation that explain other people's numbers: the BRAVO challenge of 2024, and the released code of S3.
+"""Presets of evaluation that explain other people's numbers: the BRAVO challenge of 2024, and the released
+code of S3.
 
-Conventions: ``bravo-2024``: doubt is 1 - max probability; on every labelled set that is not the clean one mIoU, ECE, AUROC, AUPR of right pixels and of wrong ones and FPR95 with *right* pixels as positives, over valid
-pixels; on every set with anomalies AUROC, AUPR and FPR95. ``semantic_hmean`` and ``ood_hmean`` are harmonic means of all of these, of ECE and FPR95 of 1 - them, and ``bravo_index`` is that of both. The challenge samples
-100,000 pixels a frame; here all count. ``s3-code``: void pixels count as known, and areas come from 200 equal thresholds; the network is shown 768 x 768 by ``predict --input-size`` or ``--window``.
+Conventions: ``bravo-2024``: doubt is 1 - max probability; on every labelled set that is not the clean one
+mIoU, ECE, AUROC, AUPR of right pixels and of wrong ones and FPR95 with *right* pixels as positives, over
+valid pixels; on every set with anomalies AUROC, AUPR and FPR95. ``semantic_hmean`` and ``ood_hmean`` are
+harmonic means of all of these, of ECE and FPR95 of 1 - them, and ``bravo_index`` is that of both. The
+challenge samples 100,000 pixels a frame; here all count. ``s3-code``: void pixels count as known, and areas
+come from 200 equal thresholds; the network is shown 768 x 768 by ``predict --input-size`` or ``--window``.
 Source: bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit (docs/errata.md).
 """
 
@@ -38,7 +42,11 @@ def preset_numbers(
 ) -> tuple[dict[str, CardPreset], list[str]]:
     """Return {model: numbers} of a preset, and what to say of models that it cannot be made of."""
     lacking = [model.name for model in models if MSP not in model.scorers]
-    notes = [f"--preset {preset} needs --scorer msp, which was not counted of {', '.join(lacking)}"] if lacking else []
+    notes = (
+        [f"--preset {preset} needs --scorer msp, which was not counted of {', '.join(lacking)}"]
+        if lacking
+        else []
+    )
     able = [model for model in models if MSP in model.scorers]
     made = _bravo if preset == "bravo-2024" else _code_of_s3
     return {model.name: made(found, model, conditions) for model in able}, notes
@@ -60,9 +68,19 @@ def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition
             wrong = model.error_histograms(MSP, images)
             errors, rights = rank_images(wrong), rank_images([_turned(one) for one in wrong])
             if not errors.undefined:
-                mine |= {"auroc": float(errors.auroc.value), "aupr_success": float(rights.average_precision.value)}
-                mine |= {"aupr_error": float(errors.average_precision.value), "fpr95": float(rights.fpr.value)}
-        for name, metric in (("ood_auroc", "auroc"), ("ood_aupr", "average_precision"), ("ood_fpr95", "fpr95")):
+                mine |= {
+                    "auroc": float(errors.auroc.value),
+                    "aupr_success": float(rights.average_precision.value),
+                }
+                mine |= {
+                    "aupr_error": float(errors.average_precision.value),
+                    "fpr95": float(rights.fpr.value),
+                }
+        for name, metric in (
+            ("ood_auroc", "auroc"),
+            ("ood_aupr", "average_precision"),
+            ("ood_fpr95", "fpr95"),
+        ):
             if (held := found.evidence.get((model.name, "msp", condition.name, metric))) is not None:
                 mine[name] = held.value
         if mine:
@@ -80,7 +98,11 @@ def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition
 
 def _good(of: dict[str, float], *, ood: bool) -> list[float]:
     """Return the numbers of one kind as they count in a mean: large is good."""
-    return [1 - value if name in _LESS_IS_BETTER else value for name, value in of.items() if name.startswith("ood_") == ood]
+    return [
+        1 - value if name in _LESS_IS_BETTER else value
+        for name, value in of.items()
+        if name.startswith("ood_") == ood
+    ]
 
 
 def _harmonic(values: Any) -> float:
@@ -108,14 +130,18 @@ def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Cond
                 anomalous[one.places] += one.anomalous
             keras = keras_areas(_above(known, anomalous))
             out[condition.name] = {
-                "auroc_void_known": number(ranked.auroc.value), "aupr_void_known": number(ranked.average_precision.value),
-                "auroc_200": number(keras.auroc), "aupr_200": number(keras.average_precision),
-            }  # fmt: skip
+                "auroc_void_known": number(ranked.auroc.value),
+                "aupr_void_known": number(ranked.average_precision.value),
+                "auroc_200": number(keras.auroc),
+                "aupr_200": number(keras.average_precision),
+            }
     return {"sets": out, "means": {}}
 
 
 def _above(known: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
-    """Return (2, T) pixels above each of T equal thresholds on 0..1, of counts at every place of the logit of a score."""
+    """Return (2, T) pixels above each of T equal thresholds on 0..1, of counts at every place of the logit of
+    a score.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.nan_to_num(expit(VALUES.astype(np.float64)), nan=0.0)
     edges = np.arange(KERAS_THRESHOLDS) / (KERAS_THRESHOLDS - 1)

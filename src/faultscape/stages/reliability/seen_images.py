@@ -1,6 +1,9 @@
-"""Models that have seen images that the card judges them on: in training, in validation, or where a temperature or a method was fitted to them or searched with them; and which logits are divided by a temperature at all.
+"""Models that have seen images that the card judges them on: in training, in validation, or where a
+temperature or a method was fitted to them or searched with them; and which logits are divided by a
+temperature at all.
 
-Conventions: a made image counts as the image that it was made of. Nothing is known of a model that `train` did not make in this study. A file that is gone or damaged says nothing.
+Conventions: a made image counts as the image that it was made of. Nothing is known of a model that `train`
+did not make in this study. A file that is gone or damaged says nothing.
 """
 
 from __future__ import annotations
@@ -25,12 +28,15 @@ _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
 
 
 def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note of every model that has seen some of the images that it is judged on, and of every model with a temperature."""
+    """Return a note of every model that has seen some of the images that it is judged on, and of every model
+    with a temperature.
+    """
     asked, notes = _asked(study, conditions), list[str]()
     for name in names:
         if seen := len(asked & _trained_on(study, name)):
             notes.append(
-                f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images that it is judged on, on which its numbers are too good"
+                f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images that it is judged"
+                " on, on which its numbers are too good"
             )
         if label_maps.lacks_temperature(study.root, name):
             notes.append(f"{name}: its maps were made before its temperature was fitted; predict it again")
@@ -38,14 +44,17 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             what = f"a temperature of {values[0]:.3g}" if len(values) == 1 else "a temperature for each class"
             fitted = len(asked & _fitted_to(study, name))
             also = (
-                f", fitted to {fitted:,} of the {len(asked):,} images that it is judged on, on which its calibration is too good"
+                f", fitted to {fitted:,} of the {len(asked):,} images that it is judged on, on which its"
+                " calibration is too good"
             )
             notes.append(f"{name}: its logits are divided by {what}{also if fitted else ''}")
     return notes
 
 
 def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note of the methods of each model that were fitted to sets, or searched with one, whose images it is judged on."""
+    """Return a note of the methods of each model that were fitted to sets, or searched with one, whose images
+    it is judged on.
+    """
     asked, notes = _asked(study, conditions), list[str]()
     for name in names:
         for how, sets_of in _SEEN.items():
@@ -55,7 +64,10 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             for sets, some in scorers.items():
                 if sets and (seen := len(asked & _of(study, list(sets), ""))):
                     notes.append(
-                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how} {', '.join(sets)}, which {'includes' if len(sets) == 1 else 'include'} {seen:,} of the {len(asked):,} images that it is judged on; numbers on these are too good, so judge on other images"
+                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how}"
+                        f" {', '.join(sets)}, which {'includes' if len(sets) == 1 else 'include'} {seen:,} of"
+                        f" the {len(asked):,} images that it is judged on; numbers on these are too good, so"
+                        " judge on other images"
                     )
     return notes
 
@@ -72,14 +84,18 @@ def _origin(study: LabelledStudy, id_: str) -> str:
 
 
 def _trained_on(study: LabelledStudy, name: str) -> set[str]:
-    """Return the images that a network learnt from or was validated on, and those of the networks that it started from."""
+    """Return the images that a network learnt from or was validated on, and those of the networks that it
+    started from.
+    """
     about, models = study.settings.models[name], (study.root / "models").resolve()
     found, seen = set[str](), set[Path]()
     folder = folder_of(about.source).resolve() if about.kind == "trained" else None
     while folder and folder.parent == models and folder not in seen:
         seen.add(folder)
         arguments = _arguments(folder / "network.json")
-        found |= _of(study, arguments.get("set_"), "train") | _of(study, arguments.get("validation"), "validation")
+        found |= _of(study, arguments.get("set_"), "train") | _of(
+            study, arguments.get("validation"), "validation"
+        )
         folder = models / str(arguments["init"]) if arguments.get("init") else None
     return found
 

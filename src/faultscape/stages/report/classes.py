@@ -52,7 +52,11 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
     found = references.find(options.reference_images, classes) if options.reference_images else {}
     shown = pictured(found, _chosen_for(slots, said), by_id, room)
     _photos(cards, by_id, options.thumbnail, room)
-    more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out, "images_left_out": left_out}
+    more: dict[str, Any] = {
+        "references": shown,
+        "pictures_left_out": room.left_out,
+        "images_left_out": left_out,
+    }
     if pairs:
         return PairFacts(**(vars(common) | more), cards=cards)
     return DrawFacts(**(vars(common) | more), classifies=True, class_cards=cards)
@@ -62,7 +66,9 @@ def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
     """Return answers of all models, none of those that the study has no more."""
     row = [said.models.index(m) if m in said.models else -1 for m in models]
     labels = np.vstack([said.labels, np.full((1, len(said.images)), -1, said.labels.dtype)])[row]
-    sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[row]
+    sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[
+        row
+    ]
     return Predictions(said.classes, models, said.images, labels, sure)
 
 
@@ -73,7 +79,11 @@ def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> di
     asked: dict[str, list[str]] = {}
     for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):
         asked.setdefault(image, []).append(f"{class_}? {words[verdict]}")
-    sets = read_label_sets(root, settings, truth, images) if truth in label_maps.truths(root) else [None] * len(images)
+    sets = (
+        read_label_sets(root, settings, truth, images)
+        if truth in label_maps.truths(root)
+        else [None] * len(images)
+    )
     for image, places in zip(images, sets, strict=True):
         if places is not None:
             out[image] = " or ".join(names[k] for k in sorted(places)) or "none of the classes"
@@ -83,7 +93,9 @@ def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> di
 
 
 def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tuple[str, ...]]:
-    """Return a function from two labels to the words on the way that gave their distance; nothing where no hierarchy did."""
+    """Return a function from two labels to the words on the way that gave their distance; nothing where no
+    hierarchy did.
+    """
     if definition.get("distance") != "wordnet":
         return lambda _a, _b: ()
     try:
@@ -105,7 +117,9 @@ def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tupl
 
 
 def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[str, str]]]:
-    """Return a function from a class to the chosen images that some model calls so, the farthest apart first."""
+    """Return a function from a class to the chosen images that some model calls so, the farthest apart
+    first.
+    """
     of: dict[str, dict[str, str]] = {}
     if slots.pairs:
         for row in sorted(slots.pairs, key=lambda row: (-row.distance, row.step)):

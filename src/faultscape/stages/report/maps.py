@@ -50,12 +50,17 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
     def chosen_for(name: str) -> list[tuple[str, str]]:
         rows = sorted((r for r in slots.duels if r.class_ == name), key=lambda r: (r.concordance, r.step))
         first = {row.image: row for row in reversed(rows)}
-        return [(r.image, f"{r.defender}, {r.attacker}") for r in sorted(first.values(), key=lambda r: (r.concordance, r.step))]
+        return [
+            (r.image, f"{r.defender}, {r.attacker}")
+            for r in sorted(first.values(), key=lambda r: (r.concordance, r.step))
+        ]
 
     found = references.find(options.reference_images, settings.class_list) if options.reference_images else {}
     shown = pictured(found, chosen_for, by_id, room)
     _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
-    compared, why = _constraints(root, settings, drawn, slots, pool(images), common.selection, Answers(root).discarded())
+    compared, why = _constraints(
+        root, settings, drawn, slots, pool(images), common.selection, Answers(root).discarded()
+    )
     more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out}
     return DuelFacts(
         **(vars(common) | more),
@@ -89,7 +94,10 @@ def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
 def _by_model(common: Facts) -> dict[str, dict[str, float | None]]:
     """Return {image: {model: value}} of the labelled images."""
     return {
-        image: {m: None if np.isnan(v) else float(v) for m, v in zip(common.slots.models, common.values[:, k], strict=True)}
+        image: {
+            m: None if np.isnan(v) else float(v)
+            for m, v in zip(common.slots.models, common.values[:, k], strict=True)
+        }
         for k, image in enumerate(common.labelled)
     }
 
@@ -101,7 +109,8 @@ def pictured(
     room: Room,
     longest: int = 200,
 ) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Return (class, [(caption, picture) of chosen images], [(name, picture) of benchmark images]) for each class of a folder of benchmark images.
+    """Return (class, [(caption, picture) of chosen images], [(name, picture) of benchmark images]) for each
+    class of a folder of benchmark images.
 
     ``chosen_for`` gives the (image, caption) that were chosen for a class, the most telling first.
     """
@@ -131,7 +140,9 @@ def _pictures(
     longest: int,
     room: Room,
 ) -> None:
-    """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other models' maps while there is room."""
+    """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other
+    models' maps while there is room.
+    """
     classes = settings.class_list
     tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
     held: dict[tuple[str, int], dict[str, bytes]] = {}
@@ -150,20 +161,26 @@ def _pictures(
     with progress("pictures", 2 * len(known)) as tick:
         for card in known:
             try:
-                card.photo = room.take(photo_uri(read_photo(by_id[card.image])[0], fit(card.width, card.height, longest)))
+                card.photo = room.take(
+                    photo_uri(read_photo(by_id[card.image])[0], fit(card.width, card.height, longest))
+                )
             except ImageError:
                 card.photo = ""
             if truth:
                 card.truth = room.take(drawn(card, label_maps.truth(root, truth), table(classes)))
             for model in (card.duels[0].slot.defender, card.duels[0].slot.attacker) if card.duels else ():
                 if model in tables:
-                    card.maps[model] = room.take(drawn(card, label_maps.predictions(root, model), tables[model]))
+                    card.maps[model] = room.take(
+                        drawn(card, label_maps.predictions(root, model), tables[model])
+                    )
             tick(1)
         for card in known:
             for model in tables:
                 if model not in card.maps:
                     before = room.left_out
-                    card.maps[model] = room.take(drawn(card, label_maps.predictions(root, model), tables[model]))
+                    card.maps[model] = room.take(
+                        drawn(card, label_maps.predictions(root, model), tables[model])
+                    )
                     card.left_out += room.left_out - before
             tick(1)
 
@@ -189,7 +206,11 @@ def _constraints(
     place = {image.id: k for k, image in enumerate(images)}
     first: dict[str, int] = {}
     families = np.array(
-        [k if define["keep_duplicates"] else first.setdefault(i.near_duplicate_of, k) for k, i in enumerate(images)], np.int64
+        [
+            k if define["keep_duplicates"] else first.setdefault(i.near_duplicate_of, k)
+            for k, i in enumerate(images)
+        ],
+        np.int64,
     )
 
     ids = [image.id for image in images]
@@ -198,7 +219,10 @@ def _constraints(
     def blocks() -> Iterator[tuple[Pairs, np.ndarray]]:
         held = read_manifests(root, settings)
         for rows in shards(images).values():
-            yield read_block(root, settings, rows, drawn.models, held=held), np.array([place[image.id] for image in rows])
+            yield (
+                read_block(root, settings, rows, drawn.models, held=held),
+                np.array([place[image.id] for image in rows]),
+            )
 
     try:
         return constraints.compare(slots, classes, ids, ranks, families, blocks, scale, discarded), ""

@@ -13,7 +13,9 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """All that a line of `report` says: ``thumbnail`` is the longest side of a picture in pixels, ``better`` the least difference that counts."""
+    """All that a line of `report` says: ``thumbnail`` is the longest side of a picture in pixels, ``better``
+    the least difference that counts.
+    """
 
     selection: str = "main"
     output: str | None = None

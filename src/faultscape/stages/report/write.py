@@ -1,6 +1,7 @@
 """report's way: gather what the page shows, and write it as one HTML file.
 
-Conventions: what can be shown is shown: without labels the selection alone, without standings the outcomes. Standings that are stale are shown and said to be.
+Conventions: what can be shown is shown: without labels the selection alone, without standings the outcomes.
+Standings that are stale are shown and said to be.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from faultscape.reporting.competition import outcomes, page
 from faultscape.reporting.competition.failure_kinds import FailureKinds, failure_kinds
 from faultscape.stages import choice_evidence, evidence, graph
 from faultscape.stages.agreement import agreement
-from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, uncompared_key, unshown_images
+from faultscape.stages.artefacts.report import (
+    images_key,
+    made_from_now,
+    note,
+    truth_shown,
+    uncompared_key,
+    unshown_images,
+)
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options, option_words
 from faultscape.stages.label_counts import LabelCount
@@ -40,13 +48,17 @@ from faultscape.study.tables.timings import frame_times
 
 
 def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
-    """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it is of."""
+    """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it
+    is of.
+    """
     root, selection = existing(study), options.selection
     better = outcomes.BETTER if options.better is None else options.better
     bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, better)
     if options.reference_images:
         options = replace(options, reference_images=os.path.abspath(options.reference_images))
-    target = Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
+    target = (
+        Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
+    )
     if target.is_dir():
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
     with writing(root):  # from the first look on: what the page is made from must be what it shows
@@ -70,10 +82,13 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
     """OptionError for what would change nothing on this page."""
     if options.reference_images and draws and not classifies:
         raise OptionError(
-            f"--reference-images stand beside images chosen for a class; selection {options.selection!r} was drawn for all classes at once"
+            f"--reference-images stand beside images chosen for a class; selection {options.selection!r} was"
+            " drawn for all classes at once"
         )
     if options.bands is not None and classifies:
-        raise OptionError("--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out")
+        raise OptionError(
+            "--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out"
+        )
     if options.better is not None and (classifies or draws):
         why = (
             "answers of classifiers are right or wrong"
@@ -90,10 +105,16 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     slots = evidence.current(root, selection, discarded)
     settings = read_settings(root)
     snapshot = Snapshot(root)
-    of_standings, standings, remarks = graph.node(snapshot, STANDINGS, selection), _standings(root, selection), []
+    of_standings, standings, remarks = (
+        graph.node(snapshot, STANDINGS, selection),
+        _standings(root, selection),
+        [],
+    )
     if standings is not None and of_standings.state == "stale":
         again = " Run `faultscape rank` again." if of_standings.line else ""
-        why = ", ".join(reason for reason in of_standings.why if reason != of_standings.in_the_way)  # which is for who makes them
+        why = ", ".join(
+            reason for reason in of_standings.why if reason != of_standings.in_the_way
+        )  # which is for who makes them
         remarks.append(f"These standings are out of date: {why}.{again}")
     others, selectors, stale = {}, {}, []
     for name in selections.names(root):
@@ -108,14 +129,17 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     values = np.zeros((len(slots.models), 0))
     gone = [m for m in slots.models if m not in settings.models]
     if gone:
-        remarks.append(f"{gone[0]} is no longer in the study: its answers are not shown, nor how the labels went.")
+        remarks.append(
+            f"{gone[0]} is no longer in the study: its answers are not shown, nor how the labels went."
+        )
     elif truth:
         try:
             images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
         except StudyError:
             uncompared = uncompared_key(snapshot, selection, truth)
             remarks.append(
-                "The labels have not been compared with the models yet, so outcomes are left out. Run `faultscape rank`."
+                "The labels have not been compared with the models yet, so outcomes are left out. Run"
+                " `faultscape rank`."
             )
     unshown = unshown_images(snapshot, selection)
     if missing := [image for image, file in unshown.items() if file]:
@@ -148,7 +172,9 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         bands=bands,
         kinds=kinds,
         made_from=note(
-            made_from_now(snapshot, selection, truth, options.reference_images) | images_key(unshown) | uncompared,
+            made_from_now(snapshot, selection, truth, options.reference_images)
+            | images_key(unshown)
+            | uncompared,
             given_options(options, but=("selection", "output")),
         ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
@@ -156,15 +182,24 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
 
 
 def _kinds(
-    snapshot: Snapshot, slots: Slots, truth: str, images: list[str], values: np.ndarray, bands: tuple[float, ...]
+    snapshot: Snapshot,
+    slots: Slots,
+    truth: str,
+    images: list[str],
+    values: np.ndarray,
+    bands: tuple[float, ...],
 ) -> FailureKinds | None:
-    """Return what the tags of chosen images say of models: by what these are worth on labelled ``images``, or by people's choices where no image has a map."""
+    """Return what the tags of chosen images say of models: by what these are worth on labelled ``images``, or
+    by people's choices where no image has a map.
+    """
     if not snapshot.tags:
         return None
     by_choice = not images and not snapshot.settings.classifies and bool(truth)
     if by_choice:
         discarded = Answers(snapshot.root).discarded()
-        shares = choice_evidence.shares(choice_evidence.counting(snapshot.root, truth, slots.models, discarded)[0])
+        shares = choice_evidence.shares(
+            choice_evidence.counting(snapshot.root, truth, slots.models, discarded)[0]
+        )
         images = sorted({image for image, _, _ in shares} & set(slots.images))
         values = choice_evidence.image_values(shares, images, slots.models)
     fails = bands[0] if bands and not by_choice else 0.5
@@ -178,8 +213,9 @@ def _missing_text(missing: Sequence[str], images: int, study: str, options: Repo
     given: JsonObject = {"selection": name, **given_options(options, but=("selection",))}
     again = " ".join(["report", shlex.quote(study), *option_words(given)])
     return (
-        f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer where they were collected ({missing[0]} the first), so that the page lacks photos. "
-        f"If they were moved, run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape {again}` again."
+        f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer where"
+        f" they were collected ({missing[0]} the first), so that the page lacks photos. If they were moved,"
+        f" run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape {again}` again."
     )
 
 
@@ -200,4 +236,6 @@ def _standings(root: Path, selection: str) -> Standings | None:
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StudyError(f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`") from None
+        raise StudyError(
+            f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`"
+        ) from None

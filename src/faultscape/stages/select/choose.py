@@ -1,4 +1,6 @@
-"""Choose the images of a selection: which selector it is, whether all that was asked applies to it, and the work that its kind of selection is."""
+"""Choose the images of a selection: which selector it is, whether all that was asked applies to it, and the
+work that its kind of selection is.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,29 @@ from faultscape.study.tables import selections
 
 
 def choose(asked: SelectOptions) -> Slots | Changed:
-    """Make, extend, replace or remove the selection that was asked for. Errors: OptionError for what does not apply, SelectionError where nothing can be chosen."""
+    """Make, extend, replace or remove the selection that was asked for. Errors: OptionError for what does not
+    apply, SelectionError where nothing can be chosen.
+    """
     root = existing(asked.study)
     asked = asked.in_any_folder()
     if asked.remove is not None:
         others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
-        replacement.refuse_other_options([*(key for key, value in others.items() if value is not None), *given_by(asked)])
+        replacement.refuse_other_options(
+            [*(key for key, value in others.items() if value is not None), *given_by(asked)]
+        )
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
     if asked.dry_run and not asked.replace:
         raise OptionError(
-            "--dry-run says what --replace and --remove make stale; images that are chosen for the first time make nothing stale"
+            "--dry-run says what --replace and --remove make stale; images that are chosen for the first time"
+            " make nothing stale"
         )
     if not asked.replace:
         return _choose(root, asked)
     if "more" in given_by(asked):
-        raise OptionError("--more draws images behind those that there are, and --replace begins anew; give --budget with it")
+        raise OptionError(
+            "--more draws images behind those that there are, and --replace begins anew; give --budget"
+            " with it"
+        )
     if asked.dry_run:
         return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
     before = nodes(Snapshot(root, asked.study))
@@ -68,17 +78,23 @@ def _choose(root: Path, asked: SelectOptions) -> Slots:
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task
-    draws = not selector.duels or asked.sampling.temperature is not None or (not asked.replace and _drew(root, asked.as_))
+    draws = (
+        not selector.duels
+        or asked.sampling.temperature is not None
+        or (not asked.replace and _drew(root, asked.as_))
+    )
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
         raise OptionError(
-            f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair, --{'top' if task == 'classification' else 'per-class'} of them. "
-            f"Give --temperature 1 to draw by MAD, or another --selector"
+            f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair,"
+            f" --{'top' if task == 'classification' else 'per-class'} of them. Give --temperature 1 to draw"
+            " by MAD, or another --selector"
         )
     takes = selector.takes(task, goal=goal is not None) if draws else selector.duels[task]
     if odd := next((key for key in given if key not in takes), None):
         words = ", ".join(f"--{key.replace('_', '-')}" for key in takes)
         raise OptionError(
-            f"--{odd.replace('_', '-')} does not apply to {_words(selector, task, draws=draws)}; available options: {words}"
+            f"--{odd.replace('_', '-')} does not apply to {_words(selector, task, draws=draws)}; available"
+            f" options: {words}"
         )
     if asked.truth is not None:
         _check_truth(root, asked.truth)
@@ -95,7 +111,9 @@ def _choose(root: Path, asked: SelectOptions) -> Slots:
 
 
 def _name_of(root: Path, asked: SelectOptions) -> str:
-    """Return the selector that was asked for, or that serves the goal, or of the selection that is there; mad otherwise."""
+    """Return the selector that was asked for, or that serves the goal, or of the selection that is there; mad
+    otherwise.
+    """
     if asked.goal is not None:
         return chosen_for(asked.goal, asked.selector)
     if asked.selector is not None:
@@ -106,13 +124,16 @@ def _name_of(root: Path, asked: SelectOptions) -> str:
 
 
 def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
-    """SelectionError where draws are to be made anew and nothing says by which selector: duels would take their place, or other draws than a person means."""
+    """SelectionError where draws are to be made anew and nothing says by which selector: duels would take
+    their place, or other draws than a person means.
+    """
     name = selections.MAIN if asked.as_ is None else asked.as_
     said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
     if asked.replace and not said and _drew(root, name):
         raise SelectionError(
-            f"selection {name!r} holds images drawn for all models at once, and --replace begins anew; say how they are drawn: as they were with `{line_again(Snapshot(root, asked.study), name)}`, "
-            f"or give another --selector (mad for duels)"
+            f"selection {name!r} holds images drawn for all models at once, and --replace begins anew; say"
+            f" how they are drawn: as they were with `{line_again(Snapshot(root, asked.study), name)}`, or"
+            " give another --selector (mad for duels)"
         )
 
 
@@ -135,5 +156,9 @@ def _check_truth(root: Path, truth: str) -> None:
     """SelectionError for a truth that the study does not have; labels may come later."""
     known = evidence.truths(root)
     if truth not in (*known, evidence.LABELS):
-        have = f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
-        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}")
+        have = (
+            f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        )
+        raise SelectionError(
+            f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}"
+        )

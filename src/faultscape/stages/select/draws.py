@@ -1,4 +1,5 @@
-"""Draw images for all models at once, most of it with known probabilities: a selection of a study, or more of one.
+"""Draw images for all models at once, most of it with known probabilities: a selection of a study, or more of
+one.
 
 Conventions: as in ``stages.drawing_pool``. An image that some model has nothing to say of is in no pool.
 """
@@ -50,7 +51,14 @@ BUDGET, MOST = 100, 1_000_000
 
 
 def draw(
-    root: Path, name: str, selector: str, given: dict[str, Any], *, engine: str, workers: int | None, anew: bool = False
+    root: Path,
+    name: str,
+    selector: str,
+    given: dict[str, Any],
+    *,
+    engine: str,
+    workers: int | None,
+    anew: bool = False,
 ) -> Slots:
     """Draw a selection of a study, or more of one, or make it ``anew``."""
     selections.path(root, name)
@@ -58,23 +66,30 @@ def draw(
     if "more" in given and "budget" in given:
         raise OptionError("--budget says how many images in all, --more how many others; give one of them")
     if not 1 <= number <= MOST:
-        raise OptionError(f"--{'more' if 'more' in given else 'budget'} is 1 to {MOST:,} images; got {number}")
+        raise OptionError(
+            f"--{'more' if 'more' in given else 'budget'} is 1 to {MOST:,} images; got {number}"
+        )
     with writing(root):
         settings = read_settings(root)
         models = tuple(settings.models)
         if len(models) < 2:
             raise ModelError(
-                f"a selection needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+                f"a selection needs two models; the study has {', '.join(models) or 'none'}; add more with"
+                " `faultscape predict`"
             )
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is None and "more" in given:
-            raise SelectionError(f"there is no selection {name!r} to draw more of; make it with --budget {number}")
+            raise SelectionError(
+                f"there is no selection {name!r} to draw more of; make it with --budget {number}"
+            )
         define = _definition(name, selector, settings, given, None if old is None else old[0].definition)
         held = () if old is None else old[0].rows
         if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
             what = "models" if old[0].models != models else "images or predictions"
             raise SelectionError(
-                f"{what} changed since selection {name!r} was drawn, and its draws are of what there was; make it anew with --selector {selector} --replace, or draw another with --as NAME; labels count for both"
+                f"{what} changed since selection {name!r} was drawn, and its draws are of what there was;"
+                f" make it anew with --selector {selector} --replace, or draw another with --as NAME; labels"
+                " count for both"
             )
         if old is not None and not {"more", "budget"} & set(given):
             number = len(held)  # nothing new was asked for
@@ -88,18 +103,30 @@ def draw(
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
         kind = find_selector(define["selector"])
         needs = (*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ()))
-        facts = gather(root, settings, models, define, needs, known.get("trust"), engine=engine, workers=workers)
+        facts = gather(
+            root, settings, models, define, needs, known.get("trust"), engine=engine, workers=workers
+        )
         if weighs_votes(define) and "trust" in known:
             facts["trust"] = known["trust"]
         if kind.informed:
             define.setdefault("sharpness", fitted_sharpness(facts))
             facts["belief"] = _belief(define, facts, known, pool)
         if left_out := int((~facts["complete"]).sum()):
-            print(f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them (failures.csv)")
+            print(
+                f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them"
+                " (failures.csv)"
+            )
         place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}
         taken = np.array([place[row.image] for row in held], np.intp)
         rows, tied = _rows(
-            define, facts, number, taken, pool, known, len(settings.classes.names), max((r.round for r in held), default=0) + 1
+            define,
+            facts,
+            number,
+            taken,
+            pool,
+            known,
+            len(settings.classes.names),
+            max((r.round for r in held), default=0) + 1,
         )
         tell_ties(tied, len(rows), define)
         result = Slots(models, define, (*held, *rows), tied)
@@ -112,7 +139,9 @@ def draw(
 
 
 def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool) -> np.ndarray:
-    """Return the belief (J,) that each model is the best after the labels so far, even where nothing is to be learnt from them."""
+    """Return the belief (J,) that each model is the best after the labels so far, even where nothing is to be
+    learnt from them.
+    """
     said = facts["labels"] if "labels" in facts else facts["agreement"]
     if "labelled" not in known:
         return np.full(len(said), 1 / len(said))
@@ -160,14 +189,26 @@ def _rows(
         raise SelectionError(f"no image is left to draw: all {size} are drawn")
     names = pool.names(images)
     rows = [
-        Draw(selector.name, round_, len(taken) + step, names[k], round(float(score[k]), 12), float(f"{chance:.12g}"), size)
+        Draw(
+            selector.name,
+            round_,
+            len(taken) + step,
+            names[k],
+            round(float(score[k]), 12),
+            float(f"{chance:.12g}"),
+            size,
+        )
         for step, (k, chance) in enumerate(zip(images.tolist(), chances.tolist(), strict=True), 1)
     ]
     return rows, tied
 
 
-def _definition(name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None) -> Definition:
-    """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another than the one that is there."""
+def _definition(
+    name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None
+) -> Definition:
+    """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another
+    than the one that is there.
+    """
     kind = find_selector(selector)
     if settings.task not in kind.tasks:
         raise OptionError(
@@ -190,7 +231,9 @@ def _definition(name: str, selector: str, settings: Settings, given: dict[str, A
         plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
     about: DistanceDefinition | dict[str, str] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
-    if apart and settings.classifies:  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
+    if (
+        apart and settings.classifies
+    ):  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
@@ -203,10 +246,14 @@ def _definition(name: str, selector: str, settings: Settings, given: dict[str, A
     if was["selector"] != selector:
         raise SelectionError(f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}")
     if was.get("selector_file", "") != plug.digest(selector):
-        raise SelectionError(f"selection {name!r} was drawn by {selector}, which is another file now; {fixed}")
+        raise SelectionError(
+            f"selection {name!r} was drawn by {selector}, which is another file now; {fixed}"
+        )
     for key, value in asked.items():
         if was.get(key) != value:
-            raise SelectionError(f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}")
+            raise SelectionError(
+                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
+            )
     if was.get("distances", about.get("distances")) != about.get("distances"):
         raise SelectionError(f"selection {name!r} was drawn with other distances between classes; {fixed}")
     return cast("Definition", {**was, **about})
@@ -215,26 +262,37 @@ def _definition(name: str, selector: str, settings: Settings, given: dict[str, A
 def _known(
     root: Path, models: tuple[str, ...], define: Definition, given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
-    """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the belief that it is the best."""
+    """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the
+    belief that it is the best.
+    """
     if not learns(define):
         return {}
     asked, known = given.get("truth"), evidence.truths(root)
-    truth = evidence.choose_truth(root, asked) if drawn and known and asked in (None, *known) else asked or evidence.LABELS
+    truth = (
+        evidence.choose_truth(root, asked)
+        if drawn and known and asked in (None, *known)
+        else asked or evidence.LABELS
+    )
     there = drawn and truth in known
     if drawn and not there and (not weighs_votes(define) or "truth" in given):
         raise SelectionError(
-            f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r}; import them first"
+            f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r};"
+            " import them first"
         )
     if there and not read_settings(root).classifies:
         count(root, [truth], engine=engine)
     images, values = (
-        evidence.scores(root, models, truth, define, Answers(root).discarded()) if there else ([], np.zeros((len(models), 0)))
+        evidence.scores(root, models, truth, define, Answers(root).discarded())
+        if there
+        else ([], np.zeros((len(models), 0)))
     )
     decided = np.asarray(~np.isnan(values).any(0))
     values = values[:, decided]
     learnt = find_selector(define["selector"]).learns
     if learnt == "belief":
-        return {"labelled": ([image for image, one in zip(images, decided.tolist(), strict=True) if one], values)}
+        return {
+            "labelled": ([image for image, one in zip(images, decided.tolist(), strict=True) if one], values)
+        }
     if learnt == "queries":
         right = np.zeros((len(models), values.shape[1]), np.int64)
         right[values > 0] = 1

@@ -1,4 +1,6 @@
-"""Let segmentation models duel (S0): per ordered pair and class the images of lowest concordance, as a selection of a study."""
+"""Let segmentation models duel (S0): per ordered pair and class the images of lowest concordance, as a
+selection of a study.
+"""
 
 from __future__ import annotations
 
@@ -52,17 +54,25 @@ def duels(
             raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
         given, anew = {key: value for key, value in asked.items() if value is not None}, options.replace
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
-        if anew and quartiles is None and constraints in (None, "class+scale") and name in selections.names(root):
+        if (
+            anew
+            and quartiles is None
+            and constraints in (None, "class+scale")
+            and name in selections.names(root)
+        ):
             was = selections.read_selection(root, name)[0].definition
             if was.get("constraints") == "class+scale":
                 quartiles = from_json({"classes": was["scale"]}, classes, f"selection {name}")
                 print("scale: as it was; --scale gives another, --constraints class none")
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
             raise SelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with --replace, or draw another with --as NAME; labels count for both"
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew"
+                " with --replace, or draw another with --as NAME; labels count for both"
             )
         if old is None:
-            define = duel.definition(classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given})
+            define = duel.definition(
+                classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given}
+            )
             if constraints is None:
                 print(f"constraints: {define['constraints']}" + ("" if quartiles else " (no --scale given)"))
         else:
@@ -78,9 +88,12 @@ def duels(
         drawn_from = corpus_key(root, settings, models)
         if old is not None and old[1] != corpus_key(root, settings, old[0].models):
             raise SelectionError(
-                f"images or predictions changed since selection {name!r} was drawn; make it anew with --replace, or draw another with --as NAME; labels count for both"
+                f"images or predictions changed since selection {name!r} was drawn; make it anew with"
+                " --replace, or draw another with --as NAME; labels count for both"
             )
-        result = map_duels.search(root, models, define, title="select", engine=options.engine, workers=options.workers)
+        result = map_duels.search(
+            root, models, define, title="select", engine=options.engine, workers=options.workers
+        )
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
@@ -94,22 +107,30 @@ def duels(
 
 
 def _tell_piles(slots: Slots) -> None:
-    """Say on how many images more than ten slots lie, where it is the constraint that lets them: a few hard images then stand for many classes."""
+    """Say on how many images more than ten slots lie, where it is the constraint that lets them: a few hard
+    images then stand for many classes.
+    """
     held = Counter(row.image for row in slots.chosen)
     piles = [image for image, number in held.most_common() if number > PILE]
     if slots.definition["constraints"] == "class" and piles:
         share = sum(held[image] for image in piles) / len(slots.chosen)
         print(
-            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); "
-            "--scale, the usual sizes of classes, spreads them over other images"
+            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots each,"
+            f" {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); --scale, the usual sizes of classes,"
+            " spreads them over other images"
         )
 
 
-def _extended(name: str, was: Definition, given: dict[str, Any], constraints: str | None, quartiles: Scale | None) -> Definition:
-    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
+def _extended(
+    name: str, was: Definition, given: dict[str, Any], constraints: str | None, quartiles: Scale | None
+) -> Definition:
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else
+    was asked for.
+    """
     if was.get("concordance_file", "") != plug.digest(was["concordance"]):
         raise SelectionError(
-            f"selection {name!r} was made with {was['concordance']}, which is another file now; its definition is fixed: use --as NAME for another, or --replace to make it anew"
+            f"selection {name!r} was made with {was['concordance']}, which is another file now; its"
+            " definition is fixed: use --as NAME for another, or --replace to make it anew"
         )
     asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
     asked |= {"constraints": constraints} if constraints else {}
@@ -119,7 +140,8 @@ def _extended(name: str, was: Definition, given: dict[str, Any], constraints: st
             words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
             words = "another scale file, or none" if key == "scale" else words
             raise SelectionError(
-                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another, or --replace to make it anew"
+                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for"
+                " another, or --replace to make it anew"
             )
     grown: Definition = {**was}
     for key in ("per_class", "spares"):

@@ -25,7 +25,8 @@ class MapRules:
     over
         Classes that a mean is over: union (of both maps; default), all, or truth (of the defender's map).
     constraints
-        none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default: class+scale with --scale, else class.
+        none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default:
+        class+scale with --scale, else class.
     scale
         The file that `faultscape scale` wrote; in Python also a Scale.
     """
@@ -43,13 +44,17 @@ class ClassifierRules:
     Parameters
     ----------
     distance
-        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet ids), path, hops, 01 (default elsewhere, and with --temperature), or a file.
+        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet
+        ids), path, hops, 01 (default elsewhere, and with --temperature), or a file.
     hierarchy
-        What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default: WordNet above ImageNet's classes, which comes along.
+        What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default:
+        WordNet above ImageNet's classes, which comes along.
     discrepancy
-        top1 (default): between the likeliest classes; expected: what is to be expected under all probabilities that both models name, calibrated by labels where there are 20.
+        top1 (default): between the likeliest classes; expected: what is to be expected under all
+        probabilities that both models name, calibrated by labels where there are 20.
     confidence
-        Both models must be at least so sure (default 0.8); where a model says no probabilities, it is left out.
+        Both models must be at least so sure (default 0.8); where a model says no probabilities, it is left
+        out.
     cap
         At most so many images of a pair with one predicted label of a model (default 3).
     cap_rule
@@ -74,9 +79,11 @@ class Sampling:
     Parameters
     ----------
     temperature
-        Of mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the largest, so that scores can be estimated.
+        Of mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the largest, so that
+        scores can be estimated.
     spares
-        Images ranked behind the chosen ones, to take their place when one is discarded (default 3; of classifiers 10).
+        Images ranked behind the chosen ones, to take their place when one is discarded (default 3; of
+        classifiers 10).
     keep_duplicates
         Let near-duplicate images stand in one cell.
     """
@@ -113,7 +120,9 @@ class SelectOptions:
         refuse_empty(self)
 
     def in_any_folder(self) -> SelectOptions:
-        """Return the options with whole paths, as they are recorded: the selection may be extended from another folder."""
+        """Return the options with whole paths, as they are recorded: the selection may be extended from
+        another folder.
+        """
         concordance = None if self.maps.concordance is None else plug.absolute(self.maps.concordance)
         selector = None if self.selector is None else plug.absolute(self.selector)
         return replace(self, selector=selector, maps=replace(self.maps, concordance=concordance))

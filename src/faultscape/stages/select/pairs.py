@@ -49,14 +49,20 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         classes, models = settings.class_list, tuple(settings.models)
         if len(models) < 2:
             raise ModelError(
-                f"a duel needs two models; the study has {', '.join(models) or 'none'}; add more with `faultscape predict`"
+                f"a duel needs two models; the study has {', '.join(models) or 'none'}; add more with"
+                " `faultscape predict`"
             )
-        asked = {key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")}
-        banned = sorted({classes.names[class_place(word, classes, "--without")] for word in given.get("without", [])})
+        asked = {
+            key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")
+        }
+        banned = sorted(
+            {classes.names[class_place(word, classes, "--without")] for word in given.get("without", [])}
+        )
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
             raise SelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew with --replace, or draw another with --as NAME; labels count for both"
+                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew"
+                " with --replace, or draw another with --as NAME; labels count for both"
             )
         about, distances = define_distances(classes, given, old[0].definition if old else None)
         kind = about["distance"]
@@ -71,7 +77,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
             define = _extended(name, old[0].definition, define, given)
             if old[1] != corpus_key(root, settings, old[0].models):
                 raise SelectionError(
-                    f"images or predictions changed since selection {name!r} was drawn; make it anew with --replace, or draw another with --as NAME; labels count for both"
+                    f"images or predictions changed since selection {name!r} was drawn; make it anew with"
+                    " --replace, or draw another with --as NAME; labels count for both"
                 )
         drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
         said = read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
@@ -79,14 +86,24 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         if "temperatures" in define:
             define["temperatures"] = _temperatures(root, settings, said, define["temperatures"])
             _tell_calibration(define["temperatures"])
-        allowed = np.array([n not in define["without"] and (not define["only"] or n in define["only"]) for n in classes.names])
+        allowed = np.array(
+            [
+                n not in define["without"] and (not define["only"] or n in define["only"])
+                for n in classes.names
+            ]
+        )
         families = None if keep else drawn.families
-        result = classifier_duels.slots(said, distances, define, drawn.ranks, None if allowed.all() else allowed, families)
+        result = classifier_duels.slots(
+            said, distances, define, drawn.ranks, None if allowed.all() else allowed, families
+        )
         tell_ties(result.tied, len(result.chosen), define)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
         if old is None:
-            print(f"distance: {kind}" + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)"))
+            print(
+                f"distance: {kind}"
+                + ("" if given.get("distance") or kind == "wordnet" else " (classes have no WordNet ids)")
+            )
         _tell_bias(classes, kind, define, result)
         _tell_unsure(said, define, result)
         short = {cell for cell, number in _filled(result, models).items() if number < define["top"]}
@@ -95,7 +112,9 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
             def without(**freed: Any) -> dict[tuple[str, str], int]:
                 free = cast("Definition", {**define, "spares": 0, **freed})
                 return _filled(
-                    classifier_duels.slots(said, distances, free, drawn.ranks, None if allowed.all() else allowed, families),
+                    classifier_duels.slots(
+                        said, distances, free, drawn.ranks, None if allowed.all() else allowed, families
+                    ),
                     models,
                 )
 
@@ -108,8 +127,12 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
     return result
 
 
-def _temperatures(root: Path, settings: Settings, said: Predictions, known: dict[str, float | str]) -> dict[str, float | str]:
-    """Return {model: temperature} of all models: as they are known, for others from the labels of the pool that there are, or the word that there are too few."""
+def _temperatures(
+    root: Path, settings: Settings, said: Predictions, known: dict[str, float | str]
+) -> dict[str, float | str]:
+    """Return {model: temperature} of all models: as they are known, for others from the labels of the pool
+    that there are, or the word that there are too few.
+    """
     fresh = [m for m in said.models if m not in known]
     if not fresh or said.top is None or LABELS not in label_maps.truths(root):
         return known | dict.fromkeys(fresh, UNCALIBRATED)
@@ -129,10 +152,13 @@ def _tell_calibration(temperatures: dict[str, float | str]) -> None:
     """Say by which temperatures probabilities are calibrated, and which are not."""
     fitted = [f"{model} {t:.3g}" for model, t in temperatures.items() if t != UNCALIBRATED]
     if fitted:
-        print(f"expected discrepancy: probabilities calibrated by labels, with temperatures {', '.join(fitted)}")
+        print(
+            f"expected discrepancy: probabilities calibrated by labels, with temperatures {', '.join(fitted)}"
+        )
     if open_ := [model for model, t in temperatures.items() if t == UNCALIBRATED]:
         print(
-            f"expected discrepancy: uncalibrated: {', '.join(open_)}; a temperature needs {FEWEST} labelled images with probabilities when the selection is made"
+            f"expected discrepancy: uncalibrated: {', '.join(open_)}; a temperature needs {FEWEST} labelled"
+            " images with probabilities when the selection is made"
         )
 
 
@@ -150,7 +176,9 @@ def _tell_cap(
     held: dict[tuple[str, str], int],
     without: Callable[..., dict[tuple[str, str], int]],
 ) -> None:
-    """Say which pairs the cap keeps from their images, alone or together with the confidence; ``without`` counts the images of each pair under other rules."""
+    """Say which pairs the cap keeps from their images, alone or together with the confidence; ``without``
+    counts the images of each pair under other rules.
+    """
     cap, top = f"--cap {define['cap']}", define["top"]
     freely = without(cap=MOST)
     kept = [cell for cell in short if freely[cell] > held[cell]]
@@ -160,18 +188,21 @@ def _tell_cap(
     full, both = len(kept) - len(lacking), len(lacking) - len(few)
     if full:
         print(
-            f"note: {cap} keeps {counted(full, 'pair')} of {len(held)} from --top {top} images; a higher --cap under another name (--as) fills {'it' if full == 1 else 'them'}"
+            f"note: {cap} keeps {counted(full, 'pair')} of {len(held)} from --top {top} images; a higher"
+            f" --cap under another name (--as) fills {'it' if full == 1 else 'them'}"
         )
     if both:
         print(
-            f"note: {cap} and --confidence {define['confidence']:g} together keep {counted(both, 'pair')} of {len(held)} from --top {top} images; "
-            f"a higher --cap and a lower --confidence under another name (--as) fill {'it' if both == 1 else 'them'}"
+            f"note: {cap} and --confidence {define['confidence']:g} together keep {counted(both, 'pair')} of"
+            f" {len(held)} from --top {top} images; a higher --cap and a lower --confidence under another"
+            f" name (--as) fill {'it' if both == 1 else 'them'}"
         )
     if few:
         there, taken = (sum(of[cell] for cell in few) for of in (freely, held))
         print(
-            f"note: {counted(len(few), 'pair')} of {len(held)} {'has' if len(few) == 1 else 'have'} fewer than --top {top} images to choose from ({there} in all); "
-            f"{cap} takes {taken} of these, and a higher one under another name (--as) takes more"
+            f"note: {counted(len(few), 'pair')} of {len(held)} {'has' if len(few) == 1 else 'have'} fewer"
+            f" than --top {top} images to choose from ({there} in all); {cap} takes {taken} of these, and a"
+            " higher one under another name (--as) takes more"
         )
 
 
@@ -179,18 +210,26 @@ def _tell_confidence(said: Predictions, define: Definition) -> None:
     """Say which models the confidence constraint leaves out, since they name no probabilities."""
     silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
     if silent and define["confidence"] > 0:
-        who = "no model says" if len(silent) == len(said.models) else f"{', '.join(silent)} say{'s' * (len(silent) == 1)} no"
+        who = (
+            "no model says"
+            if len(silent) == len(said.models)
+            else f"{', '.join(silent)} say{'s' * (len(silent) == 1)} no"
+        )
         print(
-            f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the constraint is left out there"
+            f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the"
+            " constraint is left out there"
         )
     if silent and define["discrepancy"] == "expected":
         print(
-            f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and no pair with them has images"
+            f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and"
+            " no pair with them has images"
         )
 
 
 def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) -> None:
-    """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's documented bias."""
+    """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's
+    documented bias.
+    """
     found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
     apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
     rows = [row for row in slots.pairs if {row.label_a, row.label_b} & apart]
@@ -198,13 +237,15 @@ def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) ->
         names = sorted({word for row in rows for word in (row.label_a, row.label_b)} & apart)
         line = " ".join(f'--without "{word}"' for word in names)
         print(
-            f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the hierarchy puts apart from all other classes, so that they come first; "
-            f"{line} leaves them out"
+            f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the hierarchy"
+            f" puts apart from all other classes, so that they come first; {line} leaves them out"
         )
 
 
 def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
-    """Say how many images the confidence constraint shut out, where pairs have fewer than they were to have."""
+    """Say how many images the confidence constraint shut out, where pairs have fewer than they were to
+    have.
+    """
     j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
     if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
         return
@@ -216,20 +257,29 @@ def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
             out += int((apart & (sure < define["confidence"]).any(0)).sum())
     if out:
         print(
-            f"note: of {differing:,} answers {'of' if everywhere else 'in which'} two models{'' if everywhere else ' differ'}, {out:,} are left out, since one of the two is less sure than --confidence {define['confidence']:g}"
+            f"note: of {differing:,} answers {'of' if everywhere else 'in which'} two"
+            f" models{'' if everywhere else ' differ'}, {out:,} are left out, since one of the two is less"
+            f" sure than --confidence {define['confidence']:g}"
         )
 
 
 def _extended(name: str, was: Definition, now: Definition, given: dict[str, Any]) -> Definition:
-    """Return the definition of an existing selection with what may grow; SelectionError when anything else was asked for."""
-    held = {"seed": 0} | was  # one of an earlier version has none, and equal images stay in the order of their ids
+    """Return the definition of an existing selection with what may grow; SelectionError when anything else
+    was asked for.
+    """
+    held = {
+        "seed": 0
+    } | was  # one of an earlier version has none, and equal images stay in the order of their ids
     for key in (
-        key for key in now if key not in (*GROWS, "distance", "hierarchy", "ties", "temperatures") and held.get(key) != now[key]
+        key
+        for key in now
+        if key not in (*GROWS, "distance", "hierarchy", "ties", "temperatures") and held.get(key) != now[key]
     ):
         words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
         words = "other distances between classes" if key == "distances" else words
         raise SelectionError(
-            f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another, or --replace to make it anew"
+            f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another,"
+            " or --replace to make it anew"
         )
     for key in (key for key in GROWS if key in given and given[key] < was[key]):
         print(f"selection {name!r} never shrinks: {key} stays {was[key]}")

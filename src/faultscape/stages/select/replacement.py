@@ -1,6 +1,8 @@
-"""What becomes of a selection that another takes the place of, or that is removed: nothing that people labelled for is lost.
+"""What becomes of a selection that another takes the place of, or that is removed: nothing that people
+labelled for is lost.
 
-Conventions: a selection counts as labelled when any image that it holds, spares too, has a label or an answer under any truth. Dates are those of this machine.
+Conventions: a selection counts as labelled when any image that it holds, spares too, has a label or an answer
+under any truth. Dates are those of this machine.
 """
 
 from __future__ import annotations
@@ -21,19 +23,39 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import put
 from faultscape.study.tables import selections
 
-_TOLD = ("selector", "goal", "temperature", "concordance", "over", "per_class", "constraints", "distance", "discrepancy", "top", "confidence", "cap", "cap_rule", "keep_duplicates", "spares", "seed")  # fmt: skip
+_TOLD = (
+    "selector",
+    "goal",
+    "temperature",
+    "concordance",
+    "over",
+    "per_class",
+    "constraints",
+    "distance",
+    "discrepancy",
+    "top",
+    "confidence",
+    "cap",
+    "cap_rule",
+    "keep_duplicates",
+    "spares",
+    "seed",
+)
 
 
 def refuse_other_options(given: Sequence[str]) -> None:
     """OptionError where a line that removes a selection asks for anything else."""
     if given:
         raise OptionError(
-            f"--remove takes a selection away, and --{given[0].replace('_', '-')} says how to make one; give one of them"
+            f"--remove takes a selection away, and --{given[0].replace('_', '-')} says how to make one; give"
+            " one of them"
         )
 
 
 def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
-    """Take a selection out of a study, with its standings and its report: of one that is labelled the files go to STUDY/removed. SelectionError for a name that is not known."""
+    """Take a selection out of a study, with its standings and its report: of one that is labelled the files
+    go to STUDY/removed. SelectionError for a name that is not known.
+    """
     known = selections.names(root)
     if name not in known:
         have = f"there are {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
@@ -41,8 +63,18 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
     try:
         slots, _ = selections.read_selection(root, name)
     except DamagedSelectionError:
-        return change(root, place, lambda where: _cleared(where, name), "select", dry_run=dry_run, readable=False, remove=name)
-    return change(root, place, lambda where: _removed(where, name, slots), "select", dry_run=dry_run, remove=name)
+        return change(
+            root,
+            place,
+            lambda where: _cleared(where, name),
+            "select",
+            dry_run=dry_run,
+            readable=False,
+            remove=name,
+        )
+    return change(
+        root, place, lambda where: _removed(where, name, slots), "select", dry_run=dry_run, remove=name
+    )
 
 
 def _files(root: Path, name: str) -> list[Path]:
@@ -55,12 +87,19 @@ def _cleared(root: Path, name: str) -> str:
     """Take a damaged selection out of a study; its files are kept under names that are no selection's."""
     files = _files(root, name)
     kept = {file: f"damaged-{file.name}" for file in files if file.exists()}
-    folder = _free(root / selections.REMOVED, name, lambda path: not all(_alike(path / to, file) for file, to in kept.items()))
+    folder = _free(
+        root / selections.REMOVED,
+        name,
+        lambda path: not all(_alike(path / to, file) for file, to in kept.items()),
+    )
     for file, to in kept.items():
         put(folder / to, file.read_bytes())
     for file in files:
         file.unlink(missing_ok=True)
-    return f"selection {name}, which is damaged, is removed; its files are kept in {selections.REMOVED}/{folder.name}, and labels stay"
+    return (
+        f"selection {name}, which is damaged, is removed; its files are kept in"
+        f" {selections.REMOVED}/{folder.name}, and labels stay"
+    )
 
 
 def _removed(root: Path, name: str, slots: Slots) -> str:
@@ -68,17 +107,28 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
     labelled = len(labelled_among(root, {row.image for row in slots.rows}))
     words = f"selection {name} is removed"
     if labelled:
-        folder = _free(root / selections.REMOVED, name, lambda path: not all(_alike(path / file.name, file) for file in files))
-        for file in (file for file in reversed(files) if file.exists()):  # its JSON behind its table, as a selection is put
+        folder = _free(
+            root / selections.REMOVED,
+            name,
+            lambda path: not all(_alike(path / file.name, file) for file in files),
+        )
+        for file in (
+            file for file in reversed(files) if file.exists()
+        ):  # its JSON behind its table, as a selection is put
             put(folder / file.name, file.read_bytes())
-        words += f"; {labelled} of its images have labels, which stay; its files are kept in {selections.REMOVED}/{folder.name}"
+        words += (
+            f"; {labelled} of its images have labels, which stay; its files are kept in"
+            f" {selections.REMOVED}/{folder.name}"
+        )
     for file in files:
         file.unlink(missing_ok=True)
     return words
 
 
 def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
-    """Put a selection in the place of the one of its name, and return what became of that; one that is labelled is kept under a dated name, and `rank` makes standings under that name."""
+    """Put a selection in the place of the one of its name, and return what became of that; one that is
+    labelled is kept under a dated name, and `rank` makes standings under that name.
+    """
     known = selections.names(root)
     words = f"selection {name} is made anew" if name in known else _nothing_to_replace(name, known)
     if name in known:
@@ -86,12 +136,20 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
         words += _changes_text(old.definition, slots.definition)
         if labelled := len(labelled_among(root, {row.image for row in old.rows})):
             as_kept = replace(old, definition={**old.definition, selections.REPLACED_BY: name})
-            kept = _free(root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)).name
+            kept = _free(
+                root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)
+            ).name
             selections.write_selection(root, as_kept, key, kept)
-            words += f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for both"
+            words += (
+                f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for"
+                " both"
+            )
         selections.path(
-            root, name, "json"
-        ).unlink()  # from here on until the new one is put there is none, rather than one that is half another
+            root,
+            name,
+            "json",
+            # from here on until the new one is put there is none, rather than one that is half another
+        ).unlink()
     selections.write_selection(root, slots, drawn_from, name)
     return words
 
@@ -103,7 +161,9 @@ def _changes_text(before: Definition, now: Definition) -> str:
     ' (concordance fwiou before, miou now)'
     """
     changed = [
-        f"{key} {before[key]} before, {now[key]} now" for key in _TOLD if key in before and key in now and before[key] != now[key]
+        f"{key} {before[key]} before, {now[key]} now"
+        for key in _TOLD
+        if key in before and key in now and before[key] != now[key]
     ]
     return f" ({'; '.join(changed)})" if changed else ""
 
@@ -119,18 +179,24 @@ def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
 
 
 def _alike(kept: Path, file: Path) -> bool:
-    """Whether a file is not kept yet, or was by a line like this one, which was killed and may have removed it."""
+    """Whether a file is not kept yet, or was by a line like this one, which was killed and may have removed
+    it.
+    """
     return not (kept.exists() and file.exists()) or kept.read_bytes() == file.read_bytes()
 
 
 def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
-    """Say that a selection is a new one: no error, since a line that was killed between the old and the new is run again; but a mistyped name is seen."""
+    """Say that a selection is a new one: no error, since a line that was killed between the old and the new
+    is run again; but a mistyped name is seen.
+    """
     held = f"; there are {', '.join(known)}.{closest(name, [*known])}" if known else ""
     return f"there was no selection {name} to replace, and it is made{held}"
 
 
 def _free(folder: Path, name: str, taken: Callable[[Path], bool]) -> Path:
-    """Return a path in a folder that is called as a selection and today's date, with a number where that is taken."""
+    """Return a path in a folder that is called as a selection and today's date, with a number where that is
+    taken.
+    """
     day = f"{name}-{time.strftime('%Y-%m-%d')}"
     names = itertools.chain([day], (f"{day}-{number}" for number in itertools.count(2)))
     return next(path for path in (folder / one for one in names) if not taken(path))

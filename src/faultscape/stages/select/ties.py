@@ -1,6 +1,7 @@
 """What select says of ties: how many slots they decided, and that they decided too many.
 
-Conventions: called by the parts of `select`. A slot is decided by a tie where an image that was left out is as good.
+Conventions: called by the parts of `select`. A slot is decided by a tie where an image that was left out is
+as good.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ def tell_ties(tied: int, slots: int, define: Definition) -> None:
         return
     by_id = tie_seed(define) is None
     decided = "the order of ids decided, as when the selection was made" if by_id else "chance decided"
-    print(f"ties: {tied:,} of {slots:,} slots ({100 * tied / slots:.0f} %) had other images as good; {decided}")
+    print(
+        f"ties: {tied:,} of {slots:,} slots ({100 * tied / slots:.0f} %) had other images as good; {decided}"
+    )
     if tied <= MANY * slots:
         return
     if by_id:
-        print("warning: files sorted by class or time put such slots into one corner; draw a new selection with --as NAME")
+        print(
+            "warning: files sorted by class or time put such slots into one corner; draw a new selection with"
+            " --as NAME"
+        )
     else:
         print(
-            "warning: ties decide more than a quarter of the slots: disagreement says little of which images matter, and another --seed chooses others; "
-            "--goal order draws images for the order of the models, with probabilities that are known"
+            "warning: ties decide more than a quarter of the slots: disagreement says little of which images"
+            " matter, and another --seed chooses others; --goal order draws images for the order of the"
+            " models, with probabilities that are known"
         )

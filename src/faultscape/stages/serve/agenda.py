@@ -1,7 +1,10 @@
 """What a campaign asks, and what was handed and said of it: as the files of the study and its database say.
 
-Conventions: an item of a choice has another id once a map that it shows is another, so that what was said of the one before does not answer it. Other servers and lines of the command write into the same study: `stamp_of` changes with its files, and a
-`History` brings in all rows at first, then what came since, whoever wrote it. A server's database may show rows in another order than their numbers say, so some before the last are read again; to read a row twice changes nothing.
+Conventions: an item of a choice has another id once a map that it shows is another, so that what was said of
+the one before does not answer it. Other servers and lines of the command write into the same study:
+`stamp_of` changes with its files, and a `History` brings in all rows at first, then what came since, whoever
+wrote it. A server's database may show rows in another order than their numbers say, so some before the last
+are read again; to read a row twice changes nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +61,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Given:
-    """An item as one person is asked it: for the first time or again, which model is on the left, in which session and at which place there, and in training what is expected."""
+    """An item as one person is asked it: for the first time or again, which model is on the left, in which
+    session and at which place there, and in training what is expected.
+    """
 
     item: Item
     repeat: int
@@ -70,14 +75,18 @@ class Given:
 
 
 class Asker:
-    """Reads what a campaign is to ask, again and again: of maps that are as they were nothing is read twice. Only who knows the ``secret`` can tell what stands for an item on pages."""
+    """Reads what a campaign is to ask, again and again: of maps that are as they were nothing is read twice.
+    Only who knows the ``secret`` can tell what stands for an item on pages.
+    """
 
     def __init__(self, root: Path, options: ServeOptions, database: Database, secret: Secret) -> None:
         self._secret = secret
         self._root, self._options, self._database, self._digests = root, options, database, Digests(root)
 
     def read(self, *, begun: bool = False) -> Asked:
-        """Return what is asked, of the study as it is now: once a campaign has ``begun`` it may be nothing. StudyError where no image is left."""
+        """Return what is asked, of the study as it is now: once a campaign has ``begun`` it may be nothing.
+        StudyError where no image is left.
+        """
         root, options = self._root, self._options
         settings = read_settings(root)
         stamp, discarded = stamp_of(root, options, settings), Answers(root, self._database).discarded()
@@ -91,14 +100,26 @@ class Asker:
         )
         items = [item for item in items if item.image in images]
         if not slots.images and not begun:
-            raise StudyError(f"every image of selection {options.selection!r} is discarded, and no spare is left")
+            raise StudyError(
+                f"every image of selection {options.selection!r} is discarded, and no spare is left"
+            )
         training = (
-            read_training(options.campaign.training, settings, images, forced=options.forced) if options.campaign.training else []
+            read_training(options.campaign.training, settings, images, forced=options.forced)
+            if options.campaign.training
+            else []
         )
-        choices = [one for one in (*items, *(known.item for known in training)) if isinstance(one, ChoiceItem)]
-        models = dict.fromkeys(name for item in choices for name in (item.first, item.second) if name in settings.models)
+        choices = [
+            one for one in (*items, *(known.item for known in training)) if isinstance(one, ChoiceItem)
+        ]
+        models = dict.fromkeys(
+            name for item in choices for name in (item.first, item.second) if name in settings.models
+        )
         shown = self._digests.of(models, [item.image for item in choices])
-        there = [i for i in items if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()]
+        there = [
+            i
+            for i in items
+            if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()
+        ]
         asked = Asked(
             settings,
             images,
@@ -124,12 +145,16 @@ def _named(item: Item, shown: Mapping[tuple[str, str], str]) -> Item:
     if not isinstance(item, ChoiceItem):
         return item
     return replace(
-        item, id=choice_id(item.image, item.first, item.second, shown[item.first, item.image], shown[item.second, item.image])
+        item,
+        id=choice_id(
+            item.image, item.first, item.second, shown[item.first, item.image], shown[item.second, item.image]
+        ),
     )
 
 
 def choice_id(image: str, first: str, second: str, first_shown: str, second_shown: str) -> str:
-    """Return the id of a choice between two models, in the order of their names, of whose maps these are the digests.
+    """Return the id of a choice between two models, in the order of their names, of whose maps these are the
+    digests.
 
     >>> choice_id("x", "fcn", "unet", "a", "b") == choice_id("x", "fcn", "unet", "a", "c")
     False
@@ -139,7 +164,10 @@ def choice_id(image: str, first: str, second: str, first_shown: str, second_show
 
 def stamp_of(root: Path, options: ServeOptions, settings: Settings) -> tuple[object, ...]:
     """Return what changes with the files of a study that say what is asked."""
-    folders = [label_maps.truth(root, options.truth), *(label_maps.predictions(root, name) for name in settings.models)]
+    folders = [
+        label_maps.truth(root, options.truth),
+        *(label_maps.predictions(root, name) for name in settings.models),
+    ]
     files = [root / "study.toml", root / "corpus.parquet", selections.path(root, options.selection)]
     files += [folder / MANIFEST for folder in folders]
     out = list[object]()
@@ -152,11 +180,17 @@ def stamp_of(root: Path, options: ServeOptions, settings: Settings) -> tuple[obj
 
 
 class History:
-    """What was brought in so far, of one task (choices or questions) and truth. Not to be called by several threads at once."""
+    """What was brought in so far, of one task (choices or questions) and truth. Not to be called by several
+    threads at once.
+    """
 
     def __init__(self, root: Path, database: Database, of: str, truth: str, *, choices: bool) -> None:
         self._database, self._of, self._truths, self._choices = database, of, (truth, TRAINING), choices
-        self._people, self._said, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
+        self._people, self._said, self._answers = (
+            Annotators(root, database),
+            Choices(root, database),
+            Answers(root, database),
+        )
         self._seen: dict[str, int] = {}
 
     def bring(
@@ -166,14 +200,18 @@ class History:
         id_of: Callable[[Choice], str],
         items_of: Callable[[str], Iterable[str]],
     ) -> None:
-        """Bring in what came since the last time; ``id_of`` a choice is its item's, and ``items_of`` an image are those that are asked."""
+        """Bring in what came since the last time; ``id_of`` a choice is its item's, and ``items_of`` an image
+        are those that are asked.
+        """
         tables = (HANDED, CHOICES if self._choices else ANSWERS, DISCARDS)
         last = {name: self._database.last_number(name) for name in tables}
         after = {name: self._seen.get(name, 0) - _LATE for name in tables}
         new = [name for name in tables if last[name] != self._seen.get(name, 0)]
         for one in self._people.handed(after=after[HANDED]) if HANDED in new else ():
             if one.task == self._of:
-                assignment.restore(one.annotator, Handing(one.item, one.repeat, one.side, one.session), one.time)
+                assignment.restore(
+                    one.annotator, Handing(one.item, one.repeat, one.side, one.session), one.time
+                )
                 pairs.hold(one.annotator, one.item, one.repeat)
         for truth in self._truths:
             for choice in self._said.rows(truth, after=after[CHOICES]) if CHOICES in new else ():
@@ -181,7 +219,9 @@ class History:
                 id_ = id_of(one)
                 assignment.note(one.annotator, id_, one.repeat, answered=one.chosen != "")
                 pairs.note(one.annotator, id_, one.repeat, worth(one.chosen))
-            for image, class_, annotator, said in self._answers.rows(truth, after=after[ANSWERS]) if ANSWERS in new else ():
+            for image, class_, annotator, said in (
+                self._answers.rows(truth, after=after[ANSWERS]) if ANSWERS in new else ()
+            ):
                 words = (TRAINING, image, class_) if truth == TRAINING else (image, class_)
                 assignment.note(annotator, item_id(*words), 0, answered=said != "")
         if DISCARDS in new:

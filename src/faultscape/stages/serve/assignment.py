@@ -1,8 +1,12 @@
 """Who is asked what next: each item of as many people, in an order that only the seed decides.
 
-Conventions: training comes first; then what a person was handed and did not answer; then repeats that are due, a share of items once more in the other order, at least five items later; then new items, those with the fewest answers first, so that
-every item has as many answers as any before one gets more; where nothing new is left, the repeats that are not due yet. Nobody is asked the same twice but in a repeat. What others were handed and did not answer counts as theirs for half an
-hour. Which items are repeated follows from the seed, the item and the person; sides follow from a secret too, so that nobody works out which model stands where. Who holds as many items as one may gets no more before they answer.
+Conventions: training comes first; then what a person was handed and did not answer; then repeats that are
+due, a share of items once more in the other order, at least five items later; then new items, those with the
+fewest answers first, so that every item has as many answers as any before one gets more; where nothing new is
+left, the repeats that are not due yet. Nobody is asked the same twice but in a repeat. What others were
+handed and did not answer counts as theirs for half an hour. Which items are repeated follows from the seed,
+the item and the person; sides follow from a secret too, so that nobody works out which model stands where.
+Who holds as many items as one may gets no more before they answer.
 """
 
 from __future__ import annotations
@@ -21,7 +25,9 @@ APART = 5  # items between an item and its repeat
 
 @dataclass(frozen=True)
 class Handing:
-    """One item handed to one person: for the first time (0) or again (1), which model is on the left, and in which session."""
+    """One item handed to one person: for the first time (0) or again (1), which model is on the left, and in
+    which session.
+    """
 
     item: str
     repeat: int
@@ -32,12 +38,15 @@ class Handing:
 class _Person:
     """What one person was handed, in order, and which of it they answered, or want no more.
 
-    Columns are (I,), in the order of items: handed for the first time, again, answered anywhere or handed (``mine``), dropped, and asked twice (``twice``).
+    Columns are (I,), in the order of items: handed for the first time, again, answered anywhere or handed
+    (``mine``), dropped, and asked twice (``twice``).
     """
 
     def __init__(self) -> None:
         self.handed: dict[tuple[str, int], Handing] = {}
-        self.at: dict[tuple[str, int], tuple[int, int, float]] = {}  # how many came before, in all and in the session, and when
+        self.at: dict[
+            tuple[str, int], tuple[int, int, float]
+        ] = {}  # how many came before, in all and in the session, and when
         self.sessions = Counter[int]()
         self.waiting: set[tuple[str, int]] = set()
         self.answered: set[tuple[str, int]] = set()
@@ -47,7 +56,9 @@ class _Person:
         """Make the columns anew, of other items."""
         self.first, self.again, self.mine, self.out = (np.zeros(len(place), bool) for _ in range(4))
         self.twice = twice
-        self.repeated = [item for item, repeat in self.handed if not repeat and item in place and twice[place[item]]]
+        self.repeated = [
+            item for item, repeat in self.handed if not repeat and item in place and twice[place[item]]
+        ]
         for column, items in (
             (self.first, (item for item, repeat in self.handed if not repeat)),
             (self.again, (item for item, repeat in self.handed if repeat)),
@@ -78,7 +89,14 @@ class Assignment:
     """The hands of one campaign. Not to be called by several threads at once."""
 
     def __init__(
-        self, *, seed: int = 0, overlap: int = 2, session: int = 20, repeats: float = 0.1, secret: str = "", most: int = MOST_HELD
+        self,
+        *,
+        seed: int = 0,
+        overlap: int = 2,
+        session: int = 20,
+        repeats: float = 0.1,
+        secret: str = "",
+        most: int = MOST_HELD,
     ) -> None:
         self._seed, self._overlap, self._session, self._repeats = seed, overlap, session, repeats
         self._secret, self._most = secret, most
@@ -100,15 +118,18 @@ class Assignment:
         for who, person in self._people.items():
             person.fit(self._place, self._twice(who))
             self._count += np.bincount(
-                _places(self._place, (item for item, repeat in person.answered if not repeat)), minlength=len(items)
+                _places(self._place, (item for item, repeat in person.answered if not repeat)),
+                minlength=len(items),
             )
 
     def hand(
         self, who: str, have: Collection[tuple[str, int]], now: float, priority: np.ndarray | None = None
     ) -> tuple[Handing | None, bool]:
-        """Return the next item of a person who has some already, and whether it is new to them; None where none is left.
+        """Return the next item of a person who has some already, and whether it is new to them; None where
+        none is left.
 
-        With a ``priority`` (I,), in the order of `order`, new items go by it, the largest first, rather than by how few answers they have.
+        With a ``priority`` (I,), in the order of `order`, new items go by it, the largest first, rather than
+        by how few answers they have.
         """
         person = self._of(who)
         held = [key for key in person.waiting if self._is_asked(key[0], person)]
@@ -203,7 +224,9 @@ class Assignment:
         """Return how many items are left for a person: unanswered, of training, new, and repeats."""
         person = self._of(who)
         waiting = sum(self._is_asked(item, person) for item, _ in person.waiting)
-        training = sum((item, 0) not in person.handed and item not in person.dropped for item in self._training)
+        training = sum(
+            (item, 0) not in person.handed and item not in person.dropped for item in self._training
+        )
         free = self._free(person, self._taken(now))
         again = person.twice & ~person.again & ~person.out & (free | person.first)
         return waiting + training + int(free.sum()) + int(again.sum())
@@ -272,7 +295,9 @@ class Assignment:
 
     def _code(self, *words: str) -> int:
         """Return 64 bits that the seed and some words decide."""
-        digest = hashlib.blake2b("\0".join([str(self._seed), *words]).encode("utf-8", "surrogateescape"), digest_size=8).digest()
+        digest = hashlib.blake2b(
+            "\0".join([str(self._seed), *words]).encode("utf-8", "surrogateescape"), digest_size=8
+        ).digest()
         return int.from_bytes(digest, "big")
 
 

@@ -1,8 +1,12 @@
-"""A campaign under way: what is asked, who was asked what, and what was said; one for a server, in step with its database.
+"""A campaign under way: what is asked, who was asked what, and what was said; one for a server, in step with
+its database.
 
-Conventions: what people say is in the database before it is confirmed; all else is counted from there, so that a server that was killed goes on where it was. Who was handed something and did not answer gets it again first; what others were handed
-and did not answer for half an hour goes to the next person. Every few seconds it looks what else changed: files of the study, and rows that others put into the database. Methods may be called by several threads.
-An item has an id in the database, which follows from what it asks, and another outside, which only the secret of the database tells (`study.answers.secret`).
+Conventions: what people say is in the database before it is confirmed; all else is counted from there, so
+that a server that was killed goes on where it was. Who was handed something and did not answer gets it again
+first; what others were handed and did not answer for half an hour goes to the next person. Every few seconds
+it looks what else changed: files of the study, and rows that others put into the database. Methods may be
+called by several threads. An item has an id in the database, which follows from what it asks, and another
+outside, which only the secret of the database tells (`study.answers.secret`).
 """
 
 from __future__ import annotations
@@ -49,16 +53,25 @@ class Campaign:
     def __init__(self, root: Path, options: ServeOptions, database: Database) -> None:
         self.root, self.options, self.database = root, options, database
         self._lock, self._reading = threading.RLock(), threading.RLock()
-        self._people, self._choices, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
+        self._people, self._choices, self._answers = (
+            Annotators(root, database),
+            Choices(root, database),
+            Answers(root, database),
+        )
         self.secret = secret_of(database)
         self._asker = Asker(root, options, database, self.secret)
         self._asked, self._looked, self._trouble = self._asker.read(), time.monotonic(), ""
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
-        self._of = f"{self.task} of {options.truth}"  # what is handed out in another campaign is no matter here
-        number = len({m for i in self._asked.items.values() if isinstance(i, ChoiceItem) for m in (i.first, i.second)})
+        self._of = (  # what is handed out in another campaign is no matter here
+            f"{self.task} of {options.truth}"
+        )
+        number = len(
+            {m for i in self._asked.items.values() if isinstance(i, ChoiceItem) for m in (i.first, i.second)}
+        )
         if options.campaign.adaptive and number < FEWEST_MODELS:
             raise OptionError(
-                f"--adaptive is for choices between {FEWEST_MODELS} models or more, and here are {number}; leave it out"
+                f"--adaptive is for choices between {FEWEST_MODELS} models or more, and here are {number};"
+                " leave it out"
             )
         self._begin()
 
@@ -68,8 +81,13 @@ class Campaign:
         if self._asked.items:
             return ""
         if self.task == QUESTIONS:
-            return f"selection {self.options.selection!r} asks no question that is open: every image has a label"
-        return f"selection {self.options.selection!r} holds no duels of two models, so there is nothing to choose between; masks go out with `faultscape label export`"
+            return (
+                f"selection {self.options.selection!r} asks no question that is open: every image has a label"
+            )
+        return (
+            f"selection {self.options.selection!r} holds no duels of two models, so there is nothing to"
+            " choose between; masks go out with `faultscape label export`"
+        )
 
     @property
     def title(self) -> str:
@@ -125,12 +143,16 @@ class Campaign:
         return {kind.name: kind.key for kind in kinds_of(self._asked.settings.tags)}
 
     def proposals(self, image: Image, model: str = "") -> list[tuple[str, str]]:
-        """Return (kind of failure, why) of those that can be measured of an image, and of a model's map of it."""
+        """Return (kind of failure, why) of those that can be measured of an image, and of a model's map of
+        it.
+        """
         return self._asked.measured.of(image, model, self.classes_of(image))
 
     def classes_of(self, image: Image) -> list[str]:
         """Return the classes for which an image was chosen."""
-        asked = (one for one in self._asked.items.values() if isinstance(one, ChoiceItem) and one.image == image.id)
+        asked = (
+            one for one in self._asked.items.values() if isinstance(one, ChoiceItem) and one.image == image.id
+        )
         return list(dict.fromkeys(name for one in asked for name in one.classes))
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
@@ -153,7 +175,9 @@ class Campaign:
                 out.append(self._given(pseudonym, handing))
                 mine.add((handing.item, handing.repeat))
         try:
-            self._people.hand(*(Handed(pseudonym, self._of, one.item, one.repeat, one.side, one.session) for one in new))
+            self._people.hand(
+                *(Handed(pseudonym, self._of, one.item, one.repeat, one.side, one.session) for one in new)
+            )
         except StudyError:
             with self._lock:
                 for one in reversed(new):
@@ -173,7 +197,9 @@ class Campaign:
             return self._assignment.held_by_others(pseudonym, time.time())
 
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
-        """Return which model a person was handed on a side; NotFoundError where they were not handed the item."""
+        """Return which model a person was handed on a side; NotFoundError where they were not handed the
+        item.
+        """
         handing = self._handed(pseudonym, self._asked.meant.get(item.id, ""), repeat)
         if handing is None:
             raise NotFoundError("you were not asked about this")
@@ -182,7 +208,9 @@ class Campaign:
     def take(self, pseudonym: str, row: Mapping[str, Any]) -> str:
         """Take one answer, discard or undo of a person; returns '' once it is kept, or why it cannot be."""
         key, id_, repeat = row.get("key"), row.get("id"), row.get("repeat", 0)
-        if not (isinstance(key, str) and 8 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
+        if not (
+            isinstance(key, str) and 8 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()
+        ):
             return "it has no key"
         if not isinstance(id_, str) or type(repeat) is not int or repeat not in (0, 1):
             return "it names no item"
@@ -196,7 +224,10 @@ class Campaign:
         except NotFoundError:
             gone = "the item is no longer asked: its image was discarded, or the selection changed"
             return "" if self._known(f"{pseudonym}:{key}") else gone
-        seconds, details = row.get("seconds"), flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session)
+        seconds, details = (
+            row.get("seconds"),
+            flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session),
+        )
         if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= _LONGEST_SECONDS):
             return "seconds is no time"
         if details is None:
@@ -205,7 +236,9 @@ class Campaign:
             reason, text = row["discard"], row.get("text") or ""
             if not (isinstance(reason, str) and isinstance(text, str) and reason.strip()):
                 return "a discard has a reason, in words"
-            return self._discard(pseudonym, key, item, plain_text(reason)[:_LONGEST_TEXT], plain_text(text)[:_LONGEST_TEXT])
+            return self._discard(
+                pseudonym, key, item, plain_text(reason)[:_LONGEST_TEXT], plain_text(text)[:_LONGEST_TEXT]
+            )
         if row.get("undo", False) not in (True, False):
             return "undo is true or false"
         said = "" if row.get("undo") else row.get("chosen")
@@ -223,7 +256,14 @@ class Campaign:
         return ""
 
     def _keep(
-        self, pseudonym: str, key: str, item: Item, handing: Handing, said: str, seconds: float | None, details: str
+        self,
+        pseudonym: str,
+        key: str,
+        item: Item,
+        handing: Handing,
+        said: str,
+        seconds: float | None,
+        details: str,
     ) -> bool:
         """Put one answer into the database; returns False for one that is there, by its key."""
         truth = TRAINING if handing.item in self._asked.training else self.options.truth
@@ -233,15 +273,29 @@ class Campaign:
             about = (handing.side, handing.repeat, seconds, truth, details, key)
             choice = Choice(item.image, item.first, item.second, chosen, pseudonym, *shown, *about)
             return self._choices.add(choice, "label serve")
-        row = {"image": item.image, "class": item.class_, "annotator": pseudonym, "answer": said, "source": "label serve"}
-        return self.database.add_once(ANSWERS, {**row, "truth": truth, "key": key, "seconds": seconds, "shown": details})
+        row = {
+            "image": item.image,
+            "class": item.class_,
+            "annotator": pseudonym,
+            "answer": said,
+            "source": "label serve",
+        }
+        return self.database.add_once(
+            ANSWERS, {**row, "truth": truth, "key": key, "seconds": seconds, "shown": details}
+        )
 
     def _discard(self, pseudonym: str, key: str, item: Item, reason: str, text: str) -> str:
         """Take one vote to discard an image, and discard it once enough people voted so."""
         if item.id in self._asked.training:
             return "images of training stay"
         words = f"{reason}: {text}" if text else reason
-        row = {"image": item.image, "reason": words, "source": "label serve", "annotator": pseudonym, "key": f"{pseudonym}:{key}"}
+        row = {
+            "image": item.image,
+            "reason": words,
+            "source": "label serve",
+            "annotator": pseudonym,
+            "key": f"{pseudonym}:{key}",
+        }
         self.database.add_once(DISCARDS, row)
         votes = self._answers.discard_votes().get(item.image, {})
         with self._lock:
@@ -250,7 +304,9 @@ class Campaign:
             for id_ in mine:
                 self._assignment.drop(pseudonym, id_)
         rules = self.options.campaign
-        enough = len(votes) >= rules.discard_votes and answers.most(len(votes), max(len(seen), rules.overlap))  # S2 3.1
+        enough = len(votes) >= rules.discard_votes and answers.most(
+            len(votes), max(len(seen), rules.overlap)
+        )  # S2 3.1
         why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
         if enough:
             self._throw_out(item.image, why)
@@ -259,8 +315,13 @@ class Campaign:
     def _doubt(self, image: str) -> None:
         """Discard an image that too many people were unsure about (S2 3.1)."""
         truth = self.options.truth
-        if len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")}) > answers.DIFFICULT:
-            why = answers.difficult(row for row in self._answers.answers(truth) if row[0] == image).get(image, "")
+        if (
+            len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")})
+            > answers.DIFFICULT
+        ):
+            why = answers.difficult(row for row in self._answers.answers(truth) if row[0] == image).get(
+                image, ""
+            )
             if why:
                 self._throw_out(image, why)
 
@@ -276,12 +337,16 @@ class Campaign:
             self._assignment.forget(pseudonym)
 
     def expected(self, id_: str) -> str:
-        """Return the answer that is expected to an item of training, of a choice with the models in the order of their names; '' where nothing is."""
+        """Return the answer that is expected to an item of training, of a choice with the models in the order
+        of their names; '' where nothing is.
+        """
         found = self._asked.training.get(id_)
         return found.expected if found else ""
 
     def read_again(self) -> None:
-        """Read again what is asked, after images were discarded or the study changed; what people were handed and is asked still stays theirs."""
+        """Read again what is asked, after images were discarded or the study changed; what people were handed
+        and is asked still stays theirs.
+        """
         with self._reading:
             found = self._asker.read(begun=True)
             with self._lock:
@@ -294,7 +359,9 @@ class Campaign:
     def examples(self, item: QuestionItem) -> list[str]:
         """Return the addresses of some other images that show the class of a question."""
         own = self._asked.numbered
-        return [f"/example/{k}" for k in self._asked.examples.get(item.class_, []) if own[k] != item.image][:EXAMPLES]
+        return [f"/example/{k}" for k in self._asked.examples.get(item.class_, []) if own[k] != item.image][
+            :EXAMPLES
+        ]
 
     def example(self, number: str) -> Image:
         """Return the image that an address of an example names; NotFoundError where there is none."""
@@ -310,7 +377,9 @@ class Campaign:
             expected = "left" if expected == handing.side else "right"
         position = self._assignment.position(pseudonym, handing)
         shown = replace(item, id=self.secret.id_of(item.id))
-        return Given(shown, handing.repeat, handing.side, handing.session, position, training is not None, expected)
+        return Given(
+            shown, handing.repeat, handing.side, handing.session, position, training is not None, expected
+        )
 
     def _item(self, id_: str) -> Item:
         """Return the item of an id of the database; NotFoundError where nothing such is asked."""
@@ -320,12 +389,17 @@ class Campaign:
         return found.item if isinstance(found, TrainingItem) else found
 
     def _meant(self, pseudonym: str, ids: Collection[str]) -> dict[str, str]:
-        """Return {id that a page of a person names: that of the database}: of what is asked, and what they were handed; what they have from before there was a secret is named as in the database."""
+        """Return {id that a page of a person names: that of the database}: of what is asked, and what they
+        were handed; what they have from before there was a secret is named as in the database.
+        """
         known = {id_: self._asked.meant[id_] for id_ in ids if id_ in self._asked.meant}
         if len(known) < len(ids):
             self._bring()
             for item, since in self._assignment.times_of(pseudonym).items():
-                known |= {self.secret.id_of(item): item, **({item: item} if since < self.secret.since else {})}
+                known |= {
+                    self.secret.id_of(item): item,
+                    **({item: item} if since < self.secret.since else {}),
+                }
         return known
 
     def _known(self, key: str) -> bool:
@@ -337,7 +411,11 @@ class Campaign:
         self._pairs = PairOrder()
         repeats, secret = about.repeats if choices else 0, self.secret.word
         self._assignment = Assignment(
-            seed=self.options.seed, overlap=about.overlap, session=about.session, repeats=repeats, secret=secret
+            seed=self.options.seed,
+            overlap=about.overlap,
+            session=about.session,
+            repeats=repeats,
+            secret=secret,
         )
         self._history = History(self.root, self.database, self._of, self.options.truth, choices=choices)
         self._ask()
@@ -355,7 +433,9 @@ class Campaign:
         self._history.bring(self._assignment, self._pairs, self._choice_id, self._items_of)
 
     def _look(self) -> None:
-        """Look what else changed, unless that was done just now: the study's files, discards, and what others were handed and said. Until a study can be read nothing more is asked."""
+        """Look what else changed, unless that was done just now: the study's files, discards, and what others
+        were handed and said. Until a study can be read nothing more is asked.
+        """
         with self._lock:
             if time.monotonic() - self._looked < _LOOKED:
                 return
@@ -384,7 +464,9 @@ class Campaign:
         return [id_ for id_, one in self._asked.items.items() if one.image == image]
 
     def _choice_id(self, one: Choice) -> str:
-        """Return the id of the item that a choice is of, whose models stand in the order of their names: another where a map that was shown is another now."""
+        """Return the id of the item that a choice is of, whose models stand in the order of their names:
+        another where a map that was shown is another now.
+        """
         if one.truth == TRAINING:
             return item_id(TRAINING, one.image, one.first, one.second)
         seen = ((one.first, one.first_shown), (one.second, one.second_shown))

@@ -1,7 +1,11 @@
-"""Who may come in, and as whom: invite tokens, signed cookies, a token in every request that changes something, and limits of how often one may ask.
+"""Who may come in, and as whom: invite tokens, signed cookies, a token in every request that changes
+something, and limits of how often one may ask.
 
-Conventions: a cookie names a pseudonym and which link of theirs it came with, signed with a key that only the server has (`.serve-key` in the study, readable by its owner alone), so that people stay in when the server is started again. On this machine alone whoever opens the page may give
-a name and begin; where others can reach the server, only who has an invite link comes in. A token in a header (CSRF) shows that a request comes from a page of this server.
+Conventions: a cookie names a pseudonym and which link of theirs it came with, signed with a key that only the
+server has (`.serve-key` in the study, readable by its owner alone), so that people stay in when the server is
+started again. On this machine alone whoever opens the page may give a name and begin; where others can reach
+the server, only who has an invite link comes in. A token in a header (CSRF) shows that a request comes from a
+page of this server.
 """
 
 from __future__ import annotations
@@ -52,7 +56,9 @@ class TooOftenError(OptionError):
 
 
 def server_key(root: Path) -> bytes:
-    """Return the key that cookies of a study are signed with, made where there is none; StudyError where it cannot be kept."""
+    """Return the key that cookies of a study are signed with, made where there is none; StudyError where it
+    cannot be kept.
+    """
     path = root / _KEY
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -60,7 +66,9 @@ def server_key(root: Path) -> bytes:
     except FileExistsError:
         pass
     except OSError as error:
-        raise StudyError(f"{path}: {error.strerror}; `label serve` keeps the key there that cookies are signed with") from None
+        raise StudyError(
+            f"{path}: {error.strerror}; `label serve` keeps the key there that cookies are signed with"
+        ) from None
     key = path.read_bytes()
     if len(key) < 32:
         raise StudyError(f"{path} is damaged; delete it, and everybody comes in anew")
@@ -68,7 +76,9 @@ def server_key(root: Path) -> bytes:
 
 
 class Limits:
-    """How often each of many may ask: so many a second, and a burst of some more. Those who asked longest ago are forgotten first."""
+    """How often each of many may ask: so many a second, and a burst of some more. Those who asked longest ago
+    are forgotten first.
+    """
 
     def __init__(self, per_second: float, burst: float, most: int = 10_000) -> None:
         self._rate, self._burst, self._most = per_second, burst, most
@@ -93,7 +103,9 @@ class Limits:
 
 @dataclass
 class Gate:
-    """Lets people in; ``open_`` where whoever opens the page may give a name, since nobody else can reach it, ``address`` the one that people open where a proxy stands before the server."""
+    """Lets people in; ``open_`` where whoever opens the page may give a name, since nobody else can reach it,
+    ``address`` the one that people open where a proxy stands before the server.
+    """
 
     people: Annotators
     key: bytes
@@ -117,7 +129,9 @@ class Gate:
         found = self._everybody().get(who) if isinstance(who, str) else None
         if found is None:
             raise NoEntryError(
-                "you have not come in yet; open the link that you were sent" if not self.open_ else "say who you are first"
+                "you have not come in yet; open the link that you were sent"
+                if not self.open_
+                else "say who you are first"
             )
         return found
 
@@ -129,7 +143,9 @@ class Gate:
         return found
 
     def writer(self, request: Request, *, organiser: bool = False, token: str | None = None) -> Annotator:
-        """Return who asks to change something; RefusedError without the token of our pages, in the header or of a form, TooOftenError beyond the limit."""
+        """Return who asks to change something; RefusedError without the token of our pages, in the header or
+        of a form, TooOftenError beyond the limit.
+        """
         found = self.organiser(request) if organiser else self.annotator(request)
         self.refuse_elsewhere(request)
         given = request.headers.get(HEADER, "") if token is None else token
@@ -172,17 +188,23 @@ class Gate:
         return self._signer.get_signature(annotator.pseudonym).decode()
 
     def enter(self, request: Request, response: Response, token: str) -> Annotator:
-        """Let somebody in by an invite token; RefusedError for one that is not known, TooOftenError where one address tried too many of those."""
+        """Let somebody in by an invite token; RefusedError for one that is not known, TooOftenError where one
+        address tried too many of those.
+        """
         self._try(request, charge=False)
         found = self.people.by_token(token) if 0 < len(token) < 200 else None
         if found is None:
             self._try(request, charge=True)
-            raise RefusedError("this invitation is not known, or was replaced by another; ask who sent it for a new one")
+            raise RefusedError(
+                "this invitation is not known, or was replaced by another; ask who sent it for a new one"
+            )
         self.admit(request, response, found)
         return found
 
     def enter_by_name(self, request: Request, response: Response, name: str) -> Annotator:
-        """Let somebody in who works on this machine, under a name that may be known already; RefusedError where invitations are needed."""
+        """Let somebody in who works on this machine, under a name that may be known already; RefusedError
+        where invitations are needed.
+        """
         if not self.open_:
             raise RefusedError("people come in here by the link that they were sent")
         name = plain_text(name)
@@ -199,7 +221,9 @@ class Gate:
         self.forget()
         value = self._cookies.dumps(_cookie_of(found))
         secure = self.here(request).startswith("https:")
-        response.set_cookie(COOKIE, value, max_age=_MONTH, httponly=True, samesite="strict", secure=secure, path="/")
+        response.set_cookie(
+            COOKIE, value, max_age=_MONTH, httponly=True, samesite="strict", secure=secure, path="/"
+        )
 
     def _try(self, request: Request, *, charge: bool) -> None:
         """TooOftenError where an address tried too much; with ``charge`` it tried once more."""

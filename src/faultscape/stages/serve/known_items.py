@@ -1,6 +1,8 @@
 """Items with a known answer, which everybody is asked first, and told what was expected.
 
-Conventions: a CSV file: image, model, other, expected (a model's name, or both good, both bad, not sure) for choices; image, class, answer (yes, no, unsure) for questions. What is said in training counts for nothing but a person's skill.
+Conventions: a CSV file: image, model, other, expected (a model's name, or both good, both bad, not sure) for
+choices; image, class, answer (yes, no, unsure) for questions. What is said in training counts for nothing but
+a person's skill.
 """
 
 from __future__ import annotations
@@ -25,8 +27,12 @@ class TrainingItem:
     expected: str
 
 
-def read_training(path: str, settings: Settings, images: Mapping[str, Image], *, forced: bool = False) -> list[TrainingItem]:
-    """Return the training items of a file in its order, of a ``forced`` choice those that expect a model alone; LabellingError names the file, the line and what is wrong."""
+def read_training(
+    path: str, settings: Settings, images: Mapping[str, Image], *, forced: bool = False
+) -> list[TrainingItem]:
+    """Return the training items of a file in its order, of a ``forced`` choice those that expect a model
+    alone; LabellingError names the file, the line and what is wrong.
+    """
     wanted = ("image", "class", "answer") if settings.classifies else ("image", "model", "other", "expected")
     rows, wrong = answers.rows(path, wanted)
     if wrong:
@@ -36,7 +42,9 @@ def read_training(path: str, settings: Settings, images: Mapping[str, Image], *,
         where = f"{path}, line {line}"
         if row[0] not in images:
             raise LabellingError(f"{where}: {row[0]!r} is no image of the study")
-        out.append(_question(where, row, settings) if settings.classifies else _choice(where, row, settings, forced))
+        out.append(
+            _question(where, row, settings) if settings.classifies else _choice(where, row, settings, forced)
+        )
     if not out:
         raise LabellingError(f"{path}: holds no training item")
     return out
@@ -46,15 +54,21 @@ def _choice(where: str, row: tuple[str, ...], settings: Settings, forced: bool) 
     image, model, other, expected = row
     for name in (model, other):
         if name not in settings.models:
-            raise LabellingError(f"{where}: {name!r} is no model of the study; there are {', '.join(settings.models)}")
+            raise LabellingError(
+                f"{where}: {name!r} is no model of the study; there are {', '.join(settings.models)}"
+            )
     first, second = sorted((model, other))
     if first == second:
         raise LabellingError(f"{where}: a choice is between two models")
     said = {first: "first", second: "second"}.get(expected, expected)
     if forced and said not in WORDS[:2]:
-        raise LabellingError(f"{where}: expected {model} or {other}, as --forced leaves no other answer; got {expected!r}")
+        raise LabellingError(
+            f"{where}: expected {model} or {other}, as --forced leaves no other answer; got {expected!r}"
+        )
     if said not in WORDS[:-1]:
-        raise LabellingError(f"{where}: expected {model}, {other}, both good, both bad or not sure; got {expected!r}")
+        raise LabellingError(
+            f"{where}: expected {model}, {other}, both good, both bad or not sure; got {expected!r}"
+        )
     return TrainingItem(ChoiceItem(item_id(TRAINING, image, first, second), image, first, second), said)
 
 

@@ -26,9 +26,11 @@ class CampaignRules:
     repeats
         The share of choices that a person is asked again, in the other order.
     discard_votes
-        How many people it takes at least to discard an image; they must also be more than three of five of those who saw it, or of overlap where fewer did (S2 3.1).
+        How many people it takes at least to discard an image; they must also be more than three of five of
+        those who saw it, or of overlap where fewer did (S2 3.1).
     training
-        A CSV file of items with a known answer, which everybody is asked first: image, model, other, expected; of classifiers image, class, answer.
+        A CSV file of items with a known answer, which everybody is asked first: image, model, other,
+        expected; of classifiers image, class, answer.
     adaptive
         Ask first about the pairs of models whose order is least certain; for 7 models or more.
     """
@@ -43,20 +45,31 @@ class CampaignRules:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if not 1 <= self.overlap <= MOST_OVERLAP:
-            raise OptionError(f"--overlap {self.overlap}: how many people answer each item, 1 to {MOST_OVERLAP}")
+            raise OptionError(
+                f"--overlap {self.overlap}: how many people answer each item, 1 to {MOST_OVERLAP}"
+            )
         if not 1 <= self.session <= MOST_SESSION:
-            raise OptionError(f"--session {self.session}: how many items come before a pause, 1 to {MOST_SESSION}")
+            raise OptionError(
+                f"--session {self.session}: how many items come before a pause, 1 to {MOST_SESSION}"
+            )
         if not 0 <= self.repeats <= 0.5:
-            raise OptionError(f"--repeats {self.repeats}: the share of items that are asked again in the other order, 0 to 0.5")
+            raise OptionError(
+                f"--repeats {self.repeats}: the share of items that are asked again in the other order, 0"
+                " to 0.5"
+            )
         if self.discard_votes < 1:
             raise OptionError(
-                f"--discard-votes {self.discard_votes}: how many people it takes at least to discard an image, 1 or more"
+                f"--discard-votes {self.discard_votes}: how many people it takes at least to discard an"
+                " image, 1 or more"
             )
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, where answers go, and what is asked of whom: see `label serve`. ``truth`` is the name that answers are kept under, ``address`` the one that people open where a proxy stands before the server."""
+    """Where to listen, where answers go, and what is asked of whom: see `label serve`. ``truth`` is the name
+    that answers are kept under, ``address`` the one that people open where a proxy stands before the
+    server.
+    """
 
     host: str
     port: int
@@ -76,7 +89,8 @@ class ServeOptions:
 
 
 def origin_of(address: str) -> str:
-    """Return an address as browsers write the origin of its pages; OptionError for one that is none, or has more than a name and a port.
+    """Return an address as browsers write the origin of its pages; OptionError for one that is none, or has
+    more than a name and a port.
 
     >>> origin_of("https://Label.example.org:443/"), origin_of("http://10.0.0.7:8080")
     ('https://label.example.org', 'http://10.0.0.7:8080')
@@ -87,7 +101,16 @@ def origin_of(address: str) -> str:
     except ValueError:
         parts, port = urlsplit(""), None
     name, usual = parts.hostname or "", {"http": 80, "https": 443}.get(parts.scheme)
-    if usual is None or not name or parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
-        raise OptionError(f"--address {address}: is no address that people can open; expected https://NAME, without a path")
+    if (
+        usual is None
+        or not name
+        or parts.path not in ("", "/")
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+    ):
+        raise OptionError(
+            f"--address {address}: is no address that people can open; expected https://NAME, without a path"
+        )
     host = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")

@@ -1,4 +1,5 @@
-"""What a campaign shows of people: how far each is, in what time, how consistent they are, and how likely they are right.
+"""What a campaign shows of people: how far each is, in what time, how consistent they are, and how likely
+they are right.
 
 Conventions: numbers are words, made for tables; what cannot be known is a dash.
 """
@@ -52,7 +53,9 @@ def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonR
 
 @dataclass(frozen=True)
 class _Said:
-    """What one person said of an item: which of two classes, 2 for neither; in how many seconds; whether for the first time; and of training whether it was expected."""
+    """What one person said of an item: which of two classes, 2 for neither; in how many seconds; whether for
+    the first time; and of training whether it was expected.
+    """
 
     annotator: str
     item: tuple[str, ...]
@@ -70,7 +73,9 @@ class _Told:
         if campaign.task == CHOICES:
             held = Choices(campaign.root, campaign.database)
             self._choices, training = held.choices(campaign.options.truth), held.choices(TRAINING)
-            self._said, self._training = ([_said_of(campaign, one) for one in rows] for rows in (self._choices, training))
+            self._said, self._training = (
+                [_said_of(campaign, one) for one in rows] for rows in (self._choices, training)
+            )
         else:
             self._said = _timed_answers(campaign, campaign.options.truth)
             self._training = _timed_answers(campaign, TRAINING)
@@ -134,7 +139,9 @@ def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
 
 
 def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
-    """Return how often repeated items were answered alike, and how often the left side was chosen, in words."""
+    """Return how often repeated items were answered alike, and how often the left side was chosen, in
+    words.
+    """
     if not mine:
         return NONE, NONE
     image, first, second, who, choice, left_first = _columns(mine)
@@ -150,7 +157,9 @@ def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
 
 
 def _columns(rows: Sequence[Choice]) -> tuple[np.ndarray, ...]:
-    """Return columns of choices as the room takes them: image, first, second, who, choice, whether the first was on the left."""
+    """Return columns of choices as the room takes them: image, first, second, who, choice, whether the first
+    was on the left.
+    """
 
     def places(words: Sequence[str]) -> np.ndarray:
         return np.unique(words, return_inverse=True)[1]

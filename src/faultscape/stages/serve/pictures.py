@@ -1,6 +1,8 @@
-"""What people look at: a photo, a model's map over it in two ways, and where a map says one of the classes in question.
+"""What people look at: a photo, a model's map over it in two ways, and where a map says one of the classes in
+question.
 
-Conventions: pictures are made when they are asked for, and kept in memory up to a bound. Maps are brought to the size of the picture by the nearest pixel. A key changes with what a picture was made from.
+Conventions: pictures are made when they are asked for, and kept in memory up to a bound. Maps are brought to
+the size of the picture by the nearest pixel. A key changes with what a picture was made from.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
 
 
 def read_map(root: Path, settings: Settings, folder: Path, image: Image, model: str | None) -> np.ndarray:
-    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names whose labels it has, None a truth's. NotFoundError where there is none, or its file lies elsewhere than the study says."""
+    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names whose labels it has,
+    None a truth's. NotFoundError where there is none, or its file lies elsewhere than the study says.
+    """
     try:
         part = read_manifest(folder).get(part_name(image.shard))
         _refuse_elsewhere(root, folder, image, part)
@@ -56,9 +60,18 @@ def read_map(root: Path, settings: Settings, folder: Path, image: Image, model: 
 
 
 def send_map(
-    request: Request, pictures: Pictures, root: Path, settings: Settings, folder: Path, image: Image, way: str, model: str | None
+    request: Request,
+    pictures: Pictures,
+    root: Path,
+    settings: Settings,
+    folder: Path,
+    image: Image,
+    way: str,
+    model: str | None,
 ) -> Response:
-    """Return the map of an image in a folder of maps, as `read_map` reads it, filled or as outlines, which a browser keeps until the map is another."""
+    """Return the map of an image in a folder of maps, as `read_map` reads it, filled or as outlines, which a
+    browser keeps until the map is another.
+    """
     part = read_manifest(folder).get(part_name(image.shard))
     key = f"map\n{folder.relative_to(root)}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
 
@@ -69,7 +82,9 @@ def send_map(
 
 
 def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None) -> None:
-    """StudyError for a part that is, or lies in, a link to elsewhere: what lies outside the study is not shown."""
+    """StudyError for a part that is, or lies in, a link to elsewhere: what lies outside the study is not
+    shown.
+    """
     inside = root.resolve()
     names = ("manifest.json", *([f"{part_name(image.shard)}-{part.sha256[:16]}.parquet"] if part else []))
     for path in (folder / name for name in names):
@@ -78,18 +93,32 @@ def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None)
 
 
 def _unseen(what: str, image: Image, error: Exception) -> NotFoundError:
-    """Return what people are told of a picture that cannot be shown; why is said in the terminal alone, since it may name a model or a folder."""
+    """Return what people are told of a picture that cannot be shown; why is said in the terminal alone, since
+    it may name a model or a folder.
+    """
     print(f"faultscape: {what} of {image.id!r}: {error}", file=sys.stderr)
     return NotFoundError(f"this {what} cannot be shown; the terminal in which `label serve` runs says why")
 
 
 def overlay(
-    label_map: np.ndarray, settings: Settings, image: Image, way: str, classes: Collection[str] = (), longest: int = LONGEST
+    label_map: np.ndarray,
+    settings: Settings,
+    image: Image,
+    way: str,
+    classes: Collection[str] = (),
+    longest: int = LONGEST,
 ) -> tuple[bytes, str]:
-    """Return a map of an image as a transparent picture (bytes, media type): filled, as outlines, or the edge of the ``classes`` alone."""
+    """Return a map of an image as a transparent picture (bytes, media type): filled, as outlines, or the edge
+    of the ``classes`` alone.
+    """
     known = settings.class_list
     shown = nearest(label_map, fit(max(image.width, 1), max(image.height, 1), longest))
     if way == "mark":
-        wanted = np.isin(np.arange(len(known) + 1), [known.names.index(name) for name in classes if name in known.names])
-        return overlays.png(overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(known))]), MARK)), "image/png"
+        wanted = np.isin(
+            np.arange(len(known) + 1), [known.names.index(name) for name in classes if name in known.names]
+        )
+        return (
+            overlays.png(overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(known))]), MARK)),
+            "image/png",
+        )
     return overlays.png((overlays.outline if way == "outline" else overlays.fill)(shown, known)), "image/png"

@@ -1,6 +1,8 @@
-"""What a campaign shows of results: who leads, how far people agree, where they differ, and how many more answers would settle an order.
+"""What a campaign shows of results: who leads, how far people agree, where they differ, and how many more
+answers would settle an order.
 
-Conventions: numbers are words, made for tables; what cannot be known is a dash. Intervals hold for a number of answers that was fixed beforehand, which pages say.
+Conventions: numbers are words, made for tables; what cannot be known is a dash. Intervals hold for a number
+of answers that was fixed beforehand, which pages say.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class LeaderRow:
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Of each two models how they stand and how many more it takes, in words; of which units, and from how many on and at which chance of the other order an order counts as settled."""
+    """Of each two models how they stand and how many more it takes, in words; of which units, and from how
+    many on and at which chance of the other order an order counts as settled.
+    """
 
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
     unit: str = "image"
@@ -61,7 +65,9 @@ class Forecasts:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Of how many questions the majority decides, and those that Dawid and Skene's model decides otherwise: image, class, what people said, and how likely it is yes, in words."""
+    """Of how many questions the majority decides, and those that Dawid and Skene's model decides otherwise:
+    image, class, what people said, and how likely it is yes, in words.
+    """
 
     compared: int
     apart: list[tuple[str, str, str, str]]
@@ -69,7 +75,10 @@ class Decisions:
 
 @dataclass(frozen=True)
 class ResultFacts:
-    """What the page of results shows; ``why`` says why there are no standings though something was said. Of choices, ``answers`` count each person once on an image and two models, as rankings do, and ``repeats`` are those beside."""
+    """What the page of results shows; ``why`` says why there are no standings though something was said. Of
+    choices, ``answers`` count each person once on an image and two models, as rankings do, and ``repeats``
+    are those beside.
+    """
 
     answers: int
     people: int
@@ -91,7 +100,11 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
     try:
         found = standings()
         notes = found.notes
-        rankings = [(entry(name).title, _leaders(found, name)) for name, one in found.rankings.items() if not one.unusable]
+        rankings = [
+            (entry(name).title, _leaders(found, name))
+            for name, one in found.rankings.items()
+            if not one.unusable
+        ]
     except FaultscapeError as error:
         why = str(error)
     try:
@@ -101,30 +114,56 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
             people = {row[2] for row in rows}
             agreement, decisions = _question_agreement(rows), _decisions(rows)
             return ResultFacts(
-                len(rows), len(people), rankings, notes, Forecasts(), agreement, [], why if rows else "", decisions
+                len(rows),
+                len(people),
+                rankings,
+                notes,
+                Forecasts(),
+                agreement,
+                [],
+                why if rows else "",
+                decisions,
             )
         kept = _asked_choices(campaign, slots)
     except FaultscapeError as error:
         return ResultFacts(0, 0, rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    forecasts, agreement = _forecasts(kept, choice_items(slots), Snapshot(root).groups), _choice_agreement(kept)
+    forecasts, agreement = (
+        _forecasts(kept, choice_items(slots), Snapshot(root).groups),
+        _choice_agreement(kept),
+    )
     masks = _with_masks(campaign)
     voices = sum(number for _, number in shares(kept).values())
     again, why = len(kept) - voices, why if kept else ""
     return ResultFacts(
-        voices, len(people), rankings, notes, forecasts, agreement, _disagreeing(kept), why, masks=masks, repeats=again
+        voices,
+        len(people),
+        rankings,
+        notes,
+        forecasts,
+        agreement,
+        _disagreeing(kept),
+        why,
+        masks=masks,
+        repeats=again,
     )
 
 
 def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
-    """Return the choices that count: between two models that the selection compares on that image, as it counts now; skips say nothing."""
+    """Return the choices that count: between two models that the selection compares on that image, as it
+    counts now; skips say nothing.
+    """
     asked = {(item.image, item.first, item.second) for item in choice_items(slots)}
     kept, _ = counting(campaign.root, campaign.options.truth, slots.models, database=campaign.database)
-    return [one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH]
+    return [
+        one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH
+    ]
 
 
 def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
-    """Return the answers that count, of each person and question the latest: to questions that the selection asks, as it counts now."""
+    """Return the answers that count, of each person and question the latest: to questions that the selection
+    asks, as it counts now.
+    """
     asked = questions(campaign.root, read_settings(campaign.root), slots, campaign.options.truth)
     rows = Answers(campaign.root, campaign.database).answers(campaign.options.truth)
     return [row for row in said.latest(rows) if row[:2] in asked]
@@ -140,20 +179,24 @@ def _leaders(found: Standings, name: str) -> list[LeaderRow]:
                 model,
                 NONE if math.isnan(ranking.scores[model]) else f"{ranking.scores[model]:.3f}",
                 NONE if math.isnan(low) else f"{low:.3f} to {high:.3f}",
-                NONE
-                if not ranks or math.isnan(ranks[0])
-                else f"{ranks[0]:.0f}"
-                if ranks[0] == ranks[1]
-                else f"{ranks[0]:.0f} to {ranks[1]:.0f}",
+                (
+                    NONE
+                    if not ranks or math.isnan(ranks[0])
+                    else f"{ranks[0]:.0f}"
+                    if ranks[0] == ranks[1]
+                    else f"{ranks[0]:.0f} to {ranks[1]:.0f}"
+                ),
             )
         )
     return out
 
 
 def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapping[str, str]) -> Forecasts:
-    """Return for each two models how the images stand, and a forecast of how many more would settle their order.
+    """Return for each two models how the images stand, and a forecast of how many more would settle their
+    order.
 
-    What people say of one image, or of images of one group, is not independent: each is one vote, the mean of its people, as each person's is that of repeats.
+    What people say of one image, or of images of one group, is not independent: each is one vote, the mean of
+    its people, as each person's is that of repeats.
     """
     held = shares(kept)
     grouped = any(groups.get(image) for image, _, _ in held)
@@ -166,7 +209,9 @@ def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapp
     for (first, second), of in sorted(votes.items()):
         won, lost, none = votes_of(map(fmean, of.values()))
         there = {_unit(item.image, groups) for item in asked if (item.first, item.second) == (first, second)}
-        stand = f"{won:.3g} for {first}, {lost:.3g} for {second}" + (f", {none:.0f} for neither" if none else "")
+        stand = f"{won:.3g} for {first}, {lost:.3g} for {second}" + (
+            f", {none:.0f} for neither" if none else ""
+        )
         stand += f", of {counted(len(there), unit)}"
         said_ = forecast_answers(won, lost, none, level=_SURE, least=least, unit=unit, worlds=500, limit=500)
         rows.append((first, second, stand, str(said_)))
@@ -187,12 +232,16 @@ def _choice_agreement(kept: Sequence[Choice]) -> list[tuple[str, str]]:
 
 def _question_agreement(rows: Sequence[said.Answer]) -> list[tuple[str, str]]:
     return _agreement(
-        [f"{row[0]}\0{row[1]}" for row in rows], [row[2] for row in rows], [said.WORDS.index(row[3]) for row in rows]
+        [f"{row[0]}\0{row[1]}" for row in rows],
+        [row[2] for row in rows],
+        [said.WORDS.index(row[3]) for row in rows],
     )
 
 
 def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
-    """Return where the majority and Dawid and Skene's model decide otherwise; None where answers are too few for the model."""
+    """Return where the majority and Dawid and Skene's model decide otherwise; None where answers are too few
+    for the model.
+    """
     numbers = {key: k for k, key in enumerate(dict.fromkeys(row[:2] for row in rows))}
     person = np.unique([row[2] for row in rows], return_inverse=True)[1]
     likely = likely_yes([numbers[row[:2]] for row in rows], person, [ANSWER_CODES[row[3]] for row in rows])
@@ -216,7 +265,9 @@ def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
 
 def _with_masks(campaign: Campaign) -> tuple[str, ...]:
     """Return the truths of people who labelled masks, where there are two or more."""
-    names = [name for name in label_maps.truths(campaign.root) if name.startswith(f"{campaign.options.truth}-")]
+    names = [
+        name for name in label_maps.truths(campaign.root) if name.startswith(f"{campaign.options.truth}-")
+    ]
     return tuple(names) if len(names) > 1 else ()
 
 
@@ -239,7 +290,10 @@ def _agreement(items: Sequence[str], who: Sequence[str], labels: Sequence[int]) 
             out.append(
                 (
                     f"Cohen's kappa, {names[a]} and {names[b]}",
-                    f"{NONE if math.isnan(kappa) else f'{kappa:.2f}'} of {number} items in common, {100 * pairs.alike[a, b]:.0f} % alike",
+                    (
+                        f"{NONE if math.isnan(kappa) else f'{kappa:.2f}'} of {number} items in common,"
+                        f" {100 * pairs.alike[a, b]:.0f} % alike"
+                    ),
                 )
             )
     return out

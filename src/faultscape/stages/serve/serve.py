@@ -1,6 +1,8 @@
 """label serve's way: open the study and its answers, listen, and let people answer until Ctrl-C.
 
-Conventions: answers go into the database, and nothing else of the study is written. The address is printed once it answers; where others can reach it, people come in by invite links alone, and the first is printed for the organiser when they are made; who has come in stays in when the server is started again.
+Conventions: answers go into the database, and nothing else of the study is written. The address is printed
+once it answers; where others can reach it, people come in by invite links alone, and the first is printed for
+the organiser when they are made; who has come in stays in when the server is started again.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selectio
 
 
 def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks) -> None:
-    """Serve a study to annotators until Ctrl-C, with standings and masks as other stages rank and ``take`` them; StudyError where it cannot be read, OptionError for an address that cannot be had."""
+    """Serve a study to annotators until Ctrl-C, with standings and masks as other stages rank and ``take``
+    them; StudyError where it cannot be read, OptionError for an address that cannot be had.
+    """
     root = existing(study)
     with writing(root):  # a study of an earlier version is brought to this one
         if options.database is not None:
@@ -52,7 +56,10 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
 
         def begun() -> None:
             threading.Thread(target=work.warm, args=(campaign,), daemon=True).start()
-            print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})", flush=True)
+            print(
+                f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})",
+                flush=True,
+            )
             if note := server.port_note(listener, options.port):
                 print(note, flush=True)
             if options.address is not None:
@@ -91,7 +98,10 @@ def routers_of(
     campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: masks.TakeMasks | None = None
 ) -> list[APIRouter]:
     """Return all routes of a campaign; those on which masks come in where there is who takes them."""
-    pictures, with_masks = Pictures(secret=campaign.secret.word), take is not None and not campaign.settings.classifies
+    pictures, with_masks = (
+        Pictures(secret=campaign.secret.word),
+        take is not None and not campaign.settings.classifies,
+    )
 
     def shown(who: Annotator) -> list[tuple[str, Any]]:
         return [one for one in links(who) if one[0] != "/masks" or with_masks]
@@ -109,13 +119,25 @@ def routers_of(
 def links(who: Annotator) -> list[tuple[str, Any]]:
     """Return (address, words) of the pages that a person may see."""
     own = [("/work", "Answer"), ("/checks", "Check masks"), ("/masks", "Send masks")]
-    return [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
+    return (
+        [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")]
+        if who.role == ORGANISER
+        else own
+    )
 
 
 def _way_in(study: str, held: Annotators, address: str) -> str:
-    """Return how the first organiser comes in, who is made where there is none: a link that they have stays as it is, since another would put them out."""
+    """Return how the first organiser comes in, who is made where there is none: a link that they have stays
+    as it is, since another would put them out.
+    """
     first = next((one.name or one.pseudonym for one in held.everybody() if one.role == ORGANISER), None)
     if first is None:
-        return f"come in as the organiser, and invite others, at {address}join/{held.invite(ORGANISER, ORGANISER)[1]}"
+        return (
+            "come in as the organiser, and invite others, at"
+            f" {address}join/{held.invite(ORGANISER, ORGANISER)[1]}"
+        )
     who = "the organiser" if first == ORGANISER else f"the organiser {first}"
-    return f"{who} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(first)}"
+    return (
+        f"{who} comes in by the earlier link; for a new one: faultscape label invite {quote(study)}"
+        f" {quote(first)}"
+    )

@@ -1,8 +1,11 @@
-"""Blended sets: objects that a study's classes do not know, put into its labelled images by a plan an image, made when somebody reads them.
+"""Blended sets: objects that a study's classes do not know, put into its labelled images by a plan an image,
+made when somebody reads them.
 
-Conventions: void of the base stays unjudged, and an object over it counts; an object is never put on the ego vehicle. A plan follows from the seed, the key of the base and the objects, not from
-names or orders. The objects that a set uses are kept in STUDY/objects, so that an edition stays what it was when the folder of cut-outs grows; the labels of a set are its own: semantic
-(an anomaly is void, a known object its class) in stress/SET, and 0 / 1 / 255 in stress/SET/anomaly.
+Conventions: void of the base stays unjudged, and an object over it counts; an object is never put on the ego
+vehicle. A plan follows from the seed, the key of the base and the objects, not from names or orders. The
+objects that a set uses are kept in STUDY/objects, so that an edition stays what it was when the folder of
+cut-outs grows; the labels of a set are its own: semantic (an anomaly is void, a known object its class) in
+stress/SET, and 0 / 1 / 255 in stress/SET/anomaly.
 Source: S4 (Blum et al. 2021) 3.1.
 """
 
@@ -56,7 +59,9 @@ class Frame:
 
 
 def blend_images(options: BlendOptions) -> Blends | Reviewed:
-    """Add the blended sets that a line asks for, and write them where it says so. Errors: OptionError, CorpusError and StudyError where that cannot be."""
+    """Add the blended sets that a line asks for, and write them where it says so. Errors: OptionError,
+    CorpusError and StudyError where that cannot be.
+    """
     root = existing(options.study)
     engines.check(options.engine, options.workers)
     with writing(root):
@@ -65,18 +70,25 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
             raise OptionError("blending is judged by the pixel, and this is a study of classifiers")
         if not settings.classes.void:
             raise OptionError(
-                "blending makes pixels of unknown objects void, and the classes of the study have no void id; add one to study.toml, for example void = [255]"
+                "blending makes pixels of unknown objects void, and the classes of the study have no void id;"
+                " add one to study.toml, for example void = [255]"
             )
         base = find_base(options.study, images, known, options.set_)
         if base.name in known.sets:
             raise OptionError(
-                f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was made of, {known.sets[base.name].of}"
+                f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was"
+                f" made of, {known.sets[base.name].of}"
             )
         truth = evidence.choose_truth(root, options.truth)
         labels = BaseLabels(root, settings, base, truth, options.blending.ego)
         names = _set_names(options, base)
         objects = find_objects(
-            root, settings, images, options, truth, {name: known.sets[name] for name in names.values() if name in known.sets}
+            root,
+            settings,
+            images,
+            options,
+            truth,
+            {name: known.sets[name] for name in names.values() if name in known.sets},
         )
         if options.review:
             return Reviewed(options.study, *write_review(root, objects))
@@ -93,18 +105,34 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
     if left := labels.without:
         print(
-            f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of truth {truth}, and nothing is blended into them; the first: {left[0]}"
+            f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of"
+            f" truth {truth}, and nothing is blended into them; the first: {left[0]}"
         )
     written = (
         write_shared(
-            root, Path(options.write), [*rows], overlay_only=options.overlay_only, engine=options.engine, workers=options.workers
+            root,
+            Path(options.write),
+            [*rows],
+            overlay_only=options.overlay_only,
+            engine=options.engine,
+            workers=options.workers,
         )
         if options.write
         else 0
     )
     return Blends(
-        options.study, "blend", base.name, tuple(rows), sum(map(len, rows.values())), entered.new, entered.changed, entered.left, options.write or "", written, totals
-    )  # fmt: skip
+        options.study,
+        "blend",
+        base.name,
+        tuple(rows),
+        sum(map(len, rows.values())),
+        entered.new,
+        entered.changed,
+        entered.left,
+        options.write or "",
+        written,
+        totals,
+    )
 
 
 def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
@@ -116,17 +144,27 @@ def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
     return {"": base.set_name(f"{name}{edition}")}
 
 
-def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]) -> list[Frame]:
-    """Return the frames to be made: each labelled base once, or as many as are asked for, bases used again with other draws."""
+def _frames(
+    options: BlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]
+) -> list[Frame]:
+    """Return the frames to be made: each labelled base once, or as many as are asked for, bases used again
+    with other draws.
+    """
     by_key = {image.key: image for image in labels.images}
     if options.preset == FS_STATIC:
         held = {cutout.digest: cutout for cutout in objects.cutouts}
-        known = known_of_splits(objects.cutouts, seed=options.seed) if options.blending_version == "v3" else {}
+        known = (
+            known_of_splits(objects.cutouts, seed=options.seed) if options.blending_version == "v3" else {}
+        )
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(
-            [*by_key], objects.cutouts, seed=options.seed, validation=VALIDATION_FRAMES if options.frames is None else max(1, options.frames // 10), test=test,
+            [*by_key],
+            objects.cutouts,
+            seed=options.seed,
+            validation=VALIDATION_FRAMES if options.frames is None else max(1, options.frames // 10),
+            test=test,
             objects_per_frame=options.blending.objects_per_frame,
-        )  # fmt: skip
+        )
         return [
             Frame(
                 by_key[one.base],
@@ -138,10 +176,14 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
         ]
     images = [
         labels.images[k]
-        for k in tie_order([image.key for image in labels.images], options.seed, [image.id for image in labels.images]).tolist()
+        for k in tie_order(
+            [image.key for image in labels.images], options.seed, [image.id for image in labels.images]
+        ).tolist()
     ]
     count = options.frames or len(images)
-    return [Frame(images[k % len(images)], names[""], k // len(images), objects.cutouts) for k in range(count)]
+    return [
+        Frame(images[k % len(images)], names[""], k // len(images), objects.cutouts) for k in range(count)
+    ]
 
 
 def _planned(
@@ -149,7 +191,13 @@ def _planned(
 ) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
-    fog = options.blending.fog if options.blending.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
+    fog = (
+        options.blending.fog
+        if options.blending.fog is not None
+        else _FOG
+        if options.preset == FS_STATIC
+        else 0.0
+    )
     depth = depth_files(root, place_text(options.blending.depth, "depth"), base) if fog else {}
     preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending_version}"), root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
@@ -157,9 +205,16 @@ def _planned(
         for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
             image = frame.base
             plan = plan_blend(
-                (image.height, image.width), frame.cutouts, preset, seed=options.seed, key=image.key, draw=frame.draw, objects_per_frame=options.blending.objects_per_frame,
-                forbidden=labels.forbidden(image), fog_chance=fog,
-            )  # fmt: skip
+                (image.height, image.width),
+                frame.cutouts,
+                preset,
+                seed=options.seed,
+                key=image.key,
+                draw=frame.draw,
+                objects_per_frame=options.blending.objects_per_frame,
+                forbidden=labels.forbidden(image),
+                fog_chance=fog,
+            )
             void, step_depth = "", ("", "")
             if plan.fog is not None:
                 mask = labels.void(image)
@@ -170,7 +225,9 @@ def _planned(
             role = "validation" if frame.set.endswith("-validation") else "test"
             condition = frame.set.removeprefix(f"{base.name}-")
             rows.setdefault(frame.set, []).append(
-                made_image(base, image, frame.set, condition, role, step, f"-draw{frame.draw}" if frame.draw else "")
+                made_image(
+                    base, image, frame.set, condition, role, step, f"-draw{frame.draw}" if frame.draw else ""
+                )
             )
             tick(1)
     return rows
@@ -178,10 +235,16 @@ def _planned(
 
 def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
     parameters: Held = {
-        "preset": options.preset, "blending": options.blending_version, "seed": options.seed, "objects_per_frame": options.blending.objects_per_frame, "objects": [*objects.digests],
-        **({"edition": options.edition} if options.edition else {}), **({"frames": options.frames} if options.frames else {}), **({"ego": options.blending.ego} if options.blending.ego else {}),
+        "preset": options.preset,
+        "blending": options.blending_version,
+        "seed": options.seed,
+        "objects_per_frame": options.blending.objects_per_frame,
+        "objects": [*objects.digests],
+        **({"edition": options.edition} if options.edition else {}),
+        **({"frames": options.frames} if options.frames else {}),
+        **({"ego": options.blending.ego} if options.blending.ego else {}),
         **({"fog": options.blending.fog} if options.blending.fog is not None else {}),
-    }  # fmt: skip
+    }
     line = line_of(options, base)
     of_depth: Held = {"depth": line["depth"]} if options.blending.depth else {}
     return StressSet(

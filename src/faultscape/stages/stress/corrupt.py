@@ -1,7 +1,9 @@
-"""Corrupted sets: every image of a set, with each corruption of a preset at each severity, made when somebody reads it.
+"""Corrupted sets: every image of a set, with each corruption of a preset at each severity, made when somebody
+reads it.
 
-Conventions: the stream of an image follows from (seed, the key of its parent as in ties, corruption, severity), so that images are the same bytes in any order, process and machine.
-Labels stay where they are, as in S3, unless `--move-labels` moves them with the pixels; then the set has labels of its own, of one truth.
+Conventions: the stream of an image follows from (seed, the key of its parent as in ties, corruption,
+severity), so that images are the same bytes in any order, process and machine. Labels stay where they are, as
+in S3, unless `--move-labels` moves them with the pixels; then the set has labels of its own, of one truth.
 """
 
 from __future__ import annotations
@@ -51,25 +53,36 @@ class Condition:
 
 
 def corrupt_images(options: CorruptOptions) -> Stressed:
-    """Add the corrupted sets that a line asks for, and write their images where it says so. Errors: OptionError, CorpusError and StudyError where that cannot be."""
+    """Add the corrupted sets that a line asks for, and write their images where it says so. Errors:
+    OptionError, CorpusError and StudyError where that cannot be.
+    """
     root, wanted = existing(options.study), conditions_of(options)
     engines.check(options.engine, options.workers)
     with writing(root):
         settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
         if options.move_labels and settings.classifies:
-            raise OptionError("--move-labels moves label maps, and this is a study of classifiers; leave it out")
+            raise OptionError(
+                "--move-labels moves label maps, and this is a study of classifiers; leave it out"
+            )
         base = find_base(options.study, images, known, options.set_)
         _refuse_corrupted(base, known.sets)
         truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
         names = {base.set_name(condition.word): condition for condition in wanted}
         about = {name: _about(root, options, base, condition, truth) for name, condition in names.items()}
         refuse_others(options.study, known.sets, about)
-        for word in dict.fromkeys(condition.name for condition in wanted if condition.code and not condition.textures):
+        for word in dict.fromkeys(
+            condition.name for condition in wanted if condition.code and not condition.textures
+        ):
             print(f"whoever reads these images runs the code of {word}, which is yours to trust")
         rows = {
-            name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
+            name: [
+                made_image(
+                    base, image, name, condition.word, options.role, condition.step(image, options.seed)
+                )
+                for image in base.images
+            ]
             for name, condition in names.items()
-        }  # fmt: skip
+        }
         entered = enter_sets(root, rows, about)
         if moved := [name for name, one in about.items() if one.labels == "own"]:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
@@ -81,18 +94,31 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
     if options.write:
         folder = Path(options.write)
         places = {
-            image.id: f"{names[name].corruption.name}/{names[name].severity}/{base.relative(image.parent)}.png"
+            image.id: (
+                f"{names[name].corruption.name}/{names[name].severity}/{base.relative(image.parent)}.png"
+            )
             for name, mine in rows.items()
             for image in mine
         }
         written = write_images(root, folder, places, engine=options.engine, workers=options.workers)
     return Stressed(
-        options.study, "corrupt", base.name, tuple(rows), sum(map(len, rows.values())), entered.new, entered.changed, entered.left, options.write or "", written
-    )  # fmt: skip
+        options.study,
+        "corrupt",
+        base.name,
+        tuple(rows),
+        sum(map(len, rows.values())),
+        entered.new,
+        entered.changed,
+        entered.left,
+        options.write or "",
+        written,
+    )
 
 
 def conditions_of(options: CorruptOptions) -> list[Condition]:
-    """Return the conditions that a line names, in the order of its preset; OptionError for names and severities that there are not."""
+    """Return the conditions that a line names, in the order of its preset; OptionError for names and
+    severities that there are not.
+    """
     asked = severities_of(options.severities) if options.severities else None
     if options.preset and options.corruption:
         raise OptionError("--preset names corruptions, and so does --corruption; give one of both")
@@ -109,11 +135,14 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
         word = str(Path(name).absolute()) if ".py:" in name else name
         code = held if own else code_of(word)
         found += [
-            Condition(corruption, word, severity, own, code) for severity in severities if asked is None or severity in asked
+            Condition(corruption, word, severity, own, code)
+            for severity in severities
+            if asked is None or severity in asked
         ]
     if textures and not any(condition.textures for condition in found):
         raise OptionError(
-            "--frost-textures are of frost, which is not among the corruptions of this line; leave it out, or add --corruption frost"
+            "--frost-textures are of frost, which is not among the corruptions of this line; leave it out, or"
+            " add --corruption frost"
         )
     return found
 
@@ -121,19 +150,32 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
 def _about(root: Path, options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
     moves = options.move_labels and condition.corruption.move is not None
     parameters: Held = {
-        "corruption": condition.name, "severity": condition.severity, "seed": options.seed, **({"code": condition.code} if condition.code else {}),
-        **({"textures": condition.textures} if condition.textures else {}), **({"move_labels": True} if moves else {}),
-    }  # fmt: skip
+        "corruption": condition.name,
+        "severity": condition.severity,
+        "seed": options.seed,
+        **({"code": condition.code} if condition.code else {}),
+        **({"textures": condition.textures} if condition.textures else {}),
+        **({"move_labels": True} if moves else {}),
+    }
     labels = evidence.truth_key(root, truth) if moves else ""
     line = line_of(options, base)
     return StressSet(
-        kind="corrupt", of=base.name, labels="own" if moves else "parents", truth=truth if moves else "", line=line, parameters=parameters, inputs=set_inputs(base, labels, parameters)
-    )  # fmt: skip
+        kind="corrupt",
+        of=base.name,
+        labels="own" if moves else "parents",
+        truth=truth if moves else "",
+        line=line,
+        parameters=parameters,
+        inputs=set_inputs(base, labels, parameters),
+    )
 
 
 def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
-    """OptionError for a base that was corrupted itself: a second corruption is of no published benchmark, and 75 x 75 sets are of nobody's need."""
+    """OptionError for a base that was corrupted itself: a second corruption is of no published benchmark, and
+    75 x 75 sets are of nobody's need.
+    """
     if base.name in known and known[base.name].kind == "corrupt":
         raise OptionError(
-            f"--set {base.name}: is a corrupted set already; corrupt the set that it was made of, {known[base.name].of}"
+            f"--set {base.name}: is a corrupted set already; corrupt the set that it was made of,"
+            f" {known[base.name].of}"
         )

@@ -12,7 +12,9 @@ from faultscape.study.tables.stress_sets import read_stress
 
 
 def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
-    """Return the layout of a set and {image id: frame}; None and nothing of a set of no layout, or whose data set is no longer there."""
+    """Return the layout of a set and {image id: frame}; None and nothing of a set of no layout, or whose data
+    set is no longer there.
+    """
     source = read_stress(root).data.get(base.name)
     if source is None:
         return None, {}

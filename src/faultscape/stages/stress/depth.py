@@ -1,4 +1,6 @@
-"""Files of depth beside the images of a set: those that a person names, else those that the layout of its data set has."""
+"""Files of depth beside the images of a set: those that a person names, else those that the layout of its
+data set has.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,18 @@ from faultscape.stages.stress.parents import Base
 
 
 def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[str, str]]:
-    """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place, which is said. CorpusError and ImageError where a folder has none."""
+    """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place,
+    which is said. CorpusError and ImageError where a folder has none.
+    """
     if folder is None:
         layout, frames = frames_of_set(root, base)
         if layout is None or layout.read_depth is None:
             return {}
-        found = {id_: depth_of_layout(layout.name, frame) for id_, frame in frames.items() if frame.depth and frame.camera}
+        found = {
+            id_: depth_of_layout(layout.name, frame)
+            for id_, frame in frames.items()
+            if frame.depth and frame.camera
+        }
         what = layout.title
     else:
         what = f"--depth {folder}"
@@ -31,5 +39,8 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
         # What is no depth at all is refused before anything is made of it.
         read_depth(found[first.id], "", (first.height, first.width))
     if found and len(found) < len(base.images):
-        print(f"{what}: has no depth of {counted(len(base.images) - len(found), 'image')}; their fog follows from place")
+        print(
+            f"{what}: has no depth of {counted(len(base.images) - len(found), 'image')}; their fog follows"
+            " from place"
+        )
     return {id_: (place, depth_digest(place)) for id_, place in found.items()}

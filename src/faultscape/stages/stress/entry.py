@@ -1,7 +1,9 @@
-"""Enter made sets into the corpus: new images get shards of their own, changed ones keep theirs, those whose parents left leave too.
+"""Enter made sets into the corpus: new images get shards of their own, changed ones keep theirs, those whose
+parents left leave too.
 
-Conventions: a shard holds images of one made set. What sets.json says of a set is put before its rows, without its inputs, and with them once the rows are there: a line that was
-killed in between is not done, and does the rest when it runs again.
+Conventions: a shard holds images of one made set. What sets.json says of a set is put before its rows,
+without its inputs, and with them once the rows are there: a line that was killed in between is not done, and
+does the rest when it runs again.
 """
 
 from __future__ import annotations
@@ -29,15 +31,21 @@ class Entered:
 
 
 def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet]) -> Entered:
-    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what makes them.
+    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what makes
+    them.
 
-    They do not count as done yet: call `finish_sets` once their labels, where they have their own, are there too. CorpusError where a set of the name was collected.
+    They do not count as done yet: call `finish_sets` once their labels, where they have their own, are there
+    too. CorpusError where a set of the name was collected.
     """
     held, removed = read_corpus(root), {image.id: image for image in read_removed(root) if image.parent}
     known = read_stress(root).sets
-    if taken := next((image.set for image in held if image.set in wanted and image.set not in known and not image.parent), None):
+    if taken := next(
+        (image.set for image in held if image.set in wanted and image.set not in known and not image.parent),
+        None,
+    ):
         raise CorpusError(
-            f"the study has a set {taken!r} that was collected; a made set cannot have its name: collect it as another --set"
+            f"the study has a set {taken!r} that was collected; a made set cannot have its name: collect it"
+            " as another --set"
         )
     _refuse_twins(held, wanted)
     add_sets(root, {name: one.model_copy(update={"inputs": {}}) for name, one in about.items()})
@@ -70,11 +78,15 @@ def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping
 
 
 def _refuse_twins(held: Sequence[Image], wanted: Mapping[str, Sequence[Image]]) -> None:
-    """CorpusError for an id that an image of another set has, or two images of a set would have: one of them would be lost."""
+    """CorpusError for an id that an image of another set has, or two images of a set would have: one of them
+    would be lost.
+    """
     twice = Counter(image.id for rows in wanted.values() for image in rows)
     others = [image.id for image in held if image.set not in wanted and image.id in twice]
     if found := others or [id_ for id_, times in twice.items() if times > 1]:
-        raise CorpusError(f"two images of the study would be called {found[0]!r}; collect the images as another --set NAME")
+        raise CorpusError(
+            f"two images of the study would be called {found[0]!r}; collect the images as another --set NAME"
+        )
 
 
 def finish_sets(root: Path, about: Mapping[str, StressSet]) -> None:

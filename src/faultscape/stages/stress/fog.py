@@ -1,6 +1,8 @@
-"""Foggy sets: every image of a set in fog of one density each, by Koschmieder's law, with depth from files or from place.
+"""Foggy sets: every image of a set in fog of one density each, by Koschmieder's law, with depth from files or
+from place.
 
-Conventions: as Foggy Cityscapes, three densities; labels stay those of the parents. Depth is read where it lies and never stored.
+Conventions: as Foggy Cityscapes, three densities; labels stay those of the parents. Depth is read where it
+lies and never stored.
 Source: Sakaridis, Dai and Van Gool 2018; S4 3.1.
 """
 
@@ -28,12 +30,15 @@ BETAS = (0.005, 0.01, 0.02)  # of Foggy Cityscapes: seen through for 600, 300 an
 
 
 def fog_images(options: FogOptions) -> Stressed:
-    """Add the foggy sets that a line asks for, and write their images where it says so. Errors: OptionError and CorpusError where that cannot be."""
+    """Add the foggy sets that a line asks for, and write their images where it says so. Errors: OptionError
+    and CorpusError where that cannot be.
+    """
     root, betas = existing(options.study), options.beta or BETAS
     engines.check(options.engine, options.workers)
     if any(not 0 < beta <= 1 for beta in betas):
         raise OptionError(
-            f"--beta is an attenuation a metre, above 0 and at most 1 (0.005: seen through for 600 m); got {', '.join(map(number_word, betas))}"
+            "--beta is an attenuation a metre, above 0 and at most 1 (0.005: seen through for 600 m); got"
+            f" {', '.join(map(number_word, betas))}"
         )
     if not 0 <= options.light <= 255:
         raise OptionError(f"--light is a grey level, 0 to 255; got {options.light}")
@@ -42,21 +47,38 @@ def fog_images(options: FogOptions) -> Stressed:
         base = find_base(options.study, images, known, options.set_)
         if base.name in known.sets:
             raise OptionError(
-                f"--set {base.name}: was made by `faultscape stress` itself; add fog to the set that it was made of, {known.sets[base.name].of}"
+                f"--set {base.name}: was made by `faultscape stress` itself; add fog to the set that it was"
+                f" made of, {known.sets[base.name].of}"
             )
         depth = depth_files(root, options.depth, base)
         line = line_of(options, base)
         of_depth: Held = {"depth": line["depth"]} if options.depth else {}
         names = {base.set_name(f"foggy-{number_word(beta)}"): beta for beta in dict.fromkeys(betas)}
         about = {
-            name: StressSet(kind="fog", of=base.name, line=line, parameters={"beta": beta, "light": options.light, **of_depth}, inputs=set_inputs(base, "", of_depth))
+            name: StressSet(
+                kind="fog",
+                of=base.name,
+                line=line,
+                parameters={"beta": beta, "light": options.light, **of_depth},
+                inputs=set_inputs(base, "", of_depth),
+            )
             for name, beta in names.items()
-        }  # fmt: skip
+        }
         refuse_others(options.study, known.sets, about)
         rows = {
-            name: [made_image(base, image, name, f"foggy-{number_word(beta)}", options.role, FogStep(beta, options.light, *depth.get(image.id, ("", "")))) for image in base.images]
+            name: [
+                made_image(
+                    base,
+                    image,
+                    name,
+                    f"foggy-{number_word(beta)}",
+                    options.role,
+                    FogStep(beta, options.light, *depth.get(image.id, ("", ""))),
+                )
+                for image in base.images
+            ]
             for name, beta in names.items()
-        }  # fmt: skip
+        }
         entered = enter_sets(root, rows, about)
         finish_sets(root, about)
         log(root, "stress fog", **line)
@@ -67,7 +89,18 @@ def fog_images(options: FogOptions) -> Stressed:
             for name, mine in rows.items()
             for image in mine
         }
-        written = write_images(root, Path(options.write), places, engine=options.engine, workers=options.workers)
+        written = write_images(
+            root, Path(options.write), places, engine=options.engine, workers=options.workers
+        )
     return Stressed(
-        options.study, "fog", base.name, tuple(rows), sum(map(len, rows.values())), entered.new, entered.changed, entered.left, options.write or "", written
-    )  # fmt: skip
+        options.study,
+        "fog",
+        base.name,
+        tuple(rows),
+        sum(map(len, rows.values())),
+        entered.new,
+        entered.changed,
+        entered.left,
+        options.write or "",
+        written,
+    )

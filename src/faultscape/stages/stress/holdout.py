@@ -1,8 +1,11 @@
-"""Hold classes out: name them in the study, so that truth is read without them, and write training and test truth where a line asks for it.
+"""Hold classes out: name them in the study, so that truth is read without them, and write training and test
+truth where a line asks for it.
 
-Conventions: a holdout is a name and class names; nothing of labels or maps is stored anew, since withholding is a look-up table applied when a truth is read: `measure --holdout NAME`
-takes the mean over the kept classes, with withheld pixels ignored, of clean and of corrupted sets alike. Written truth has the pixels of training truth (0..K-1, 254 withheld, 255
-void) and of test truth (1 withheld, 0 kept, 255 void); ids of classes.json are those pixels.
+Conventions: a holdout is a name and class names; nothing of labels or maps is stored anew, since withholding
+is a look-up table applied when a truth is read: `measure --holdout NAME` takes the mean over the kept
+classes, with withheld pixels ignored, of clean and of corrupted sets alike. Written truth has the pixels of
+training truth (0..K-1, 254 withheld, 255 void) and of test truth (1 withheld, 0 kept, 255 void); ids of
+classes.json are those pixels.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ TRAINING, OPEN = "training", "open"
 
 
 def hold_out_classes(options: HoldoutOptions) -> HeldOut:
-    """Enter the classes that a line holds out, and write truth where it says so. Errors: OptionError, ClassesError and StudyError where that cannot be."""
+    """Enter the classes that a line holds out, and write truth where it says so. Errors: OptionError,
+    ClassesError and StudyError where that cannot be.
+    """
     root = existing(options.study)
     with writing(root):
         settings = read_settings(root)
@@ -44,7 +49,9 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
             log(root, "stress holdout", remove=options.remove)
             return HeldOut(options.study, options.remove, gone, len(settings.class_list), removed=True)
         if bool(options.classes) == bool(options.preset):
-            raise OptionError("say which classes to hold out: --classes a,b or --preset s3-paper or s3-code, one of both")
+            raise OptionError(
+                "say which classes to hold out: --classes a,b or --preset s3-paper or s3-code, one of both"
+            )
         name = options.as_ or options.preset or "holdout"
         names = (
             preset_classes(options.preset, settings.class_list)
@@ -55,7 +62,8 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
         held = read_stress(root).holdouts.get(name)
         if held is not None and set(held) != set(found.withheld):
             raise OptionError(
-                f"the study has a holdout {name!r} of {', '.join(held)}; give this one another name with --as NAME, or take that one away with --remove {shlex.quote(name)}"
+                f"the study has a holdout {name!r} of {', '.join(held)}; give this one another name with --as"
+                f" NAME, or take that one away with --remove {shlex.quote(name)}"
             )
         add_holdout(root, name, found.withheld)
         log(root, "stress holdout", name=name, classes=list(found.withheld))
@@ -64,7 +72,8 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
 
 
 def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names of classes that words with commas between them say: of ``known`` ones, which may have commas themselves, the longest first; any other as it stands.
+    """Return the names of classes that words with commas between them say: of ``known`` ones, which may have
+    commas themselves, the longest first; any other as it stands.
 
     >>> named_classes(["sofa, couch, lounge,chair , stool"], ["chair", "sofa", "sofa, couch, lounge"])
     ['sofa, couch, lounge', 'chair', 'stool']
@@ -80,7 +89,9 @@ def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptions) -> int:
-    """Write training and test truth of every labelled image that was collected, and the class list of training; returns how many images."""
+    """Write training and test truth of every labelled image that was collected, and the class list of
+    training; returns how many images.
+    """
     folder, truth = Path(str(options.write)), evidence.choose_truth(root, options.truth)
     make_folder(folder)
     where, places = label_maps.truth(root, truth), table(settings.class_list)
@@ -95,20 +106,28 @@ def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptio
                         labels = runs.decode(code, places)
                     except LabelMapError as error:
                         raise StudyError(f"{truth}, image {image.id}: {error}") from None
-                    put(folder / TRAINING / f"{image.id}.png", png.encode_pixels(training_labels(labels, found)))
+                    put(
+                        folder / TRAINING / f"{image.id}.png",
+                        png.encode_pixels(training_labels(labels, found)),
+                    )
                     put(folder / OPEN / f"{image.id}.png", png.encode_pixels(open_labels(labels, found)))
                     written += 1
                 tick(1)
     if not written:
-        raise StudyError(f"truth {truth!r} has no labels of images that were collected; there is nothing to write")
+        raise StudyError(
+            f"truth {truth!r} has no labels of images that were collected; there is nothing to write"
+        )
     kept = found.kept
     wide = len(kept) > 254
     classes = {
-        "names": list(kept.names), "ids": list(range(len(kept))), "void": [65534, 65535] if wide else [254, 255],
+        "names": list(kept.names),
+        "ids": list(range(len(kept))),
+        "void": [65534, 65535] if wide else [254, 255],
         "colours": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in kept.colours],
-    }  # fmt: skip
+    }
     put(folder / "classes.json", (json.dumps(classes, indent=1, ensure_ascii=False) + "\n").encode())
     print(
-        f"{counted(written, 'image')}: {folder}/{TRAINING} (0..{len(kept) - 1}, withheld {classes['void'][0]}, void {classes['void'][1]}) and {folder}/{OPEN} (0, 1, 255)"
+        f"{counted(written, 'image')}: {folder}/{TRAINING} (0..{len(kept) - 1}, withheld"
+        f" {classes['void'][0]}, void {classes['void'][1]}) and {folder}/{OPEN} (0, 1, 255)"
     )
     return written

@@ -1,6 +1,7 @@
 """Labels that moved with the pixels of a corrupted set, stored as label maps of the set's own.
 
-Conventions: a part a shard, in the ids that the labels came with. A pixel from beyond the border shows the mirrored image, and has its label.
+Conventions: a part a shard, in the ids that the labels came with. A pixel from beyond the border shows the
+mirrored image, and has its label.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from faultscape.study.tables.stress_sets import labels_folder
 
 @dataclass(frozen=True)
 class MoveJob:
-    """The labels of one shard of a set: which label (shard, id) each image's moves from, and how; ``made_from`` the checksums of the parts that these lie in."""
+    """The labels of one shard of a set: which label (shard, id) each image's moves from, and how;
+    ``made_from`` the checksums of the parts that these lie in.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     set: str
@@ -53,16 +56,35 @@ def fill_moved(root: Path, sets: Sequence[str], truth: str, *, engine: str, work
         for image in images:
             recipe = recipe_of(image.source) if image.set == name else None
             if recipe is not None and isinstance(recipe.step, CorruptStep):
-                shards.setdefault(image.shard, []).append((image.id, by_id[image.parent].shard, image.parent, recipe.step))
+                shards.setdefault(image.shard, []).append(
+                    (image.id, by_id[image.parent].shard, image.parent, recipe.step)
+                )
         for number, rows in sorted(shards.items()):
             of = sorted({part_name(shard) for _, shard, _, _ in rows})
-            jobs.append(MoveJob(str(root), name, number, truth, tuple(rows), tuple(parts[p].sha256 for p in of if p in parts)))
+            jobs.append(
+                MoveJob(
+                    str(root),
+                    name,
+                    number,
+                    truth,
+                    tuple(rows),
+                    tuple(parts[p].sha256 for p in of if p in parts),
+                )
+            )
     held = {name: read_manifest(labels_folder(root, name)) for name in sets}
-    todo = [job for job in jobs if (part := held[job.set].get(part_name(job.number))) is None or part.key != _key(job)]
+    todo = [
+        job
+        for job in jobs
+        if (part := held[job.set].get(part_name(job.number))) is None or part.key != _key(job)
+    ]
 
     def enter(made: list[tuple[MoveJob, MovedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
-            new = {part_name(job.number): Part(one.sha256, one.rows, _key(job)) for job, one in made if job.set == name}
+            new = {
+                part_name(job.number): Part(one.sha256, one.rows, _key(job))
+                for job, one in made
+                if job.set == name
+            }
             write_manifest(labels_folder(root, name), read_manifest(labels_folder(root, name)) | new)
         return []
 

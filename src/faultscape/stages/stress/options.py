@@ -18,9 +18,13 @@ _MOST = 5
 
 
 def refuse_within(study: str, write: str | None) -> None:
-    """OptionError for a folder to write to that lies in the study: its own files would be among those of a person, or in their place."""
+    """OptionError for a folder to write to that lies in the study: its own files would be among those of a
+    person, or in their place.
+    """
     if write and Path(write).resolve().is_relative_to(Path(study).resolve()):
-        raise OptionError(f"--write {write}: lies in the study, whose files are its own; give a folder beside it")
+        raise OptionError(
+            f"--write {write}: lies in the study, whose files are its own; give a folder beside it"
+        )
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,9 @@ class CorruptOptions:
         if self.seed < 0:
             raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
         if self.truth is not None and not self.move_labels:
-            raise OptionError("--truth says whose labels --move-labels moves; give --move-labels with it, or leave it out")
+            raise OptionError(
+                "--truth says whose labels --move-labels moves; give --move-labels with it, or leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,11 @@ class Blending:
     objects_per_frame
         How many objects an image gets.
     ego
-        Where no object may go: a mask file (above 0 on the ego vehicle), a class of the study, or a label number. Default: as the data set's layout says (Cityscapes).
+        Where no object may go: a mask file (above 0 on the ego vehicle), a class of the study, or a label
+        number. Default: as the data set's layout says (Cityscapes).
     known
-        With fishyscapes-v3: the set that known objects (cars, persons, ...) are cut out of; default: labelled images of role train.
+        With fishyscapes-v3: the set that known objects (cars, persons, ...) are cut out of; default: labelled
+        images of role train.
     smallest
         Objects of fewer pixels are left out.
     fog
@@ -108,10 +116,14 @@ class BlendOptions:
         refuse_within(self.study, self.write)
         how = self.blending
         if self.preset not in PRESETS:
-            raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}")
+            raise OptionError(
+                f"--preset {self.preset!r} is not known; use"
+                f" {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}"
+            )
         if how.version is not None and (self.preset != FS_STATIC or how.version not in VERSIONS):
             raise OptionError(
-                f"--version is one of {', '.join(VERSIONS)}, and of --preset {FS_STATIC} alone; got {how.version!r} with {self.preset}"
+                f"--version is one of {', '.join(VERSIONS)}, and of --preset {FS_STATIC} alone; got"
+                f" {how.version!r} with {self.preset}"
             )
         if how.fog is not None and not 0 <= how.fog <= 1:
             raise OptionError(f"--fog is how probably an image is foggy, 0 to 1; got {how.fog}")
@@ -121,20 +133,25 @@ class BlendOptions:
             "smallest": (how.smallest, 1),
             "frames": (self.frames, 1),
         }
-        if wrong := next((name for name, (value, least) in numbers.items() if value is not None and value < least), None):
+        if wrong := next(
+            (name for name, (value, least) in numbers.items() if value is not None and value < least), None
+        ):
             value, least = numbers[wrong]
             raise OptionError(f"--{wrong} is a whole number, {least} or more; got {value}")
         if how.known is not None and self.blending_version != "v3":
             raise OptionError(
-                f"--known says where known objects are cut out of, and {self.preset} blends none; they are of fishyscapes-v3, and of fs-static with --version v3"
+                f"--known says where known objects are cut out of, and {self.preset} blends none; they are of"
+                " fishyscapes-v3, and of fs-static with --version v3"
             )
         if how.depth is not None and not (how.fog if how.fog is not None else self.preset == FS_STATIC):
             raise OptionError(
-                "--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave it out"
+                "--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave"
+                " it out"
             )
         if self.review and self.write:
             raise OptionError(
-                "--review only writes the contact sheet; leave out --write, and give it once the objects are chosen"
+                "--review only writes the contact sheet; leave out --write, and give it once the objects are"
+                " chosen"
             )
         if self.overlay_only and not self.write:
             raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
@@ -165,7 +182,8 @@ class FogOptions:
 
 
 def severities_of(text: str) -> tuple[int, ...]:
-    """Return the severities that words such as ``1-5``, ``3`` or ``1,3,5`` name, in order; OptionError for others.
+    """Return the severities that words such as ``1-5``, ``3`` or ``1,3,5`` name, in order; OptionError for
+    others.
 
     >>> severities_of("1-3"), severities_of("5,1"), severities_of("4")
     ((1, 2, 3), (1, 5), (4,))
@@ -182,7 +200,9 @@ def severities_of(text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class HoldoutOptions:
-    """Which classes to hold out, under which name, and where to write truth without them: see `stress holdout`."""
+    """Which classes to hold out, under which name, and where to write truth without them: see `stress
+    holdout`.
+    """
 
     study: str
     classes: tuple[str, ...] = ()
@@ -198,7 +218,9 @@ class HoldoutOptions:
         if self.remove is not None and any([self.classes, self.preset, self.as_, self.truth, self.write]):
             raise OptionError("--remove takes a holdout away and does nothing else; give it alone")
         if self.truth is not None and not self.write:
-            raise OptionError("--truth says whose labels --write writes; give --write DIR with it, or leave it out")
+            raise OptionError(
+                "--truth says whose labels --write writes; give --write DIR with it, or leave it out"
+            )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Which images a line of `stress` makes others of, and what those are called.
 
-Conventions: the images of one set are stressed together. A made set is called after its condition, with the name of its base in front unless that is main; the id of a made image is
-its set and the id of its parent within the base.
+Conventions: the images of one set are stressed together. A made set is called after its condition, with the
+name of its base in front unless that is main; the id of a made image is its set and the id of its parent
+within the base.
 """
 
 from __future__ import annotations
@@ -52,52 +53,85 @@ class Base:
 def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str | None) -> Base:
     """Return the base that a line asks for, or the only set that was collected.
 
-    Errors: CorpusError for a set that is not there, or has no pictures; OptionError where several could be meant.
+    Errors: CorpusError for a set that is not there, or has no pictures; OptionError where several could be
+    meant.
     """
     names = list(dict.fromkeys(image.set for image in images))
     made = {image.set for image in images if image.parent} | {*known.sets}
     clean = [name for name in names if name not in made]
     if asked not in names:
         if asked not in (None, CLEAN):
-            raise CorpusError(f"--set {asked}: the study has no such set; it has {', '.join(names)}.{closest(str(asked), names)}")
+            raise CorpusError(
+                f"--set {asked}: the study has no such set; it has"
+                f" {', '.join(names)}.{closest(str(asked), names)}"
+            )
         if len(clean) != 1:
-            raise OptionError(f"the study has several sets ({', '.join(clean)}); say which images to stress with --set NAME")
+            raise OptionError(
+                f"the study has several sets ({', '.join(clean)}); say which images to stress with --set NAME"
+            )
         asked = clean[0]
     if asked in made and asked not in known.sets:
         raise CorpusError(
-            f"--set {asked}: sets.json no longer says what made it; run the line of `faultscape stress` that made it again, or remove it: faultscape collect {shlex.quote(study)} --remove {shlex.quote(f'{asked}/*')}"
+            f"--set {asked}: sets.json no longer says what made it; run the line of `faultscape stress` that"
+            f" made it again, or remove it: faultscape collect {shlex.quote(study)} --remove"
+            f" {shlex.quote(f'{asked}/*')}"
         )
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
         raise CorpusError(
-            f"{without.id}: the study has its id alone; collect its image with `faultscape collect {shlex.quote(study)} IMAGES`, then stress it"
+            f"{without.id}: the study has its id alone; collect its image with `faultscape collect"
+            f" {shlex.quote(study)} IMAGES`, then stress it"
         )
     return Base(str(asked), mine)
 
 
-def made_image(base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step, suffix: str = "") -> Image:
-    """Return the row of an image that one step makes of its parent; ``suffix`` tells several of one parent apart."""
+def made_image(
+    base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step, suffix: str = ""
+) -> Image:
+    """Return the row of an image that one step makes of its parent; ``suffix`` tells several of one parent
+    apart.
+    """
     recipe = Recipe(parent.source, parent.digest, step)
     id_ = base.id_of(set_name, parent) + suffix
     return replace(
-        parent, id=id_, source=recipe.source, set=set_name, role=role, condition=condition if parent.condition == CLEAN else f"{parent.condition}+{condition}",
-        parent=parent.id, digest=recipe.made_digest, dhash=None, near_duplicate_of=id_, shard=-1,
-    )  # fmt: skip
+        parent,
+        id=id_,
+        source=recipe.source,
+        set=set_name,
+        role=role,
+        condition=condition if parent.condition == CLEAN else f"{parent.condition}+{condition}",
+        parent=parent.id,
+        digest=recipe.made_digest,
+        dhash=None,
+        near_duplicate_of=id_,
+        shard=-1,
+    )
 
 
 def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> dict[str, str]:
-    """Return what made sets follow from: their parents, how recipes are computed, labels where they have their own, and files of a person's own."""
+    """Return what made sets follow from: their parents, how recipes are computed, labels where they have
+    their own, and files of a person's own.
+    """
     images = key_of(sorted((image.id, image.digest) for image in base.images))
-    return {"images": images, "method": str(METHOD), **({"labels": labels} if labels else {}), **own_files(parameters or {})}
+    return {
+        "images": images,
+        "method": str(METHOD),
+        **({"labels": labels} if labels else {}),
+        **own_files(parameters or {}),
+    }
 
 
 def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
-    """OptionError where a set of the same name was made in another way: its results would be taken for those of the new one."""
+    """OptionError where a set of the same name was made in another way: its results would be taken for those
+    of the new one.
+    """
     differ: dict[str, list[str]] = {}
     for name, one in about.items():
         before = known[name].parameters if name in known else one.parameters
         if keys := [
-            key for key in {**before, **one.parameters} if key not in _FREE and before.get(key) != one.parameters.get(key)
+            key
+            for key in {**before, **one.parameters}
+            if key not in _FREE and before.get(key) != one.parameters.get(key)
         ]:
             differ[name] = keys
     if differ:
@@ -106,14 +140,19 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
         remove = " ".join(f"--remove '{one}/*'" for one in differ)
         held = ", ".join(str(known[name].parameters.get(key, "none")) for key in keys)
         raise OptionError(
-            f"the study has a set {name!r}{others} made with another {' and '.join(word.replace('_', ' ') for word in keys)} ({held}); remove {'them' if others else 'it'} first: "
-            f"faultscape collect {shlex.quote(study)} {remove}"
+            f"the study has a set {name!r}{others} made with another"
+            f" {' and '.join(word.replace('_', ' ') for word in keys)} ({held}); remove"
+            f" {'them' if others else 'it'} first: faultscape collect {shlex.quote(study)} {remove}"
         )
 
 
 def line_of(options: Any, base: Base) -> Held:
-    """Return the options of a line that can change what it makes, as `status` names them again: the base by its name, files of a person's own by their whole paths."""
-    groups = {field.name: held for field in fields(options) if is_dataclass(held := getattr(options, field.name))}
+    """Return the options of a line that can change what it makes, as `status` names them again: the base by
+    its name, files of a person's own by their whole paths.
+    """
+    groups = {
+        field.name: held for field in fields(options) if is_dataclass(held := getattr(options, field.name))
+    }
     given = given_options(replace(options, set_=base.name), but=(*RUNNING, *groups))
     for group in groups.values():
         given = {**given, **given_options(group)}

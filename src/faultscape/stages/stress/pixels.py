@@ -1,6 +1,7 @@
 """Write made images to a folder of a person's own, as PNG, side by side in worker processes.
 
-Conventions: what lies there already is left where it is of the same recipe: ``.made.json`` beside the images holds the digest of each that was written whole.
+Conventions: what lies there already is left where it is of the same recipe: ``.made.json`` beside the images
+holds the digest of each that was written whole.
 """
 
 from __future__ import annotations
@@ -34,25 +35,38 @@ class WriteJob:
 
 @dataclass(frozen=True)
 class Written:
-    """{place: digest of the recipe} of the images that were written, and (id, why) of those that could not be made."""
+    """{place: digest of the recipe} of the images that were written, and (id, why) of those that could not be
+    made.
+    """
 
     digests: dict[str, str]
     failures: tuple[tuple[str, str], ...]
 
 
-def write_images(root: Path, folder: Path, places: Mapping[str, str], *, engine: str, workers: int | None) -> int:
-    """Write images of a study, {id: place within the folder}, and return how many were written now. ImageError, once all others are written, for images that could not be made."""
+def write_images(
+    root: Path, folder: Path, places: Mapping[str, str], *, engine: str, workers: int | None
+) -> int:
+    """Write images of a study, {id: place within the folder}, and return how many were written now.
+    ImageError, once all others are written, for images that could not be made.
+    """
     make_folder(folder)
     images = {image.id: image for image in read_corpus(root) if image.id in places}
     noted = _noted(folder / NOTES)
     todo = [
-        image for id_, image in images.items() if noted.get(places[id_]) != image.digest or not (folder / places[id_]).is_file()
+        image
+        for id_, image in images.items()
+        if noted.get(places[id_]) != image.digest or not (folder / places[id_]).is_file()
     ]
     jobs = []
     for first in range(0, len(todo), _AT_ONCE):
         batch = todo[first : first + _AT_ONCE]
         jobs += [
-            WriteJob(str(root), str(folder.absolute()), number, {i.id: places[i.id] for i in batch if i.shard == number})
+            WriteJob(
+                str(root),
+                str(folder.absolute()),
+                number,
+                {i.id: places[i.id] for i in batch if i.shard == number},
+            )
             for number in sorted({i.shard for i in batch})
         ]
     failures: list[tuple[str, str]] = []
@@ -77,7 +91,8 @@ def write_images(root: Path, folder: Path, places: Mapping[str, str], *, engine:
             entry.if_due()
     if failures:
         raise ImageError(
-            f"{counted(len(failures), 'image')} of {len(todo)} could not be made; the first: {failures[0][0]}: {failures[0][1]}"
+            f"{counted(len(failures), 'image')} of {len(todo)} could not be made; the first:"
+            f" {failures[0][0]}: {failures[0][1]}"
         )
     return len(todo)
 

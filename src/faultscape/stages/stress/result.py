@@ -9,7 +9,9 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Stressed:
-    """The sets that a line made, and how many of their images are new, changed or left since; ``written`` files in ``folder``."""
+    """The sets that a line made, and how many of their images are new, changed or left since; ``written``
+    files in ``folder``.
+    """
 
     study: str
     kind: str
@@ -24,7 +26,8 @@ class Stressed:
 
     def __repr__(self) -> str:
         sets = (
-            f"{counted(len(self.sets), 'set')} of {self.base}: {', '.join(self.sets[:3])}{', ...' if len(self.sets) > 3 else ''}"
+            f"{counted(len(self.sets), 'set')} of {self.base}:"
+            f" {', '.join(self.sets[:3])}{', ...' if len(self.sets) > 3 else ''}"
         )
         parts = [
             f"{self.new:,} new" if 0 < self.new < self.images else "",
@@ -48,7 +51,8 @@ class Blends(Stressed):
         for name, (anomalous, known, void) in self.pixels.items():
             share = anomalous / (anomalous + known) if anomalous + known else float("nan")
             lines.append(
-                f"  {name}: {anomalous:,} anomalous and {known:,} known pixels ({100 * share:.2f} % anomalous), {void:,} void"
+                f"  {name}: {anomalous:,} anomalous and {known:,} known pixels ({100 * share:.2f} %"
+                f" anomalous), {void:,} void"
             )
         return "\n".join(lines)
 
@@ -62,12 +66,18 @@ class Reviewed:
     objects: int
 
     def __repr__(self) -> str:
-        return f"{self.study}: {counted(self.objects, 'object')} on {self.page}\nnext: open it, switch off what is occluded or cut, save switched-off.csv, then run the same line with --without switched-off.csv in place of --review"
+        return (
+            f"{self.study}: {counted(self.objects, 'object')} on {self.page}\nnext: open it, switch off what"
+            " is occluded or cut, save switched-off.csv, then run the same line with --without"
+            " switched-off.csv in place of --review"
+        )
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The classes that a line held out under a name, how many are kept, and what was written; or that are held out no more, where it was ``removed``."""
+    """The classes that a line held out under a name, how many are kept, and what was written; or that are
+    held out no more, where it was ``removed``.
+    """
 
     study: str
     name: str
@@ -81,9 +91,14 @@ class HeldOut:
         if self.removed:
             return f"{self.study}: holdout {self.name} of {', '.join(self.classes)} is removed"
         lines = [
-            f"{self.study}: holdout {self.name} withholds {', '.join(self.classes)}; {counted(self.kept, 'class is', 'classes are')} kept"
+            (
+                f"{self.study}: holdout {self.name} withholds {', '.join(self.classes)};"
+                f" {counted(self.kept, 'class is', 'classes are')} kept"
+            )
         ]
-        lines += [f"written  truth of {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
+        lines += (
+            [f"written  truth of {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
+        )
         return "\n".join([*lines, f"next: faultscape measure {self.study} --holdout {self.name}"])
 
 
@@ -96,4 +111,7 @@ class Sheet:
     images: int
 
     def __repr__(self) -> str:
-        return f"{self.path}: {counted(self.images, 'image')} of {counted(self.sets, 'set')}; open it in a browser"
+        return (
+            f"{self.path}: {counted(self.images, 'image')} of {counted(self.sets, 'set')}; open it in a"
+            " browser"
+        )

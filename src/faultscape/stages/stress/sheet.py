@@ -1,6 +1,7 @@
 """The contact sheet of a study's made sets: STUDY/stress/sheet.html.
 
-Conventions: corruptions and fog show the same parent at each severity, the first in the order among equals; blended sets some images with their labels.
+Conventions: corruptions and fog show the same parent at each severity, the first in the order among equals;
+blended sets some images with their labels.
 """
 
 from __future__ import annotations
@@ -34,16 +35,21 @@ _GRID = (128, 64)  # cells of the map of places, width and height
 
 
 def write_sheet(options: SheetOptions) -> Sheet:
-    """Write the contact sheet of the made sets that a line names, or of all; StudyError where there are none."""
+    """Write the contact sheet of the made sets that a line names, or of all; StudyError where there are
+    none.
+    """
     root = existing(options.study)
     known = read_stress(root).sets
     if strange := [name for name in options.set_ if name not in known]:
         raise StudyError(
-            f"--set {strange[0]}: `faultscape stress` made no such set; it made {', '.join([*known][:8]) or 'none'}{', ...' if len(known) > 8 else ''}"
+            f"--set {strange[0]}: `faultscape stress` made no such set; it made"
+            f" {', '.join([*known][:8]) or 'none'}{', ...' if len(known) > 8 else ''}"
         )
     names = [name for name in known if not options.set_ or name in options.set_]
     if not names:
-        raise StudyError(f"{root} has no made sets; make some with `faultscape stress corrupt {options.study}`")
+        raise StudyError(
+            f"{root} has no made sets; make some with `faultscape stress corrupt {options.study}`"
+        )
     for name in names:
         refuse_unfinished(root, name)
     of_set: dict[str, list[Image]] = {name: [] for name in names}
@@ -54,7 +60,12 @@ def write_sheet(options: SheetOptions) -> Sheet:
     for name in names:
         about = known[name]
         groups.setdefault(
-            (about.kind, about.of, str(about.parameters.get("corruption", name if about.kind == "blend" else _BY_DISTANCE))), []
+            (
+                about.kind,
+                about.of,
+                str(about.parameters.get("corruption", name if about.kind == "blend" else _BY_DISTANCE)),
+            ),
+            [],
         ).append(name)
     rows = []
     with progress("sheet", len(groups)) as tick:
@@ -81,7 +92,11 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
             first = _read_chosen(images, 1, read_parent)
             cells += [Cell(image.parent, pixels) for image, pixels in first]
         same = [image for image in images if cells and image.parent == cells[0].caption]
-        word = f"severity {about.parameters['severity']}" if about.kind == "corrupt" else f"beta {about.parameters['beta']}"
+        word = (
+            f"severity {about.parameters['severity']}"
+            if about.kind == "corrupt"
+            else f"beta {about.parameters['beta']}"
+        )
         cells += [Cell(word, pixels) for _, pixels in _read_chosen(same, 1, _made)]
     titles = {each.name: each.title for each in CORRUPTIONS}
     return Row(titles.get(title, title.capitalize()), f"of {of}", tuple(cells))
@@ -92,7 +107,9 @@ def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
     total, number = np.zeros((_GRID[1], _GRID[0])), 0
     for shard in sorted({image.shard for image in images}):
         for code in label_maps.read_maps(labels_folder(root, name) / ANOMALIES, shard).values():
-            total += cv2.resize((runs.decode(code) == ANOMALY).astype(np.float32), _GRID, interpolation=cv2.INTER_AREA)
+            total += cv2.resize(
+                (runs.decode(code) == ANOMALY).astype(np.float32), _GRID, interpolation=cv2.INTER_AREA
+            )
             number += 1
     return total / max(number, 1)
 
@@ -108,8 +125,17 @@ def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
     for image, pixels in _read_chosen(images, count, _made):
         maps = label_maps.read_maps(labels_folder(root, name) / ANOMALIES, image.shard)
         share = int(facts[image.id]["anomalous"]) / (image.width * image.height)
-        cells.append(Cell(f"{image.id.partition('/')[2]}: {100 * share:.1f} % anomalous", pixels, runs.decode(maps[image.id])))
-    note = f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels; a place is anomalous in {100 * middle:.1f} % of them (median), at most in {100 * covered.max():.1f} %"
+        cells.append(
+            Cell(
+                f"{image.id.partition('/')[2]}: {100 * share:.1f} % anomalous",
+                pixels,
+                runs.decode(maps[image.id]),
+            )
+        )
+    note = (
+        f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels; a place is"
+        f" anomalous in {100 * middle:.1f} % of them (median), at most in {100 * covered.max():.1f} %"
+    )
     cells.append(Cell("how often each place is anomalous, white the most", np.dstack([heat] * 3)))
     return Row(name, note, tuple(cells))
 
@@ -118,8 +144,12 @@ def _made(image: Image) -> np.ndarray:
     return read_photo(image)[0]
 
 
-def _read_chosen(images: Sequence[Image], count: int, read: Callable[[Image], np.ndarray]) -> list[tuple[Image, np.ndarray]]:
-    """Return the first images that can be read, with their pixels, in the order among equals of their parents, so that all conditions show the same; the first that cannot is told."""
+def _read_chosen(
+    images: Sequence[Image], count: int, read: Callable[[Image], np.ndarray]
+) -> list[tuple[Image, np.ndarray]]:
+    """Return the first images that can be read, with their pixels, in the order among equals of their
+    parents, so that all conditions show the same; the first that cannot is told.
+    """
     found: list[tuple[Image, np.ndarray]] = []
     wrong = ""
     for image in _in_order(images):

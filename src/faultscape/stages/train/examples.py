@@ -1,7 +1,10 @@
-"""The labelled images of a study that a network learns from, or is watched on: where they lie, and one of them read.
+"""The labelled images of a study that a network learns from, or is watched on: where they lie, and one of
+them read.
 
-Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), at the size of their photos by the nearest pixel. Classes are 0..K-1 in the order of those that are learnt;
-withheld pixels are IGNORED, which no loss sees, and pixels that were void from the start OUTSIDE, which only a loss that asks for them sees.
+Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), at the
+size of their photos by the nearest pixel. Classes are 0..K-1 in the order of those that are learnt; withheld
+pixels are IGNORED, which no loss sees, and pixels that were void from the start OUTSIDE, which only a loss
+that asks for them sees.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from faultscape.uncertainty.training.labels import OUTSIDE
 
 
 class Examples:
-    """Labelled images that a network learns from, or is watched on; `read` may be called in several threads."""
+    """Labelled images that a network learns from, or is watched on; `read` may be called in several
+    threads.
+    """
 
     def __init__(self, images: LabelledImages, withheld: Withheld) -> None:
         self._images, self._places = images, withheld.places
@@ -50,7 +55,9 @@ class Examples:
         return {image.set for image, _ in self._images.rows}
 
     def read(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the photo (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError, which names it, for one that cannot be read."""
+        """Return the photo (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError, which names
+        it, for one that cannot be read.
+        """
         image = self._images.rows[number][0]
         try:
             photo = read_photo(image)[0]
@@ -72,35 +79,52 @@ class Examples:
         return key_of(self._images.key(), self._places.tolist())
 
 
-def find_examples(root: Path, settings: Settings, data: TrainingData, withheld: Withheld) -> tuple[Examples, Examples]:
+def find_examples(
+    root: Path, settings: Settings, data: TrainingData, withheld: Withheld
+) -> tuple[Examples, Examples]:
     """Return the images to learn from, and those to watch on, which may be none.
 
-    Errors: OptionError for a set that there is not; StudyError where nothing is labelled, or where an image is in both.
+    Errors: OptionError for a set that there is not; StudyError where nothing is labelled, or where an image
+    is in both.
     """
     watched = [data.validation] if data.validation else None
     train = Examples(find_labelled(root, settings, data.truth, data.set_, "train", "set"), withheld)
-    validation = Examples(find_labelled(root, settings, data.truth, watched, "validation", "validation"), withheld)
+    validation = Examples(
+        find_labelled(root, settings, data.truth, watched, "validation", "validation"), withheld
+    )
     if not len(train):
-        where = f"no image of {', '.join(data.set_)} has labels" if data.set_ else "no image of role train has labels"
+        where = (
+            f"no image of {', '.join(data.set_)} has labels"
+            if data.set_
+            else "no image of role train has labels"
+        )
         raise StudyError(
-            f"nothing to train on: {where}; collect images with --role train and import their labels, or name a labelled set with --set"
+            f"nothing to train on: {where}; collect images with --role train and import their labels, or name"
+            " a labelled set with --set"
         )
     if data.validation and not len(validation):
-        raise StudyError(f"no image of {data.validation} has labels; import its labels, or leave --validation out")
+        raise StudyError(
+            f"no image of {data.validation} has labels; import its labels, or leave --validation out"
+        )
     if both := (train.ids & validation.ids) | (train.parents & validation.parents):
         raise OptionError(
-            f"{counted(len(both), 'image')} would be in both training and validation, such as {min(both)}; use disjoint sets"
+            f"{counted(len(both), 'image')} would be in both training and validation, such as {min(both)};"
+            " use disjoint sets"
         )
     if not any((train.labels(k) >= 0).any() for k in range(len(train))):
         known = ", ".join(withheld.classes.names[:6])
         raise StudyError(
-            f"no training image has a labelled pixel of the classes to learn ({known}, ...); check the labels and --withhold"
+            f"no training image has a labelled pixel of the classes to learn ({known}, ...); check the labels"
+            " and --withhold"
         )
     return train, validation
 
 
 def class_weights(examples: Examples, classes: int, *, void: bool = False) -> tuple[float, ...]:
-    """Return the weight of each class by median-frequency balancing: the median share of pixels over the class's own, in the images that have it (Eigen and Fergus 2015); 0 of a class that none has. With ``void`` void pixels are one class more."""
+    """Return the weight of each class by median-frequency balancing: the median share of pixels over the
+    class's own, in the images that have it (Eigen and Fergus 2015); 0 of a class that none has. With ``void``
+    void pixels are one class more.
+    """
     channels = classes + void
     pixels, of_images = np.zeros(channels), np.zeros(channels)
     for number in range(len(examples)):

@@ -1,6 +1,8 @@
-"""Which network a line of `train` asks for, and by which plan it is trained: its preset, and what the line says otherwise.
+"""Which network a line of `train` asks for, and by which plan it is trained: its preset, and what the line
+says otherwise.
 
-Conventions: what a line says goes before its preset, and a preset before the defaults. A network that starts from another of the study takes a part of the preset's steps.
+Conventions: what a line says goes before its preset, and a preset before the defaults. A network that starts
+from another of the study takes a part of the preset's steps.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.description import Description, Network
 from faultscape.uncertainty.dirichlet import MOST_CLASSES
 from faultscape.uncertainty.networks import transformers_networks
-from faultscape.uncertainty.networks.catalogue import BACKBONES, IMAGENET, MIDDLE, PLAIN, Backbone, backbone_named
+from faultscape.uncertainty.networks.catalogue import (
+    BACKBONES,
+    IMAGENET,
+    MIDDLE,
+    PLAIN,
+    Backbone,
+    backbone_named,
+)
 from faultscape.uncertainty.networks.deeplab import DeepLab
 from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import DoubtNetwork
@@ -37,7 +46,10 @@ _WITH_OUTLIERS = ("linear", "batch-ensemble")
 
 @dataclass(frozen=True)
 class Wanted:
-    """The network to train, the plan, and what it starts from: a network that is there, or nothing. ``file`` is a person's own, to be copied beside it; ``notes`` are to be said; its head may be kept; ``origin`` is a digest of the code or the weights that it starts from."""
+    """The network to train, the plan, and what it starts from: a network that is there, or nothing. ``file``
+    is a person's own, to be copied beside it; ``notes`` are to be said; its head may be kept; ``origin`` is a
+    digest of the code or the weights that it starts from.
+    """
 
     description: Description
     plan: TrainingPlan
@@ -49,7 +61,9 @@ class Wanted:
 
 
 def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> Wanted:
-    """Return what a line asks for. Errors: OptionError and ModelError where there is no such network, or it cannot start from another."""
+    """Return what a line asks for. Errors: OptionError and ModelError where there is no such network, or it
+    cannot start from another.
+    """
     preset = preset_named(options.preset) if options.preset else None
     kind = head_named(options.head)
     of_preset = dict(preset.heads.get(options.head, {})) if preset else {}
@@ -66,14 +80,17 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     void, outlier = options.loss == "void-class", options.loss == "outlier-head"
     if options.loss == "dirichlet" and len(withheld.classes.names) > MOST_CLASSES:
         raise OptionError(
-            f"--loss dirichlet is for {MOST_CLASSES} classes at most, since its targets are smoothed by .01 a class (S4 B.4); got {len(withheld.classes.names)}"
+            f"--loss dirichlet is for {MOST_CLASSES} classes at most, since its targets are smoothed by .01 a"
+            f" class (S4 B.4); got {len(withheld.classes.names)}"
         )
     if outlier and options.head not in _WITH_OUTLIERS:
         raise OptionError(
-            f"--loss outlier-head is for the heads {' and '.join(_WITH_OUTLIERS)}, whose last channel is a logit by itself; got {options.head}"
+            f"--loss outlier-head is for the heads {' and '.join(_WITH_OUTLIERS)}, whose last channel is a"
+            f" logit by itself; got {options.head}"
         )
     before, wanted = (
-        _shaped(head, given) for head, given in ((description.head, description.head_options), (options.head, told))
+        _shaped(head, given)
+        for head, given in ((description.head, description.head_options), (options.head, told))
     )
     made_before = description.void_class, description.outlier_head, before
     keeps = (
@@ -99,26 +116,31 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     entry = known_backbone(description)
     if any(side % description.multiple for side in plan.crop) and not (entry and entry.any_crop):
         raise OptionError(
-            f"--crop {plan.crop[0]}x{plan.crop[1]}: both sides must be multiples of {description.multiple} for {description.backbone}"
+            f"--crop {plan.crop[0]}x{plan.crop[1]}: both sides must be multiples of {description.multiple}"
+            f" for {description.backbone}"
         )
     notes = []
     if preset and told.get("scaled") is False:
         notes.append(f"note: --preset {options.preset}: {preset.notes}")
     if preset and preset.member_blocks and options.head == "batch-ensemble" and not blocks:
         notes.append(
-            f"note: {description.backbone} is not a Segmenter, so --preset {options.preset} puts fast weights in the head only"
+            f"note: {description.backbone} is not a Segmenter, so --preset {options.preset} puts fast weights"
+            " in the head only"
         )
     return Wanted(description, plan, start, file, tuple(notes), keeps, _origin(options))
 
 
 def _dropout_layers(options: TrainOptions, description: Description) -> tuple[str, ...]:
-    """Return the layers that have MC dropout, of the word middle those of the backbone. OptionError for a backbone that says none."""
+    """Return the layers that have MC dropout, of the word middle those of the backbone. OptionError for a
+    backbone that says none.
+    """
     if options.dropout_at != (MIDDLE,):
         return options.dropout_at
     entry = known_backbone(description)
     if entry is None:
         raise OptionError(
-            f"--dropout-at {MIDDLE}: known of backbones with a name (fs.uncertainty.BACKBONES) alone; name the layers of {description.backbone}"
+            f"--dropout-at {MIDDLE}: known of backbones with a name (fs.uncertainty.BACKBONES) alone; name"
+            f" the layers of {description.backbone}"
         )
     return entry.middle
 
@@ -128,16 +150,23 @@ def known_backbone(description: Description) -> Backbone | None:
     return next((entry for entry in BACKBONES if entry.name == description.backbone), None)
 
 
-def _member_blocks(options: TrainOptions, preset: TrainingPreset | None, description: Description, start: Network | None) -> int:
-    """Return how many encoder blocks have fast weights. OptionError where they are asked for and cannot be."""
+def _member_blocks(
+    options: TrainOptions, preset: TrainingPreset | None, description: Description, start: Network | None
+) -> int:
+    """Return how many encoder blocks have fast weights. OptionError where they are asked for and cannot
+    be.
+    """
     inner = start.net if isinstance(start, DoubtNetwork) else start
-    able = options.head == "batch-ensemble" and (isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-"))
+    able = options.head == "batch-ensemble" and (
+        isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-")
+    )
     said = options.head_options.member_blocks
     if said is not None and said < 0:
         raise OptionError(f"--member-blocks is 0 or more; got {said}")
     if said and not able:
         raise OptionError(
-            f"--member-blocks needs a Segmenter and --head batch-ensemble; got {description.backbone} and {options.head}: leave it out"
+            f"--member-blocks needs a Segmenter and --head batch-ensemble; got {description.backbone} and"
+            f" {options.head}: leave it out"
         )
     return said if said is not None else preset.member_blocks if preset and able else 0
 
@@ -148,7 +177,9 @@ def _shaped(head: str, told: Mapping[str, Value]) -> tuple[str, dict[str, Value]
 
 
 def _origin(options: TrainOptions) -> str:
-    """Return a digest of the code or of the weights that a network starts from, '' of one that is drawn anew or starts from another of the study."""
+    """Return a digest of the code or of the weights that a network starts from, '' of one that is drawn anew
+    or starts from another of the study.
+    """
     backbone = options.backbone or ""
     if options.init or not backbone:
         return ""
@@ -195,18 +226,28 @@ def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
     """OptionError where a preset trains heads on from a plain network, and none is named."""
     if options.from_scratch and not (preset and preset.from_init < 1):
         raise OptionError(
-            "--from-scratch is for presets that start heads from a trained network (camvid-small); leave it out: without --init everything is trained"
+            "--from-scratch is for presets that start heads from a trained network (camvid-small); leave it"
+            " out: without --init everything is trained"
         )
-    if preset and preset.from_init < 1 and options.head != "linear" and not options.init and not options.from_scratch:
+    if (
+        preset
+        and preset.from_init < 1
+        and options.head != "linear"
+        and not options.init
+        and not options.from_scratch
+    ):
         raise OptionError(
-            f"--preset {preset.name} starts this head from a trained linear network: name it with --init, or use --from-scratch to train everything"
+            f"--preset {preset.name} starts this head from a trained linear network: name it with --init, or"
+            " use --from-scratch to train everything"
         )
 
 
 def _backbone(
     root: Path, options: TrainOptions, withheld: Withheld, plan: TrainingPlan
 ) -> tuple[Description, Network | None, Path | None]:
-    """Return the description of a backbone with a linear head, the backbone where it is there already, and a person's own file."""
+    """Return the description of a backbone with a linear head, the backbone where it is there already, and a
+    person's own file.
+    """
     names, image = withheld.classes.names, max(plan.crop)
     channels = len(names) + (options.loss in ("void-class", "outlier-head"))
     own = preset_named(options.preset).dropout if options.preset else 0.1
@@ -216,9 +257,13 @@ def _backbone(
     if options.init:
         return _of_network(root, options, names, dropout)
     if not options.backbone:
-        raise OptionError("name a network to train: --backbone NAME, or --init NETWORK to start from one in the study")
+        raise OptionError(
+            "name a network to train: --backbone NAME, or --init NETWORK to start from one in the study"
+        )
     if Path(options.backbone, "config.json").is_file() or options.backbone.startswith("hf:"):
-        folder = hub.folder_of(options.backbone, "") if options.backbone.startswith("hf:") else options.backbone
+        folder = (
+            hub.folder_of(options.backbone, "") if options.backbone.startswith("hf:") else options.backbone
+        )
         start = transformers_networks.of_folder(folder, channels)
         config, multiple = transformers_networks.config_of(start)
         if not isinstance(start, Segmenter | DeepLab):
@@ -226,17 +271,33 @@ def _backbone(
         mean, std = _input_of(folder)
         called = options.backbone if options.backbone.startswith("hf:") else Path(options.backbone).name
         about = Description(
-            called, names, dropout=dropout, mean=mean, std=std, multiple=multiple, config=_plain(config), seed=options.seed
+            called,
+            names,
+            dropout=dropout,
+            mean=mean,
+            std=std,
+            multiple=multiple,
+            config=_plain(config),
+            seed=options.seed,
         )
         return about, start, None
     if is_own(options.backbone):
         file, _, function = options.backbone.rpartition(":")
         start = descriptions.of_file(options.backbone)
-        mean, std = (tuple(getattr(start, key, None) or plain) for key, plain in zip(("mean", "std"), PLAIN, strict=True))
+        mean, std = (
+            tuple(getattr(start, key, None) or plain)
+            for key, plain in zip(("mean", "std"), PLAIN, strict=True)
+        )
         multiple = int(getattr(start, "multiple", 1))
         return (
             Description(
-                f"{Path(file).name}:{function}", names, dropout=dropout, mean=mean, std=std, multiple=multiple, seed=options.seed
+                f"{Path(file).name}:{function}",
+                names,
+                dropout=dropout,
+                mean=mean,
+                std=std,
+                multiple=multiple,
+                seed=options.seed,
             ),
             start,
             Path(file),
@@ -264,7 +325,8 @@ def _of_network(
     if not (folder / descriptions.NETWORK).is_file():
         known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
         raise ModelError(
-            f"--init {options.init}: the study has no trained network with this name; it has {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
+            f"--init {options.init}: the study has no trained network with this name; it has"
+            f" {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
         )
     before = descriptions.read_description(folder)
     own = bool(before.own_function)
@@ -272,16 +334,19 @@ def _of_network(
         _need_own_code(folder, before, options)
     elif options.backbone and options.backbone != before.backbone:
         raise ModelError(
-            f"--init {options.init}: is a {before.backbone}, but --backbone is {options.backbone}; both must be the same"
+            f"--init {options.init}: is a {before.backbone}, but --backbone is {options.backbone}; both must"
+            " be the same"
         )
     before, net = descriptions.load(folder, own_code=own)
     if before.classes != names:
         raise ModelError(
-            f"--init {options.init}: has {len(before.classes)} classes, but {len(names)} are to be learnt ({_difference(before.classes, names)}); --withhold says which holdout is withheld"
+            f"--init {options.init}: has {len(before.classes)} classes, but {len(names)} are to be learnt"
+            f" ({_difference(before.classes, names)}); --withhold says which holdout is withheld"
         )
     if not isinstance(net, DoubtNetwork) or before.member_blocks:
         raise ModelError(
-            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network without either"
+            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network"
+            " without either"
         )
     file = folder / descriptions.OWN_FILE
     about = replace(before, dropout_at=(), dropout=dropout, seed=options.seed)
@@ -290,7 +355,9 @@ def _of_network(
 
 def _difference(before: tuple[str, ...], names: tuple[str, ...]) -> str:
     """Return in words which classes two networks do not share."""
-    gone, new = ([name for name in one if name not in other] for one, other in ((before, names), (names, before)))
+    gone, new = (
+        [name for name in one if name not in other] for one, other in ((before, names), (names, before))
+    )
     parts = [
         f"{word} {', '.join(some[:4])}{', ...' if len(some) > 4 else ''}"
         for word, some in (("without", gone), ("also", new))
@@ -300,11 +367,14 @@ def _difference(before: tuple[str, ...], names: tuple[str, ...]) -> str:
 
 
 def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> None:
-    """ModelError where a network whose backbone is code is to be started from, and the line does not name that code: a study of somebody else's runs none by itself."""
+    """ModelError where a network whose backbone is code is to be started from, and the line does not name
+    that code: a study of somebody else's runs none by itself.
+    """
     given = options.backbone or ""
     if not is_own(given):
         raise ModelError(
-            f"--init {options.init}: its backbone is Python code, which would run with your permissions; if you trust it, add --backbone {folder / descriptions.OWN_FILE}:{before.own_function}"
+            f"--init {options.init}: its backbone is Python code, which would run with your permissions; if"
+            f" you trust it, add --backbone {folder / descriptions.OWN_FILE}:{before.own_function}"
         )
     file, _, function = given.rpartition(":")
     try:
@@ -313,12 +383,15 @@ def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> 
         raise ModelError(f"--backbone {given}: {error.strerror}") from None
     if not same or function != before.own_function:
         raise ModelError(
-            f"--init {options.init}: was trained with another version of its backbone, which is {folder / descriptions.OWN_FILE}:{before.own_function}; name that one with --backbone"
+            f"--init {options.init}: was trained with another version of its backbone, which is"
+            f" {folder / descriptions.OWN_FILE}:{before.own_function}; name that one with --backbone"
         )
 
 
 def _input_of(folder: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the mean and the standard deviation that a folder of the library says its pixels have, else ImageNet's."""
+    """Return the mean and the standard deviation that a folder of the library says its pixels have, else
+    ImageNet's.
+    """
     path = Path(folder, "preprocessor_config.json")
     try:
         said = json.loads(path.read_text(encoding="utf-8"))

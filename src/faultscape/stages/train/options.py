@@ -1,4 +1,6 @@
-"""What a line of `train` asks for, as its verb hands it to the stage. Light: nothing that trains is loaded for it."""
+"""What a line of `train` asks for, as its verb hands it to the stage. Light: nothing that trains is loaded
+for it.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,13 @@ class TrainingData:
     set_
         A set to train on; default: all images of role train. Can be repeated.
     validation
-        The validation set, on which the mean-field factor of a Gaussian process is also tuned; default: images of role validation, if there are any.
+        The validation set, on which the mean-field factor of a Gaussian process is also tuned; default:
+        images of role validation, if there are any.
     truth
         Whose labels; default: labels, or the only ones.
     withhold
-        A holdout of the study (`stress holdout`) whose classes the network does not learn; default: the study's only one. none: learn all classes.
+        A holdout of the study (`stress holdout`) whose classes the network does not learn; default: the
+        study's only one. none: learn all classes.
     """
 
     set_: list[str] | None = None
@@ -118,7 +122,8 @@ class HeadOptions:
     spread
         batch-ensemble: the standard deviation of normal, or the share of positive signs (default 0.5).
     member_blocks
-        batch-ensemble: fast weights in this many of the last encoder blocks too, Segmenter only (default 0; under s3-code 2).
+        batch-ensemble: fast weights in this many of the last encoder blocks too, Segmenter only (default 0;
+        under s3-code 2).
     features
         gp: number of random features (default 1024).
     ridge
@@ -126,7 +131,8 @@ class HeadOptions:
     mean_field
         gp: how strongly the variance shrinks logits; default: tuned on the validation set, or 1 without one.
     momentum
-        gp: update the covariance during training with this momentum (the authors use 0.99), instead of one exact pass after training.
+        gp: update the covariance during training with this momentum (the authors use 0.99), instead of one
+        exact pass after training.
     scaled
         gp: scale random features to prior variance 1 (default; the authors' code does not).
     normalised
@@ -216,7 +222,8 @@ class TrainOptions:
             raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
         if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:
             raise OptionError(
-                f"--dropout-rate lies between 0 and 1 and --dropout-samples is 1 or more; got {self.dropout_rate:g} and {self.dropout_samples}"
+                "--dropout-rate lies between 0 and 1 and --dropout-samples is 1 or more; got"
+                f" {self.dropout_rate:g} and {self.dropout_samples}"
             )
         if self.init and self.from_scratch:
             raise OptionError("give either --init or --from-scratch, not both")
@@ -229,7 +236,9 @@ class TrainOptions:
 
     @property
     def swept(self) -> tuple[str, tuple[float | int | str, ...]]:
-        """The option of --sweep and its values, ('', ()) where nothing is swept: one of the head, or the seed; OptionError for another."""
+        """The option of --sweep and its values, ('', ()) where nothing is swept: one of the head, or the
+        seed; OptionError for another.
+        """
         if self.sweep is None:
             return "", ()
         key, equals, values = self.sweep.partition("=")
@@ -237,12 +246,14 @@ class TrainOptions:
         known = [SEED, *(field.name for field in fields(HeadOptions))]
         if key not in known:
             raise OptionError(
-                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of {', '.join(name.replace('_', '-') for name in known)}.{closest(key, known)}"
+                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of"
+                f" {', '.join(name.replace('_', '-') for name in known)}.{closest(key, known)}"
             )
         words = [word.strip() for word in values.split(",")]
         if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
             raise OptionError(
-                f"--sweep {self.sweep!r} is not valid; give at least two different values: {key.replace('_', '-')}=1,3,5"
+                f"--sweep {self.sweep!r} is not valid; give at least two different values:"
+                f" {key.replace('_', '-')}=1,3,5"
             )
         return key, tuple(_value(key, word) for word in words)
 

@@ -10,7 +10,9 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Trained:
-    """A network that was trained: where it lies, how long it took, and what was found of it; ``new`` is false where it was there already."""
+    """A network that was trained: where it lies, how long it took, and what was found of it; ``new`` is false
+    where it was there already.
+    """
 
     study: str
     name: str
@@ -30,17 +32,23 @@ class Trained:
 
     @property
     def source(self) -> str:
-        """What `predict` takes: the folder, or where the backbone is code of a person's own that code in it."""
+        """What `predict` takes: the folder, or where the backbone is code of a person's own that code in
+        it.
+        """
         file, colon, function = self.backbone.rpartition(":")
         return f"{self.folder}/backbone.py:{function}" if colon and file.endswith(".py") else self.folder
 
     def __repr__(self) -> str:
         without = f", without {', '.join(self.withheld)}" if self.withheld else ""
-        how = f"{self.backbone} with head {self.head}, {counted(len(self.classes), 'class', 'classes')}{without}"
+        how = (
+            f"{self.backbone} with head {self.head},"
+            f" {counted(len(self.classes), 'class', 'classes')}{without}"
+        )
         lines = [f"{self.name}: {how}{'' if self.new else ' (trained before, with the same options)'}"]
         took = f" in {_time(self.seconds)}" if self.new and self.seconds else ""
         lines.append(
-            f"trained  {counted(self.steps, 'step')} on {counted(self.images, 'image')}{took}; loss {self.loss:.3g} at the end"
+            f"trained  {counted(self.steps, 'step')} on {counted(self.images, 'image')}{took}; loss"
+            f" {self.loss:.3g} at the end"
         )
         if not math.isnan(self.found.get("miou", math.nan)):
             lines.append(f"validation  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f}")
@@ -71,7 +79,8 @@ class Swept:
         if self.option == "seed":
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
             lines.append(
-                f"then     faultscape predict {self.study} {whole}=ensemble:{','.join(one.name for one in self.networks.values())}"
+                f"then     faultscape predict {self.study}"
+                f" {whole}=ensemble:{','.join(one.name for one in self.networks.values())}"
             )
         return "\n".join(lines)
 

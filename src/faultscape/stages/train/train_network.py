@@ -1,7 +1,9 @@
-"""Train: a network learns from a study's labels, and lies then in STUDY/models/NAME, a model source like any other.
+"""Train: a network learns from a study's labels, and lies then in STUDY/models/NAME, a model source like any
+other.
 
-Conventions: what was trained with the same options on the same images and labels is not trained again. A run holds the network's folder and nothing else of the study; one that was killed goes on from its
-last checkpoint to the same bytes, on a processor. The folder keeps what it had until the new network is whole.
+Conventions: what was trained with the same options on the same images and labels is not trained again. A run
+holds the network's folder and nothing else of the study; one that was killed goes on from its last checkpoint
+to the same bytes, on a processor. The folder keeps what it had until the new network is whole.
 """
 
 from __future__ import annotations
@@ -51,12 +53,20 @@ from faultscape.uncertainty.training.validation import Images, validate
 
 WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
 _AT_PREDICTION = ("mean_field",)  # options of heads that are set when training is done
-_NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
+_NOT_IN_KEY = (
+    "study",
+    "name",
+    "machine",
+    "export",
+    "sweep",
+)  # options that change no network, but for a GPU's own sums
 
 
 @dataclass(frozen=True)
 class Made:
-    """A network that is trained: what was found of it, the rows of its log, and the mean-field factor where that was tuned."""
+    """A network that is trained: what was found of it, the rows of its log, and the mean-field factor where
+    that was tuned.
+    """
 
     net: descriptions.Network
     about: JsonObject
@@ -65,7 +75,9 @@ class Made:
 
 
 def train_networks(options: TrainOptions) -> Trained | Swept:
-    """Train what a line asks for: one network, or one for each value of --sweep. Errors: OptionError, ModelError and StudyError where that cannot be."""
+    """Train what a line asks for: one network, or one for each value of --sweep. Errors: OptionError,
+    ModelError and StudyError where that cannot be.
+    """
     need_libraries()
     option, values = options.swept
     if not option:
@@ -77,7 +89,11 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
         called = option.replace("_", "-")
-        told = {"seed": value} if option == SEED else {"head_options": replace(options.head_options, **{option: value})}
+        told = (
+            {"seed": value}
+            if option == SEED
+            else {"head_options": replace(options.head_options, **{option: value})}
+        )
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
         print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
         networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
@@ -86,7 +102,9 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
 
 
 def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
-    """Train one network; ``instead_of`` another of the same weights, of which it is a copy that is told something else."""
+    """Train one network; ``instead_of`` another of the same weights, of which it is a copy that is told
+    something else.
+    """
     root = existing(options.study)
     settings = read_settings(root)
     if settings.classifies:
@@ -95,15 +113,20 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
     refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
     if options.name in {LABELS, *evidence.truths(root)}:
         raise OptionError(
-            f"{options.name!r} is the name of a truth, under which labels are kept; give the network another, for example {options.name}-model"
+            f"{options.name!r} is the name of a truth, under which labels are kept; give the network another,"
+            f" for example {options.name}-model"
         )
     if options.init == options.name:
-        raise OptionError(f"--init {options.init}: a network cannot start from itself; give the new one another name")
+        raise OptionError(
+            f"--init {options.init}: a network cannot start from itself; give the new one another name"
+        )
     withheld = find_withheld(read_stress(root), settings.class_list, options.data.withhold)
     train_on, watch_on = find_examples(root, settings, options.data, withheld)
     device = devices.pick(options.machine.device or "", "torch")
     with (
-        holding(folder, f"another faultscape is training {options.name} in {root}; wait until it has finished"),
+        holding(
+            folder, f"another faultscape is training {options.name} in {root}; wait until it has finished"
+        ),
         devices.fixed_threads(options.machine.threads or 0),
     ):
         wanted = network.want(root, options, withheld, len(train_on))
@@ -121,11 +144,15 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         _finish(folder, wanted, made, provenance)
         with changing(root):
             log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
-        return _result(options, folder, wanted, _held(folder) or {}, new=True, seconds=time.monotonic() - begun)
+        return _result(
+            options, folder, wanted, _held(folder) or {}, new=True, seconds=time.monotonic() - begun
+        )
 
 
 def _is_whole(folder: Path, wanted: Wanted) -> bool:
-    """Whether a folder holds a whole network of the backbone that a line asks for: a study of somebody else's could hold other code under the same key."""
+    """Whether a folder holds a whole network of the backbone that a line asks for: a study of somebody else's
+    could hold other code under the same key.
+    """
     if (folder / BEGUN).exists():
         return False
     held, own = descriptions.read_description(folder), folder / descriptions.OWN_FILE
@@ -138,22 +165,40 @@ def _test_images(train_on: Examples) -> list[str]:
     """Return what to say of images to learn from that were collected for tests."""
     found = train_on.roles.count("test")
     return (
-        [f"note: {found} of {len(train_on)} training images have role test; judge the network on other images"] if found else []
+        [
+            (
+                f"note: {found} of {len(train_on)} training images have role test; judge the network on other"
+                " images"
+            )
+        ]
+        if found
+        else []
     )
 
 
 def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
     """Return the key of a network: of all that it follows from, image by image."""
     described = json.loads(descriptions.description_text(wanted.description, {}))
-    start = (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "") if options.init else ""
+    start = (
+        (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "")
+        if options.init
+        else ""
+    )
     watched = watch_on.key() if len(watch_on) else ""
     about = (options.loss, options.machine.precision)
-    plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}  # which changes no network
+    plan = {
+        name: value for name, value in vars(wanted.plan).items() if name != "validate_every"
+    }  # which changes no network
     return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
 
 
 def _provenance(
-    root: Path, options: TrainOptions, train_on: Examples, watch_on: Examples, withheld: tuple[str, ...], key: str
+    root: Path,
+    options: TrainOptions,
+    train_on: Examples,
+    watch_on: Examples,
+    withheld: tuple[str, ...],
+    key: str,
 ) -> JsonObject:
     """Return what is recorded of how a network was made, by which `status` says whether it is stale."""
     sets, truth, given = (
@@ -164,9 +209,15 @@ def _provenance(
     inputs = inputs_of(Snapshot(root), sets, truth, given)
     flags = flags_of(read_training(root / MODELS / options.init)) if options.init else []
     return {
-        "key": key, "inputs": dict(inputs), "arguments": given, "truth": truth, "sets": list(sets), "withheld": list(withheld), "images": len(train_on),
+        "key": key,
+        "inputs": dict(inputs),
+        "arguments": given,
+        "truth": truth,
+        "sets": list(sets),
+        "withheld": list(withheld),
+        "images": len(train_on),
         **({"flags": list(flags)} if flags else {}),
-    }  # fmt: skip
+    }
 
 
 def _train(
@@ -183,10 +234,17 @@ def _train(
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
     if _held(folder):
-        print(f"{folder.name}: options or data changed; retraining (the current network is kept until the new one is done)")
+        print(
+            f"{folder.name}: options or data changed; retraining (the current network is kept until the new"
+            " one is done)"
+        )
     put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
     about, plan = wanted.description, wanted.plan
-    weights = class_weights(train_on, len(about.classes), void=about.void_class) if plan.class_weights != "none" else ()
+    weights = (
+        class_weights(train_on, len(about.classes), void=about.void_class)
+        if plan.class_weights != "none"
+        else ()
+    )
     task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std, train_on.called)
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
@@ -218,7 +276,10 @@ def _train(
         except MetricError as error:
             print(f"note: {error}; the mean-field factor stays 1")
     elif processes_of(net) and "mean_field" not in about.head_options:
-        print("note: no validation set, so the mean-field factor stays 1; name a set with --validation to tune it")
+        print(
+            "note: no validation set, so the mean-field factor stays 1; name a set with --validation to"
+            " tune it"
+        )
     net.eval()
     scores = validate(net, watched, device, classes=classes) if len(watch_on) else {}
     return Made(net, {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores}, rows, tuned)
@@ -258,7 +319,8 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
             )
             if step.found:
                 print(
-                    f"step {step.step:,} of {total:,}: loss {step.loss:.3f}, validation mIoU {step.found['miou']:.3f}, NLL {step.found['nll']:.3f}",
+                    f"step {step.step:,} of {total:,}: loss {step.loss:.3f}, validation mIoU"
+                    f" {step.found['miou']:.3f}, NLL {step.found['nll']:.3f}",
                     flush=True,
                 )
             elif not watched and step.step % max(1, total // 10) == 0:
@@ -272,7 +334,9 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
 
 
 def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str) -> Made | None:
-    """Return a network of the study with other options for prediction, and what is found of it then; None where it is not there."""
+    """Return a network of the study with other options for prediction, and what is found of it then; None
+    where it is not there.
+    """
     other = folder_of(root, name)
     held = _held(other)
     if not held:
@@ -280,7 +344,9 @@ def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str
     about = wanted.description
     net = descriptions.build(about, other).to(device)
     descriptions.load_weights(net, other / descriptions.WEIGHTS)
-    watched = Images(len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std, about.window)
+    watched = Images(
+        len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std, about.window
+    )
     found = validate(net, watched, device, classes=len(about.classes)) if len(watch_on) else {}
     return Made(net, {**held["training"], "found": found}, curves.read_rows(other))
 
@@ -288,9 +354,14 @@ def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str
 def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) -> None:
     """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = {**wanted.description.head_options, **({"mean_field": made.tuned} if made.tuned is not None else {})}
+    told = {
+        **wanted.description.head_options,
+        **({"mean_field": made.tuned} if made.tuned is not None else {}),
+    }
     described = replace(wanted.description, head_options=told)
-    (folder / descriptions.NETWORK).unlink(missing_ok=True)  # so that no kill leaves it beside other weights or other code
+    (folder / descriptions.NETWORK).unlink(
+        missing_ok=True
+    )  # so that no kill leaves it beside other weights or other code
     if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
         shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     more = {"training": made.about, "plan": vars(wanted.plan), "tuned": made.tuned, "provenance": provenance}
@@ -301,7 +372,9 @@ def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) ->
 
 
 def _held(folder: Path) -> dict[str, Any] | None:
-    """Return what the folder of a trained network says of how it was made; None where there is none, or it is damaged."""
+    """Return what the folder of a trained network says of how it was made; None where there is none, or it is
+    damaged.
+    """
     try:
         held = json.loads((folder / descriptions.NETWORK).read_text(encoding="utf-8"))
         return held if held["provenance"]["key"] and (folder / descriptions.WEIGHTS).is_file() else None
@@ -320,11 +393,32 @@ def _arguments(options: TrainOptions) -> JsonObject:
 
 
 def _result(
-    options: TrainOptions, folder: Path, wanted: Wanted, held: dict[str, Any], *, new: bool, seconds: float = 0.0
+    options: TrainOptions,
+    folder: Path,
+    wanted: Wanted,
+    held: dict[str, Any],
+    *,
+    new: bool,
+    seconds: float = 0.0,
 ) -> Trained:
     about, training = held["network"], held["training"]
-    exported = export_network(folder, options.export, own_code=wanted.file is not None) if options.export else ""
+    exported = (
+        export_network(folder, options.export, own_code=wanted.file is not None) if options.export else ""
+    )
     return Trained(
-        options.study, options.name, str(folder), about["backbone"], about["head"], tuple(about["classes"]), tuple(held["provenance"]["withheld"]),
-        held["provenance"]["images"], training["steps"], training["loss"], dict(training["found"]), held["tuned"], exported, new, seconds,
-    )  # fmt: skip
+        options.study,
+        options.name,
+        str(folder),
+        about["backbone"],
+        about["head"],
+        tuple(about["classes"]),
+        tuple(held["provenance"]["withheld"]),
+        held["provenance"]["images"],
+        training["steps"],
+        training["loss"],
+        dict(training["found"]),
+        held["tuned"],
+        exported,
+        new,
+        seconds,
+    )

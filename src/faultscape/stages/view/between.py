@@ -1,7 +1,10 @@
-"""How far every two models agree on every image, and which classes each model shows there: of label maps from the study's counts, of classifiers from their answers.
+"""How far every two models agree on every image, and which classes each model shows there: of label maps from
+the study's counts, of classifiers from their answers.
 
-Conventions: agreement is the concordance `miou`, of classifiers 1 where both name the same class and 0 elsewhere; NaN where one of the two says nothing, or nothing is counted. Disagreement
-is 1 less the mean over the pairs that have a number. Counts are read a shard at a time, in the order of the corpus, while pages are shown already.
+Conventions: agreement is the concordance `miou`, of classifiers 1 where both name the same class and 0
+elsewhere; NaN where one of the two says nothing, or nothing is counted. Disagreement is 1 less the mean over
+the pairs that have a number. Counts are read a shard at a time, in the order of the corpus, while pages are
+shown already.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ CONCORDANCE = "miou"
 
 
 class Between(Protocol):
-    """What models say of each other: ``read`` of ``total`` images were looked at, ``lacking`` of these have no counts; ``disagreement`` (I,)."""
+    """What models say of each other: ``read`` of ``total`` images were looked at, ``lacking`` of these have
+    no counts; ``disagreement`` (I,).
+    """
 
     models: tuple[str, ...]
     read: int
@@ -60,7 +65,9 @@ class MapCounts:
             self.lacking += where.stop - where.start
         else:
             of = np.array([self._at[min(p), max(p)] for p in pairs.pairs.tolist()], np.int64)
-            values = CONCORDANCES[CONCORDANCE](pairs.both, pairs.rows, pairs.columns, over="union")  # the same both ways
+            values = CONCORDANCES[CONCORDANCE](
+                pairs.both, pairs.rows, pairs.columns, over="union"
+            )  # the same both ways
             self._values[of, where] = np.where(pairs.present, values, np.nan)
             self._shown[:, where] = np.packbits(pairs.totals[..., :-1] > 0, axis=-1, bitorder="little")
             self.disagreement[where] = 1 - _mean(self._values[:, where])
@@ -78,7 +85,9 @@ class Answers:
         for first, second in combinations(labels, 2):
             said = (first >= 0) & (second >= 0)
             both, same = both + said, same + (said & (first == second))
-        self.disagreement = (1 - np.divide(same, both, out=np.full(self.total, np.nan), where=both > 0)).astype(np.float32)
+        self.disagreement = (
+            1 - np.divide(same, both, out=np.full(self.total, np.nan), where=both > 0)
+        ).astype(np.float32)
 
     def agreement(self, first: int, second: int) -> np.ndarray:
         """Return (I,) 1 where two models name the same class, 0 where they do not."""
@@ -91,25 +100,38 @@ class Answers:
 
 
 def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
-    """Return what models say of each other: of classifiers all of it, of label maps a place for it, which `read_counts` fills."""
+    """Return what models say of each other: of classifiers all of it, of label maps a place for it, which
+    `read_counts` fills.
+    """
     models = tuple(settings.models)
     if not settings.classifies:
         return MapCounts(models, len(settings.class_list), len(columns))
     try:
-        return Answers(models, read_predictions(columns.root, settings, models, columns.ids.combine_chunks(), top=False).labels)
-    except FaultscapeError:  # answers of other classes, which `predict` makes anew: the images can be looked at
+        return Answers(
+            models,
+            read_predictions(columns.root, settings, models, columns.ids.combine_chunks(), top=False).labels,
+        )
+    except (
+        FaultscapeError
+    ):  # answers of other classes, which `predict` makes anew: the images can be looked at
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))
 
 
 def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> Iterator[int]:
-    """Read the counts of one shard after the other, and yield how many images are read; a shard of which some counts are missing or stale has none."""
+    """Read the counts of one shard after the other, and yield how many images are read; a shard of which some
+    counts are missing or stale has none.
+    """
     try:
         held = read_manifests(columns.root, settings)
     except FaultscapeError:
         held = None
     for where, images in columns.each_shard():
         try:
-            found = read_block(columns.root, settings, images, into.models, held=held) if held and into.models else None
+            found = (
+                read_block(columns.root, settings, images, into.models, held=held)
+                if held and into.models
+                else None
+            )
         except FaultscapeError:
             found = None
         into.take(where, found)
@@ -120,4 +142,6 @@ def _mean(values: np.ndarray) -> np.ndarray:
     """Return the mean over the first axis of what is a number; NaN where nothing is."""
     there = ~np.isnan(values)
     count = there.sum(0)
-    return np.divide(np.where(there, values, 0).sum(0), count, out=np.full(count.shape, np.nan), where=count > 0)
+    return np.divide(
+        np.where(there, values, 0).sum(0), count, out=np.full(count.shape, np.nan), where=count > 0
+    )

@@ -1,6 +1,7 @@
 """What templates show of images, and what forms offer: plain words, numbers and addresses.
 
-Conventions: every address is made here of numbers and encoded names. A list of more than `FEW` words is offered as a field that completes, not as a menu.
+Conventions: every address is made here of numbers and encoded names. A list of more than `FEW` words is
+offered as a field that completes, not as a menu.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _SMALL, _, _LARGE = SIZES
 
 @dataclass(frozen=True)
 class Card:
-    """One image: its number, id and facts, and the addresses of its page, its photo and what is laid over it ('' for none)."""
+    """One image: its number, id and facts, and the addresses of its page, its photo and what is laid over it
+    ('' for none).
+    """
 
     number: int
     id: str
@@ -42,7 +45,9 @@ class Card:
 
 @dataclass(frozen=True)
 class Choice:
-    """A field of the form: name, title, the words to choose from as (value, words), what is chosen, and whether it is a menu."""
+    """A field of the form: name, title, the words to choose from as (value, words), what is chosen, and
+    whether it is a menu.
+    """
 
     name: str
     title: str
@@ -53,7 +58,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class LayerLink:
-    """Something that can be laid over the photo: title, key to press, the address of the page with it and of its overlay, and whether it is shown now."""
+    """Something that can be laid over the photo: title, key to press, the address of the page with it and of
+    its overlay, and whether it is shown now.
+    """
 
     title: str
     key: str
@@ -105,14 +112,26 @@ def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[Lay
     def link(title: str, key: str, show: str, model: str = "") -> LayerLink:
         shown = query.show == show
         address = query.address(show=show, **({"as_": "fill"} if show == PAIR else {}))
-        there = _overlay(query, place, _LARGE, show=show), _overlay(query, place, _SMALL, show=show, as_="fill")
-        return LayerLink(title, key, f"/image/{place}{_behind(address)}", *(there if show else ("", "")), shown, model)
+        there = (
+            _overlay(query, place, _LARGE, show=show),
+            _overlay(query, place, _SMALL, show=show, as_="fill"),
+        )
+        return LayerLink(
+            title, key, f"/image/{place}{_behind(address)}", *(there if show else ("", "")), shown, model
+        )
 
     out = [link("photo", "p", "")]
     if study.settings.classifies:
         return out
-    out += [link(f"truth {truth}" if truth != "labels" else "truth", "t", str(Layer(TRUTH, truth)))] if truth else []
-    out += [link(name, str(k) if k < 10 else "", str(Layer(MODEL, name)), name) for k, name in enumerate(study.models, 1)]
+    out += (
+        [link(f"truth {truth}" if truth != "labels" else "truth", "t", str(Layer(TRUTH, truth)))]
+        if truth
+        else []
+    )
+    out += [
+        link(name, str(k) if k < 10 else "", str(Layer(MODEL, name)), name)
+        for k, name in enumerate(study.models, 1)
+    ]
     if query.a and query.b:
         out.append(link(f"{query.a} against {query.b}", "d", PAIR))
     return out
@@ -136,14 +155,27 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
         for name, (title, words, chosen) in named.items()
         if len(words) >= least.get(name, 2)
     }
-    states = (("labelled", "labelled"), ("unlabelled", "not labelled"), ("discarded", "discarded"), ("kept", "not discarded"))
+    states = (
+        ("labelled", "labelled"),
+        ("unlabelled", "not labelled"),
+        ("discarded", "discarded"),
+        ("kept", "not discarded"),
+    )
     out["label"] = Choice("label", "label", (("", "any"), *states), query.label, menu=True)
     if models:
         out["class"] = _choice("class", "class", study.classes.names, query.class_)
-        by = ((ANY, "any model"), (ALL, "all models"), (SOME, "some models, not all"), *((m, m) for m in models))
+        by = (
+            (ANY, "any model"),
+            (ALL, "all models"),
+            (SOME, "some models, not all"),
+            *((m, m) for m in models),
+        )
         out["by"] = Choice("by", "shown by", by, query.by, menu=True)
     if len(models) > 1:
-        out["a"], out["b"] = _choice("a", "model a", models, query.a, "none"), _choice("b", "model b", models, query.b, "none")
+        out["a"], out["b"] = (
+            _choice("a", "model a", models, query.a, "none"),
+            _choice("b", "model b", models, query.b, "none"),
+        )
     orders = [
         ("", "as collected"),
         ("id", "by id"),
@@ -151,9 +183,13 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
         ("disagreement", "least disagreement first"),
     ]
     orders += [("agreement", "a and b agree least first"), ("-agreement", "a and b agree most first")]
-    out["sort"] = Choice("sort", "order", tuple(orders if len(models) > 1 else orders[:2]), query.sort, menu=True)
+    out["sort"] = Choice(
+        "sort", "order", tuple(orders if len(models) > 1 else orders[:2]), query.sort, menu=True
+    )
     if not study.settings.classifies:
-        layered = [(str(Layer(TRUTH, t)), f"truth {t}") for t in study.truths] + [(str(Layer(MODEL, m)), m) for m in models]
+        layered = [(str(Layer(TRUTH, t)), f"truth {t}") for t in study.truths] + [
+            (str(Layer(MODEL, m)), m) for m in models
+        ]
         layered += [(PAIR, "where a and b differ")] if len(models) > 1 else []
         out["show"] = Choice("show", "over the photos", (("", "nothing"), *layered), query.show, menu=True)
     return out

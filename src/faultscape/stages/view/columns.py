@@ -1,7 +1,9 @@
-"""All images of a study as columns: what the corpus, the labels, the discards, the selections and the tags say of each.
+"""All images of a study as columns: what the corpus, the labels, the discards, the selections and the tags
+say of each.
 
-Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words. Nothing here opens a photo or a label map. An image has a tag
-where somebody gave it to the image, to a region of it, or to what a model made of either.
+Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words.
+Nothing here opens a photo or a label map. An image has a tag where somebody gave it to the image, to a region
+of it, or to what a model made of either.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What is known of I images without looking at one: ``labelled`` {truth: (I,)}, ``chosen`` {selection: (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by place."""
+    """What is known of I images without looking at one: ``labelled`` {truth: (I,)}, ``chosen`` {selection:
+    (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by place.
+    """
 
     root: Path
     table: pa.Table
@@ -79,7 +83,9 @@ class Columns:
 
     def each_shard(self) -> Iterable[tuple[slice, list[Image]]]:
         """Yield the places and the images of every shard."""
-        starts = np.flatnonzero(np.r_[True, self.shards[1:] != self.shards[:-1]]).tolist() if len(self) else []
+        starts = (
+            np.flatnonzero(np.r_[True, self.shards[1:] != self.shards[:-1]]).tolist() if len(self) else []
+        )
         for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
             yield slice(start, end), images_of(self.table.slice(start, end - start), self.root)
 
@@ -90,12 +96,16 @@ class Columns:
 
 
 def read_all(root: Path, settings: Settings) -> Columns:
-    """Return what is known of every image of a study now; StudyError where it holds none, or a file of it is damaged."""
+    """Return what is known of every image of a study now; StudyError where it holds none, or a file of it is
+    damaged.
+    """
     if not (root / "corpus.parquet").exists():
         raise StudyError(f"{root} holds no images; run `faultscape collect {root} IMAGES` first")
     table = read_columns(root)
     grouped = duplicates_column(table.column_names) != "group"  # earlier versions kept near-duplicates there
-    words = {name: _words(table[name]) for name in ("set", "role", "condition", *(["group"] if grouped else []))}
+    words = {
+        name: _words(table[name]) for name in ("set", "role", "condition", *(["group"] if grouped else []))
+    }
     none = Words(np.zeros(len(table), np.int32), ("",))
     numbers = [table[name].to_numpy() for name in ("width", "height", "shard")]
     bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers)
@@ -106,13 +116,18 @@ def read_all(root: Path, settings: Settings) -> Columns:
         bare_,
         labelled={truth: bare_.among(_labelled(root, settings, truth)) for truth in evidence.truths(root)},
         reasons=reasons,
-        chosen={name: bare_.among(evidence.current(root, name, discards).images) for name in selections.names(root)},
+        chosen={
+            name: bare_.among(evidence.current(root, name, discards).images)
+            for name in selections.names(root)
+        },
         tags={tag: bare_.among(ids) for tag, ids in read_tags(root).items()},
     )
 
 
 def read_tags(root: Path) -> dict[str, list[str]]:
-    """Return {tag: ids of images} of the tags that people gave, in alphabetical order, of more than 200 those of most images; none where nobody gave any."""
+    """Return {tag: ids of images} of the tags that people gave, in alphabetical order, of more than 200 those
+    of most images; none where nobody gave any.
+    """
     found: dict[str, set[str]] = {}
     for one in Tags(root).tags():
         found.setdefault(one.tag, set()).add(one.image)
@@ -123,7 +138,11 @@ def read_tags(root: Path) -> dict[str, list[str]]:
 def _labelled(root: Path, settings: Settings, truth: str) -> set[str]:
     """Return the ids of images that have a label of a truth, or an answer."""
     where = label_maps.truth(root, truth)
-    out = {id_ for name, part in read_manifest(where).items() for id_ in label_maps.read_ids(where, int(name), part)}
+    out = {
+        id_
+        for name, part in read_manifest(where).items()
+        for id_ in label_maps.read_ids(where, int(name), part)
+    }
     return out | ({row[0] for row in Answers(root).answers(truth)} if settings.classifies else set())
 
 

@@ -1,7 +1,8 @@
-"""What the page of one image says in numbers: how far models agree with each other and with the truth, and where two of them part.
+"""What the page of one image says in numbers: how far models agree with each other and with the truth, and
+where two of them part.
 
-Conventions: numbers are those that `rank` and `report` would use: of maps at working size, pixels that are void in a truth left out; of classifiers right, wrong or undecided. None
-where there is none.
+Conventions: numbers are those that `rank` and `report` would use: of maps at working size, pixels that are
+void in a truth left out; of classifiers right, wrong or undecided. None where there is none.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _SHOWN = 8  # pairs of classes in which two maps part
 
 @dataclass(frozen=True)
 class ModelRow:
-    """One model on one image: whether it says anything, how far it agrees with the truth, what it says and whether that is right (classifiers); ``why`` its map cannot be read."""
+    """One model on one image: whether it says anything, how far it agrees with the truth, what it says and
+    whether that is right (classifiers); ``why`` its map cannot be read.
+    """
 
     name: str
     there: bool
@@ -47,7 +50,10 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class PairFacts:
-    """Two maps of one image: their concordance; the share of pixels on which they differ; of these, where the truth decides, which is wrong (first, second, both), as shares of all pixels; and the classes in which they part, (first, second, share)."""
+    """Two maps of one image: their concordance; the share of pixels on which they differ; of these, where the
+    truth decides, which is wrong (first, second, both), as shares of all pixels; and the classes in which
+    they part, (first, second, share).
+    """
 
     concordance: float | None
     differ: float
@@ -73,7 +79,12 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
     cells[:, -1] = 0  # void of the truth
     values = _concordance(cells)
     return [
-        ModelRow(name, stack[j] is not None, None if stack[j] is None else values[j], why=whys.get(f"{MODEL}:{name}", ""))
+        ModelRow(
+            name,
+            stack[j] is not None,
+            None if stack[j] is None else values[j],
+            why=whys.get(f"{MODEL}:{name}", ""),
+        )
         for j, name in enumerate(study.models)
     ]
 
@@ -90,7 +101,9 @@ def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -
     apart = cells[0] * ~np.eye(n, dtype=bool)
     order = np.argsort(-apart, axis=None, kind="stable")[:_SHOWN]
     names = [*study.classes.names, "void"]
-    parts = [(names[k // n], names[k % n], float(apart.flat[k]) / pixels) for k in order.tolist() if apart.flat[k]]
+    parts = [
+        (names[k // n], names[k % n], float(apart.flat[k]) / pixels) for k in order.tolist() if apart.flat[k]
+    ]
     wrong = None
     if true and true[0] is not None:
         _, *shares = overlays.verdict(one, other, true[0], study.classes).shares()
@@ -99,13 +112,17 @@ def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -
 
 
 def agreements(study: Opened, place: int) -> list[list[float | None]]:
-    """Return (J, J) how far every two models agree on an image, as it is counted; None on the diagonal and where nothing is."""
+    """Return (J, J) how far every two models agree on an image, as it is counted; None on the diagonal and
+    where nothing is.
+    """
     models = range(len(study.models))
     return [[None if i == j else _number(study.said.agreement(i, j)[place]) for j in models] for i in models]
 
 
 def choices_on(study: Opened, place: int) -> int:
-    """Return how many choices between two models' maps count on an image, whatever truth they are of; none of training."""
+    """Return how many choices between two models' maps count on an image, whatever truth they are of; none of
+    training.
+    """
     rows = Choices(study.root).rows(image=study.columns.id_at(place))
     last = {(one.truth, question_of(one)): one for one in rows if one.truth != TRAINING}
     return sum(one.chosen != "" for one in last.values())
@@ -116,8 +133,12 @@ def disagreement(study: Opened, place: int) -> float | None:
     return _number(study.said.disagreement[place])
 
 
-def _maps(study: Opened, place: int, layers: Sequence[Layer], whys: dict[str, str] | None = None) -> list[np.ndarray | None]:
-    """Return the maps of an image at working size; why one cannot be read goes into ``whys``, where that is given, and is raised where not."""
+def _maps(
+    study: Opened, place: int, layers: Sequence[Layer], whys: dict[str, str] | None = None
+) -> list[np.ndarray | None]:
+    """Return the maps of an image at working size; why one cannot be read goes into ``whys``, where that is
+    given, and is raised where not.
+    """
     found: list[np.ndarray | None] = []
     for layer in layers:
         try:
@@ -142,18 +163,31 @@ def _concordance(cells: np.ndarray) -> list[float | None]:
 
 def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
     """Return what classifiers say of an image, and whether the truth says so too."""
-    labels = np.array([[study.said.labels[j, place]] for j in range(len(study.models))], np.int32).reshape(-1, 1)  # type: ignore[union-attr]
+    labels = np.array([[study.said.labels[j, place]] for j in range(len(study.models))], np.int32).reshape(
+        -1, 1
+    )  # type: ignore[union-attr]
     id_, names = study.columns.id_at(place), study.classes.names
     said = Predictions(study.classes, study.models, (id_,), labels, np.full(labels.shape, np.nan))
     right = np.full(labels.shape, np.nan)
     if truth:
-        verdicts = {key: verdict for key, verdict in majority(Answers(study.root).answers(truth)).items() if key[0] == id_}
+        verdicts = {
+            key: verdict
+            for key, verdict in majority(Answers(study.root).answers(truth)).items()
+            if key[0] == id_
+        }
         right = right_or_wrong(said, [_label_set(study, truth, place)], verdicts)
     words = {1.0: "right", 0.0: "wrong"}
     rows = zip(study.models, labels[:, 0].tolist(), right[:, 0].tolist(), strict=True)
     return [
-        ModelRow(name, label >= 0, None, names[label] if label >= 0 else "", words.get(value, "undecided" if truth else "")) for name, label, value in rows
-    ]  # fmt: skip
+        ModelRow(
+            name,
+            label >= 0,
+            None,
+            names[label] if label >= 0 else "",
+            words.get(value, "undecided" if truth else ""),
+        )
+        for name, label, value in rows
+    ]
 
 
 def _label_set(study: Opened, truth: str, place: int) -> frozenset[int] | None:

@@ -1,7 +1,10 @@
-"""Which images a page shows, and in which order: what an address asks for, read strictly, and applied to the columns of all images.
+"""Which images a page shows, and in which order: what an address asks for, read strictly, and applied to the
+columns of all images.
 
-Conventions: a query is the part of an address behind ``?``; an empty value is as if it were not there, and a name or value that is not known is an OptionError. Places come in corpus order,
-or sorted by a number, those without one last and equals in corpus order. Bounds are inclusive; an image without the number lies outside them.
+Conventions: a query is the part of an address behind ``?``; an empty value is as if it were not there, and a
+name or value that is not known is an OptionError. Places come in corpus order, or sorted by a number, those
+without one last and equals in corpus order. Bounds are inclusive; an image without the number lies outside
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ WORDS = ("set", "role", "condition", "group")
 
 @dataclass(frozen=True)
 class ImageQuery:
-    """What an address asks for: of which images, in which order, which page of them, and what is laid over the photos (``show``: a layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent)."""
+    """What an address asks for: of which images, in which order, which page of them, and what is laid over
+    the photos (``show``: a layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent).
+    """
 
     id: Text = ""
     set: Text = ""
@@ -60,13 +65,18 @@ class ImageQuery:
     blend: Literal[0, 25, 50, 75, 100] = 50
 
     def address(self, **changes: object) -> str:
-        """Return the query as the part of an address behind ``?``, with some fields changed; what is at its default is left out.
+        """Return the query as the part of an address behind ``?``, with some fields changed; what is at its
+        default is left out.
 
         >>> ImageQuery(set="night", page=3).address(page=1, class_="car")
         'set=night&class=car'
         """
         given = {f.name: changes.get(f.name, getattr(self, f.name)) for f in fields(self)}
-        kept = {KEYS.get(f.name, f.name): given[f.name] for f in fields(self) if given[f.name] not in (f.default, None)}
+        kept = {
+            KEYS.get(f.name, f.name): given[f.name]
+            for f in fields(self)
+            if given[f.name] not in (f.default, None)
+        }
         return urlencode(kept, errors="surrogateescape")
 
     @property
@@ -75,14 +85,22 @@ class ImageQuery:
         return bool(self.address(a="", b="", truth="", by=ANY, **_AT_REST))
 
 
-_AT_REST = {"sort": "", "page": 1, "per": 48, "show": "", "as_": "fill", "blend": 50}  # fields that leave no image out
+_AT_REST = {
+    "sort": "",
+    "page": 1,
+    "per": 48,
+    "show": "",
+    "as_": "fill",
+    "blend": 50,
+}  # fields that leave no image out
 _NUMBERS = ("per", "page", "blend")
 _QUERY = pydantic.TypeAdapter(ImageQuery)
 _NAMES = {KEYS.get(f.name, f.name): f.name for f in fields(ImageQuery)}
 
 
 def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
-    """Return what (name, value) pairs of an address ask for; OptionError for a name that is not known or stands twice, or a value that it cannot have.
+    """Return what (name, value) pairs of an address ask for; OptionError for a name that is not known or
+    stands twice, or a value that it cannot have.
 
     >>> read_query([("class", "car"), ("page", "2"), ("low", "")])
     ImageQuery(id='', set='', ..., class_='car', ..., page=2, ...)
@@ -90,11 +108,15 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
     given: dict[str, object] = {}
     for name, value in pairs:
         if name not in _NAMES:
-            raise OptionError(f"{name!r} is nothing that this page can be asked for.{closest(name, tuple(_NAMES))}")
+            raise OptionError(
+                f"{name!r} is nothing that this page can be asked for.{closest(name, tuple(_NAMES))}"
+            )
         if _NAMES[name] in given:
             raise OptionError(f"{name} is given twice; give it once")
         if value := value.strip():
-            given[_NAMES[name]] = int(value) if name in _NUMBERS and value.isdecimal() and len(value) < 9 else value
+            given[_NAMES[name]] = (
+                int(value) if name in _NUMBERS and value.isdecimal() and len(value) < 9 else value
+            )
     try:
         return _QUERY.validate_python(given)
     except pydantic.ValidationError as error:
@@ -110,7 +132,9 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
 
 def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: Classes) -> None:
     """OptionError for a query that names what the study does not have."""
-    asked: list[tuple[str, str, Sequence[str]]] = [(name, getattr(query, name), columns.words[name].words) for name in WORDS]
+    asked: list[tuple[str, str, Sequence[str]]] = [
+        (name, getattr(query, name), columns.words[name].words) for name in WORDS
+    ]
     asked += [
         ("class", query.class_, classes.names),
         ("by", query.by, (ANY, ALL, SOME, *models)),
@@ -122,8 +146,15 @@ def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: C
     ]
     for name, word, known in asked:
         if word and word not in known:
-            raise OptionError(f"{name}={word!r}: the study has no such {_KIND.get(name, name)}.{closest(word, tuple(known))}")
-    of_pair = query.agree_low is not None or query.agree_high is not None or query.sort in ("agreement", "-agreement")
+            raise OptionError(
+                f"{name}={word!r}: the study has no such"
+                f" {_KIND.get(name, name)}.{closest(word, tuple(known))}"
+            )
+    of_pair = (
+        query.agree_low is not None
+        or query.agree_high is not None
+        or query.sort in ("agreement", "-agreement")
+    )
     if (of_pair or query.show == PAIR) and (not query.a or not query.b):
         raise OptionError("agreement is that of two models: name them with a and b")
     if query.a and query.a == query.b:
@@ -181,7 +212,9 @@ def _within(values: Callable[[], np.ndarray], low: float | None, high: float | N
     if low is None and high is None:
         return True
     found = values()
-    return (found >= np.float32(0 if low is None else low)) & (found <= np.float32(1 if high is None else high))
+    return (found >= np.float32(0 if low is None else low)) & (
+        found <= np.float32(1 if high is None else high)
+    )
 
 
 def _shown(said: Between, class_: int, by: str) -> np.ndarray:

@@ -1,6 +1,8 @@
-"""What is laid over a photo: the map of a model or of a truth, or the difference of two models; read one image at a time.
+"""What is laid over a photo: the map of a model or of a truth, or the difference of two models; read one
+image at a time.
 
-Conventions: a layer is ``model:NAME``, ``truth:NAME`` or ``pair``, and only names of the study are taken. Maps are places, brought to a size by the nearest pixel.
+Conventions: a layer is ``model:NAME``, ``truth:NAME`` or ``pair``, and only names of the study are taken.
+Maps are places, brought to a size by the nearest pixel.
 """
 
 from __future__ import annotations
@@ -47,19 +49,25 @@ def read_layer(text: str, study: Opened) -> Layer:
 
 
 def truth_for(query: ImageQuery, study: Opened, place: int) -> str:
-    """Return the truth that an image is held against: the one asked for, else `labels`, else the first, of those that have a label of it; '' where none has."""
+    """Return the truth that an image is held against: the one asked for, else `labels`, else the first, of
+    those that have a label of it; '' where none has.
+    """
     order = sorted(study.truths, key=lambda name: (name != query.truth, name != "labels", name))
     return next((name for name in order if study.columns.labelled[name][place]), "")
 
 
 def part_of(study: Opened, layer: Layer, place: int) -> tuple[Path, Part | None]:
-    """Return the folder of a layer's maps and the part that an image's map lies in, None where there is none."""
+    """Return the folder of a layer's maps and the part that an image's map lies in, None where there is
+    none.
+    """
     folder = (label_maps.predictions if layer.kind == MODEL else label_maps.truth)(study.root, layer.name)
     return folder, read_manifest(folder).get(part_name(int(study.columns.shards[place])))
 
 
 def read_map(study: Opened, layer: Layer, place: int) -> np.ndarray | None:
-    """Return the map of an image as places, at its own size; None where there is none. Errors as those of the parts and of runs."""
+    """Return the map of an image as places, at its own size; None where there is none. Errors as those of the
+    parts and of runs.
+    """
     folder, part = part_of(study, layer, place)
     if part is None or study.settings.classifies:
         return None
@@ -85,7 +93,9 @@ def overlay_key(study: Opened, query: ImageQuery, place: int, longest: int) -> s
 
 
 def draw(study: Opened, query: ImageQuery, place: int, longest: int) -> overlays.Overlay | None:
-    """Return the overlay that a query asks for; None where one of its maps is not there, OptionError where it asks for none."""
+    """Return the overlay that a query asks for; None where one of its maps is not there, OptionError where it
+    asks for none.
+    """
     size = size_at(study, place, longest)
     maps = [read_map(study, layer, place) for layer in _layers(study, query, place)]
     found = [nearest(label_map, size) for label_map in maps if label_map is not None]

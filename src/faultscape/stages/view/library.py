@@ -1,7 +1,9 @@
 """A study as it was read, for pages; and whether it is another by now.
 
-Conventions: what was read is never changed, but for counts that are still coming; a study that was written to meanwhile is read again when a person says so, and stays as it was where that
-fails. Whether it changed is seen from the sizes and times of its files, at most once in two seconds; of answers in a server's database from the numbers of its last rows.
+Conventions: what was read is never changed, but for counts that are still coming; a study that was written to
+meanwhile is read again when a person says so, and stays as it was where that fails. Whether it changed is
+seen from the sizes and times of its files, at most once in two seconds; of answers in a server's database
+from the numbers of its last rows.
 """
 
 from __future__ import annotations
@@ -96,19 +98,25 @@ class Library:
 
 
 def stamp_of(root: Path) -> Stamp:
-    """Return the names, sizes and times of the files from which pages are made, and of a server's database how many rows its tables have."""
+    """Return the names, sizes and times of the files from which pages are made, and of a server's database
+    how many rows its tables have.
+    """
     found = []
     for pattern in (*_FILES, *_MANIFESTS):
         for path in root.glob(pattern):
             with suppress(OSError):  # gone by now
                 about = path.stat()
-                if about.st_size or path.name != _AHEAD:  # whoever only reads leaves an empty log for a moment
+                if (
+                    about.st_size or path.name != _AHEAD
+                ):  # whoever only reads leaves an empty log for a moment
                     found.append((str(path), about.st_size, about.st_mtime_ns))
     return tuple(sorted([*found, *_rows_on_a_server(root)]))
 
 
 def _rows_on_a_server(root: Path) -> Stamp:
-    """Return the names of the tables that a server's database holds of what pages show, and the numbers of their last rows; nothing where answers lie in the study, or the server cannot be asked."""
+    """Return the names of the tables that a server's database holds of what pages show, and the numbers of
+    their last rows; nothing where answers lie in the study, or the server cannot be asked.
+    """
     with suppress(StudyError):
         if read_settings(root).answers.url:
             database = Database(root)

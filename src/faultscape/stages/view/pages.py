@@ -1,7 +1,8 @@
 """The pages of `view`: the grid, one image, one pair; and the pictures and lists that they load.
 
-Conventions: an image is named by its place in the corpus, a number; models, truths and all else by names that the study has. No part of an address is ever a path. Every page is made
-anew from the study as it was read, and works without scripts.
+Conventions: an image is named by its place in the corpus, a number; models, truths and all else by names that
+the study has. No part of an address is ever a path. Every page is made anew from the study as it was read,
+and works without scripts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,15 @@ _LONGEST_NUMBER = 9  # digits
 def router(library: Library) -> APIRouter:
     """Return the routes of a study's pages."""
     routes, pictures = APIRouter(), Pictures()
-    for name in ("base", "parts", "browse", "images", "image", "pair", "walk"):  # read now, not by who asks first
+    for name in (
+        "base",
+        "parts",
+        "browse",
+        "images",
+        "image",
+        "pair",
+        "walk",
+    ):  # read now, not by who asks first
         template(f"app/{name}.html.jinja")
 
     @routes.get("/", response_class=HTMLResponse)
@@ -39,15 +48,28 @@ def router(library: Library) -> APIRouter:
         study, query = library.now, _query(request)
         found = find(query, study.columns, study.said, study.classes)
         return page(
-            request, "browse.html.jinja", 200, None, **_shared(library, study, query), **_found(study, query, found), choices=choices(study, query)
-        )  # fmt: skip
+            request,
+            "browse.html.jinja",
+            200,
+            None,
+            **_shared(library, study, query),
+            **_found(study, query, found),
+            choices=choices(study, query),
+        )
 
     @routes.get("/images", response_class=HTMLResponse)
     def images(request: Request) -> Response:
         study, query = library.now, _query(request)
         found = find(query, study.columns, study.said, study.classes)
         address = {"hx-push-url": f"/?{query.address()}"}
-        return page(request, "images.html.jinja", 200, address, **_shared(library, study, query), **_found(study, query, found))
+        return page(
+            request,
+            "images.html.jinja",
+            200,
+            address,
+            **_shared(library, study, query),
+            **_found(study, query, found),
+        )
 
     @routes.get("/image/{number}", response_class=HTMLResponse)
     def image(request: Request, number: str) -> Response:
@@ -58,10 +80,22 @@ def router(library: Library) -> APIRouter:
         if query.show and query.show != PAIR:
             read_layer(query.show, study)
         return page(
-            request, "image.html.jinja", 200, None, **_shared(library, study, query), **_around(found, place), card=_card(study, query, place),
-            truth=truth, layers=layers(study, query, place, truth), rows=facts.model_rows(study, place, truth),
-            agreements=facts.agreements(study, place), about=_about(study, place), size=_LARGE, choices=choices(study, query), chosen=0 if truth else facts.choices_on(study, place),
-        )  # fmt: skip
+            request,
+            "image.html.jinja",
+            200,
+            None,
+            **_shared(library, study, query),
+            **_around(found, place),
+            card=_card(study, query, place),
+            truth=truth,
+            layers=layers(study, query, place, truth),
+            rows=facts.model_rows(study, place, truth),
+            agreements=facts.agreements(study, place),
+            about=_about(study, place),
+            size=_LARGE,
+            choices=choices(study, query),
+            chosen=0 if truth else facts.choices_on(study, place),
+        )
 
     @routes.get("/pair", response_class=HTMLResponse)
     def pair(request: Request) -> Response:
@@ -78,9 +112,19 @@ def router(library: Library) -> APIRouter:
         truth = truth_for(query, study, place)
         known = None if study.settings.classifies else facts.pair_facts(study, place, query.a, query.b, truth)
         return page(
-            request, "pair.html.jinja", 200, None, **_shared(library, study, query), **_around(found, place), card=_card(study, query, place),
-            truth=truth, pair=known, rows={row.name: row for row in facts.model_rows(study, place, truth)}, size=_LARGE, choices=choices(study, query),
-        )  # fmt: skip
+            request,
+            "pair.html.jinja",
+            200,
+            None,
+            **_shared(library, study, query),
+            **_around(found, place),
+            card=_card(study, query, place),
+            truth=truth,
+            pair=known,
+            rows={row.name: row for row in facts.model_rows(study, place, truth)},
+            size=_LARGE,
+            choices=choices(study, query),
+        )
 
     @routes.get("/photo/{number}")
     def photo(request: Request, number: str) -> Response:
@@ -120,7 +164,9 @@ def router(library: Library) -> APIRouter:
     def list_(request: Request) -> Response:
         study, query = library.now, _query(request)
         ids = study.columns.ids_at(find(query, study.columns, study.said, study.classes))
-        return PlainTextResponse("".join(f"{line_of(id_)}\n" for id_ in ids), headers={"cache-control": "no-store"})
+        return PlainTextResponse(
+            "".join(f"{line_of(id_)}\n" for id_ in ids), headers={"cache-control": "no-store"}
+        )
 
     @routes.get("/reload")
     def reload() -> Response:
@@ -132,7 +178,9 @@ def router(library: Library) -> APIRouter:
 
 @dataclass(frozen=True)
 class Shared:
-    """What every page shows of the study: its name, how many images and models, how many images were looked at and lack counts, and whether it changed."""
+    """What every page shows of the study: its name, how many images and models, how many images were looked
+    at and lack counts, and whether it changed.
+    """
 
     name: str
     images: int
@@ -147,7 +195,15 @@ def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, obj
     """Return what every template is given."""
     name = study.root.resolve().name
     said = study.said
-    about = Shared(name, len(study.columns), study.models, said.read, said.lacking, study.settings.classifies, library.changed())
+    about = Shared(
+        name,
+        len(study.columns),
+        study.models,
+        said.read,
+        said.lacking,
+        study.settings.classifies,
+        library.changed(),
+    )
     return {"study": about, "query": query, "title": name, "colours": colour_words(study.classes)}
 
 
@@ -155,19 +211,40 @@ def _found(study: Opened, query: ImageQuery, found: np.ndarray) -> dict[str, obj
     """Return one page of what was found; OptionError for a page behind the last."""
     pages = max(1, -(-len(found) // query.per))
     if query.page > pages:
-        raise OptionError(f"page={query.page}: there {'is 1 page' if pages == 1 else f'are {pages} pages'} of these images")
+        raise OptionError(
+            f"page={query.page}: there {'is 1 page' if pages == 1 else f'are {pages} pages'} of these images"
+        )
     first = (query.page - 1) * query.per
     shown = cards(study, query, found[first : first + query.per].tolist())
-    return {"cards": shown, "number": len(found), "first": first + 1, "last": first + len(shown), "pages": pages}
+    return {
+        "cards": shown,
+        "number": len(found),
+        "first": first + 1,
+        "last": first + len(shown),
+        "pages": pages,
+    }
 
 
 def _around(found: np.ndarray, place: int) -> dict[str, object]:
-    """Return the images before and behind one among what was found, and its position there; None where there is none."""
+    """Return the images before and behind one among what was found, and its position there; None where there
+    is none.
+    """
     at = np.flatnonzero(found == place)
     k = int(at[0]) if len(at) else None
     before = None if k is None or k == 0 else int(found[k - 1])
-    behind = int(found[0]) if k is None and len(found) else None if k is None or k + 1 == len(found) else int(found[k + 1])
-    return {"before": before, "behind": behind, "position": None if k is None else k + 1, "number": len(found)}
+    behind = (
+        int(found[0])
+        if k is None and len(found)
+        else None
+        if k is None or k + 1 == len(found)
+        else int(found[k + 1])
+    )
+    return {
+        "before": before,
+        "behind": behind,
+        "position": None if k is None else k + 1,
+        "number": len(found),
+    }
 
 
 def _card(study: Opened, query: ImageQuery, place: int) -> Card:
@@ -181,11 +258,21 @@ def _about(study: Opened, place: int) -> list[tuple[str, str]]:
     chosen = [name for name, mask in study.columns.chosen.items() if mask[place]]
     tags = [tag for tag, mask in study.columns.tags.items() if mask[place]]
     said = [
-        ("set", row.set), ("role", row.role), ("condition", row.condition), ("made of", row.parent), ("group", row.group),
-        ("near-duplicate of", near), ("size", f"{row.width} × {row.height}" if row.width else ""),
-        ("labels", ", ".join(truth for truth, mask in study.columns.labelled.items() if mask[place]) or "none"),
-        ("discarded", study.columns.reasons.get(place, "")), ("chosen by", ", ".join(chosen)), ("tags", ", ".join(tags)),
-    ]  # fmt: skip
+        ("set", row.set),
+        ("role", row.role),
+        ("condition", row.condition),
+        ("made of", row.parent),
+        ("group", row.group),
+        ("near-duplicate of", near),
+        ("size", f"{row.width} × {row.height}" if row.width else ""),
+        (
+            "labels",
+            ", ".join(truth for truth, mask in study.columns.labelled.items() if mask[place]) or "none",
+        ),
+        ("discarded", study.columns.reasons.get(place, "")),
+        ("chosen by", ", ".join(chosen)),
+        ("tags", ", ".join(tags)),
+    ]
     return [(term, words) for term, words in said if words]
 
 
@@ -195,8 +282,15 @@ def _query(request: Request) -> ImageQuery:
 
 def _place(number: str, study: Opened) -> int:
     """Return the place that an address names; NotFoundError where the study has no such image."""
-    if not (number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER and int(number) < len(study.columns)):
-        raise NotFoundError(f"there is no image {number[:40]!r}; this study has images 0 to {len(study.columns) - 1}")
+    if not (
+        number.isascii()
+        and number.isdecimal()
+        and len(number) <= _LONGEST_NUMBER
+        and int(number) < len(study.columns)
+    ):
+        raise NotFoundError(
+            f"there is no image {number[:40]!r}; this study has images 0 to {len(study.columns) - 1}"
+        )
     return int(number)
 
 

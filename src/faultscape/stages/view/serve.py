@@ -14,7 +14,9 @@ from faultscape.web.app import make_app
 
 
 def view_study(study: str, options: ViewOptions) -> None:
-    """Serve the pages of a study until Ctrl-C; StudyError where it cannot be read, OptionError for an address that cannot be had."""
+    """Serve the pages of a study until Ctrl-C; StudyError where it cannot be read, OptionError for an address
+    that cannot be had.
+    """
     root = existing(study)
     library = Library(root)
     with server.bind(options.host, options.port) as listener:
@@ -22,10 +24,14 @@ def view_study(study: str, options: ViewOptions) -> None:
 
         def begun() -> None:
             if not server.is_private(listener):
-                print(f"warning: whoever can reach {options.host} can look at this study; there is no password")
+                print(
+                    f"warning: whoever can reach {options.host} can look at this study; there is no password"
+                )
             if note := server.port_note(listener, options.port):
                 print(note, flush=True)
             print(f"{study} is shown at {address} (read-only; Ctrl-C ends)", flush=True)
 
-        server.serve(make_app([router(library)], names=server.names_of(listener, options.host)), listener, begun)
+        server.serve(
+            make_app([router(library)], names=server.names_of(listener, options.host)), listener, begun
+        )
     print(f"{study} is shown no longer; nothing was changed")

@@ -1,7 +1,8 @@
 """Step 1, alpha smoothing: a hard mask gets a small gradient of transparency at its border.
 
-Conventions: the border stays where it was: alpha is 1/2 on it. Near and beyond it the colours are those of the object's pixels further inside: the outermost pixels of a mask hold some of what was behind
-the object in its own image.
+Conventions: the border stays where it was: alpha is 1/2 on it. Near and beyond it the colours are those of
+the object's pixels further inside: the outermost pixels of a mask hold some of what was behind the object in
+its own image.
 Source: Blum et al. 2021 (S4) 3.1, first step; the width is ours.
 """
 
@@ -17,9 +18,11 @@ _LEAST = WHOLE // 64  # with less weight, colours would be made of rounding
 
 
 def smooth_alpha(layer: Layer, sigma: float) -> tuple[Layer, float]:
-    """Return the layer with alpha smoothed by a Gaussian of ``sigma`` pixels, and that sigma; well inside, colours stay as they were.
+    """Return the layer with alpha smoothed by a Gaussian of ``sigma`` pixels, and that sigma; well inside,
+    colours stay as they were.
 
-    alpha = G * mask; colour = (G * (inner colour)) / (G * inner) where alpha is below 9/10, ``inner`` being where it is not, and that Gaussian reaches it.
+    alpha = G * mask; colour = (G * (inner colour)) / (G * inner) where alpha is below 9/10, ``inner`` being
+    where it is not, and that Gaussian reaches it.
 
     >>> mask = np.repeat(np.array([[0, 0, 0, 4096, 4096, 4096, 4096]], np.int32), 5, 0)
     >>> layer = Layer(np.full((5, 7, 3), 256, np.int32), mask, (0, 0), np.zeros((5, 7, 3), np.uint8), (5, 7))

@@ -1,7 +1,8 @@
 """Step 2, brightness: the object's mean brightness moves towards that of the pixels that it covers.
 
-Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light multiplies, so colours are multiplied, by up to 1.5; what is brighter still is lifted towards white, as
-before an overexposed sky, since larger factors clip and make colours glare.
+Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light multiplies, so
+colours are multiplied, by up to 1.5; what is brighter still is lifted towards white, as before an overexposed
+sky, since larger factors clip and make colours glare.
 Source: Blum et al. 2021 (S4) 3.1, second step; the strength and the way are ours.
 """
 
@@ -17,11 +18,18 @@ _LARGEST = WHOLE * 3 // 2  # factor of colours
 
 
 def match_brightness(layer: Layer, strength: float) -> tuple[Layer, float]:
-    """Return the layer with its mean brightness moved ``strength`` (0..1) of the way to that of the covered pixels, and how far it moved, in grey levels.
+    """Return the layer with its mean brightness moved ``strength`` (0..1) of the way to that of the covered
+    pixels, and how far it moved, in grey levels.
 
     m + strength (m' - m), of the object's mean m and the covered pixels' mean m'.
 
-    >>> layer = Layer(np.full((1, 1, 3), 25600, np.int32), np.array([[4096]], np.int32), (0, 0), np.full((1, 1, 3), 200, np.uint8), (1, 1))
+    >>> layer = Layer(
+    ...     np.full((1, 1, 3), 25600, np.int32),
+    ...     np.array([[4096]], np.int32),
+    ...     (0, 0),
+    ...     np.full((1, 1, 3), 200, np.uint8),
+    ...     (1, 1),
+    ... )
     >>> match_brightness(layer, 0.5)[0].colour.tolist(), match_brightness(layer, 0.5)[1]
     ([[[38400, 38400, 38400]]], 50.0)
     """
@@ -43,5 +51,7 @@ def mean_brightness(colour: np.ndarray, alpha: np.ndarray) -> int:
     >>> mean_brightness(np.full((2, 2, 3), 512), np.ones((2, 2), np.int32))
     512
     """
-    bright = (colour[..., 0] * np.int64(77) + colour[..., 1] * np.int64(150) + colour[..., 2] * np.int64(29)) >> 8
+    bright = (
+        colour[..., 0] * np.int64(77) + colour[..., 1] * np.int64(150) + colour[..., 2] * np.int64(29)
+    ) >> 8
     return int((bright * alpha).sum()) // max(1, int(alpha.sum(dtype=np.int64)))

@@ -1,6 +1,7 @@
 """Step 5, depth blur by place: what stands far away is less sharp.
 
-Conventions: how far an object is follows from the row it stands on: at the horizon and above it is farthest, at the frame's lower border nearest.
+Conventions: how far an object is follows from the row it stands on: at the horizon and above it is farthest,
+at the frame's lower border nearest.
 Source: Blum et al. 2021 (S4) 3.1, fifth step; the horizon and the widths are ours.
 """
 
@@ -13,7 +14,13 @@ def blur_depth(layer: Layer, sigma: float) -> tuple[Layer, float]:
     """Return the layer blurred by a Gaussian of ``sigma`` pixels, and that sigma.
 
     >>> import numpy as np
-    >>> layer = Layer(np.zeros((3, 3, 3), np.int32), np.eye(3, dtype=np.int32)[[2, 1, 2]] * 4096, (0, 0), np.zeros((3, 3, 3), np.uint8), (3, 3))
+    >>> layer = Layer(
+    ...     np.zeros((3, 3, 3), np.int32),
+    ...     np.eye(3, dtype=np.int32)[[2, 1, 2]] * 4096,
+    ...     (0, 0),
+    ...     np.zeros((3, 3, 3), np.uint8),
+    ...     (3, 3),
+    ... )
     >>> blur_depth(layer, 0.5)[1]
     0.5
     """
@@ -21,7 +28,8 @@ def blur_depth(layer: Layer, sigma: float) -> tuple[Layer, float]:
 
 
 def farness(foot: int, horizon: int, height: int) -> float:
-    """Return how far an object whose lowest row is ``foot`` stands in a frame of a height: 1 at the horizon's row and above, 0 at the lower border.
+    """Return how far an object whose lowest row is ``foot`` stands in a frame of a height: 1 at the horizon's
+    row and above, 0 at the lower border.
 
     >>> farness(400, 400, 1000), farness(700, 400, 1000), farness(1000, 400, 1000)
     (1.0, 0.5, 0.0)

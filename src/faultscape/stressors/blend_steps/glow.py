@@ -1,6 +1,7 @@
 """Step 7, glow: what is overexposed sheds light over its border.
 
-Conventions: both ways: bright pixels of the frame (a sky) over the object's rim, and bright pixels of the object over the frame around it. The frame's own glow is in its pixels already.
+Conventions: both ways: bright pixels of the frame (a sky) over the object's rim, and bright pixels of the
+object over the frame around it. The frame's own glow is in its pixels already.
 Source: Blum et al. 2021 (S4) 3.1, last step; the threshold, the width and the strength are ours.
 """
 
@@ -18,14 +19,18 @@ _COARSE = 4  # glow is smooth: it is computed on blocks of 4 x 4 pixels
 
 
 def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]:
-    """Return the layer with the frame's light on its rim and with the light that it sheds, and the most of either in grey levels.
+    """Return the layer with the frame's light on its rim and with the light that it sheds, and the most of
+    either in grey levels.
 
-    Light on the object: strength G * ((1 - alpha) max(0, frame - 225)); around it: strength G * (alpha max(0, object - 225)), of a Gaussian G of ``sigma`` pixels.
+    Light on the object: strength G * ((1 - alpha) max(0, frame - 225)); around it: strength G * (alpha max(0,
+    object - 225)), of a Gaussian G of ``sigma`` pixels.
 
     >>> window = np.full((16, 16, 3), 255, np.uint8)
     >>> alpha = np.zeros((16, 16), np.int32)
     >>> alpha[4:12, 4:12] = 4096
-    >>> add_glow(Layer(np.zeros((16, 16, 3), np.int32), alpha, (0, 0), window, (16, 16)), 2.0, 1.0)[0].colour[4, 4, 0] > 0
+    >>> add_glow(Layer(np.zeros((16, 16, 3), np.int32), alpha, (0, 0), window, (16, 16)), 2.0, 1.0)[0].colour[
+    ...     4, 4, 0
+    ... ] > 0
     np.True_
     """
     height, width = layer.alpha.shape
@@ -33,7 +38,9 @@ def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]
     coarse = np.empty((rows, columns, 6), np.int32)
     if not blend_kernels().overexposed(layer.colour, layer.alpha, layer.window, BRIGHT, _COARSE, coarse):
         return layer, 0.0
-    spread = resized(blurred(coarse, gaussian(sigma / _COARSE)), (rows * _COARSE, columns * _COARSE))[:height, :width]
+    spread = resized(blurred(coarse, gaussian(sigma / _COARSE)), (rows * _COARSE, columns * _COARSE))[
+        :height, :width
+    ]
     spread = spread * round(strength * GREY) // GREY
     onto, light = spread[..., :3], spread[..., 3:]
     colour = np.minimum(layer.colour + onto, WHITE)

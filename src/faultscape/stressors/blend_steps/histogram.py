@@ -1,7 +1,8 @@
 """Step 3, inverse colour histogram: the object's channels move towards the distribution of the frame's.
 
-Conventions: each channel by itself; the object's histogram is weighted by alpha, the frame's is that of the object's box (and the few pixels that blurs reach beyond it). The whole image's, which a sky and shadows stretch, made objects
-easier to find than without the step (docs/guides/blending.md).
+Conventions: each channel by itself; the object's histogram is weighted by alpha, the frame's is that of the
+object's box (and the few pixels that blurs reach beyond it). The whole image's, which a sky and shadows
+stretch, made objects easier to find than without the step (docs/guides/blending.md).
 Source: Blum et al. 2021 (S4) 3.1, third step; the strength and the part are ours.
 """
 
@@ -18,12 +19,19 @@ _SPREAD = 16  # grey levels to each side, over which an object's histogram is sm
 
 
 def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = None) -> tuple[Layer, float]:
-    """Return the layer with each channel moved ``strength`` (0..1) of the way to the frame's distribution, and the mean change in grey levels.
+    """Return the layer with each channel moved ``strength`` (0..1) of the way to the frame's distribution,
+    and the mean change in grey levels.
 
-    v -> v + strength (F'^-1(F(v)) - v), of the object's cumulated histogram F and the frame's F', whose ``counts`` (3, 256) are those of `channel_counts` of
-    the layer's window where none are given.
+    v -> v + strength (F'^-1(F(v)) - v), of the object's cumulated histogram F and the frame's F', whose
+    ``counts`` (3, 256) are those of `channel_counts` of the layer's window where none are given.
 
-    >>> layer = Layer(np.full((1, 1, 3), 25600, np.int32), np.array([[4096]], np.int32), (0, 0), np.full((1, 1, 3), 200, np.uint8), (1, 1))
+    >>> layer = Layer(
+    ...     np.full((1, 1, 3), 25600, np.int32),
+    ...     np.array([[4096]], np.int32),
+    ...     (0, 0),
+    ...     np.full((1, 1, 3), 200, np.uint8),
+    ...     (1, 1),
+    ... )
     >>> match_histogram(layer, 1.0, channel_counts(np.full((8, 8, 3), 200, np.uint8)))[0].colour.tolist()
     [[[51200, 51200, 51200]]]
     """
@@ -35,14 +43,18 @@ def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = N
     moved = 0
     for c in range(3):
         values = colour[inside, c]
-        own = _smoothed(np.bincount((values + GREY // 2) >> 8, weights=weight, minlength=256).astype(np.int64))
+        own = _smoothed(
+            np.bincount((values + GREY // 2) >> 8, weights=weight, minlength=256).astype(np.int64)
+        )
         table = np.append(_table(own, counts[c]), WHITE)
         place, part = values >> 8, values & 255
         target = table[place] + ((table[place + 1] - table[place]) * part >> 8)
         change = (target - values) * share // WHOLE
         colour[inside, c] = np.clip(values + change, 0, WHITE)
         moved += int((np.abs(change) * weight).sum())
-    return replace(layer, colour=colour), round(moved / (3 * GREY * max(1, int(weight.sum(dtype=np.int64)))), 6)
+    return replace(layer, colour=colour), round(
+        moved / (3 * GREY * max(1, int(weight.sum(dtype=np.int64)))), 6
+    )
 
 
 def channel_counts(image: np.ndarray) -> np.ndarray:
@@ -55,7 +67,9 @@ def channel_counts(image: np.ndarray) -> np.ndarray:
 
 
 def _smoothed(counts: np.ndarray) -> np.ndarray:
-    """Return the counts (256,) spread evenly over 33 values each, twice: a surface of one colour moves as a whole instead of falling apart into the frame's colours."""
+    """Return the counts (256,) spread evenly over 33 values each, twice: a surface of one colour moves as a
+    whole instead of falling apart into the frame's colours.
+    """
     for _ in range(2):
         sums = np.concatenate([[0], np.cumsum(np.pad(counts, _SPREAD))])
         counts = sums[2 * _SPREAD + 1 :] - sums[: -2 * _SPREAD - 1]
@@ -63,7 +77,9 @@ def _smoothed(counts: np.ndarray) -> np.ndarray:
 
 
 def _table(own: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Return (256,) int64: the colour of the frame at the rank of the middle of each of the object's values; within a value ranks rise evenly."""
+    """Return (256,) int64: the colour of the frame at the rank of the middle of each of the object's values;
+    within a value ranks rise evenly.
+    """
     reach = np.cumsum(own)
     rank = (2 * reach - own) * int(frame.sum()) // (2 * max(1, int(reach[-1])))  # in the frame's pixels
     ends = np.cumsum(frame)

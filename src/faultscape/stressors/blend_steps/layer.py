@@ -1,7 +1,10 @@
-"""An object on its way into a frame: its colours and its alpha at their size there, and the part of the frame around it.
+"""An object on its way into a frame: its colours and its alpha at their size there, and the part of the frame
+around it.
 
-Conventions: colours are whole numbers, 256 to a grey level (0..65280), alpha 0..4096, both int32, so that every step has the same bytes on every machine. Blurs and resampling work on
-planes (h, w, 4) of colour times alpha, and alpha: colours of transparent pixels never leak in, and a pixel outside a mask gets the colours of the object's pixels nearby.
+Conventions: colours are whole numbers, 256 to a grey level (0..65280), alpha 0..4096, both int32, so that
+every step has the same bytes on every machine. Blurs and resampling work on planes (h, w, 4) of colour times
+alpha, and alpha: colours of transparent pixels never leak in, and a pixel outside a mask gets the colours of
+the object's pixels nearby.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ WHITE = 255 * GREY
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """An object's colour (h, w, 3) and alpha (h, w) where its corner (x, y) lies in the frame, and the light (h, w, 3) that it sheds around itself, or None.
+    """An object's colour (h, w, 3) and alpha (h, w) where its corner (x, y) lies in the frame, and the light
+    (h, w, 3) that it sheds around itself, or None.
 
-    ``window`` (h, w, 3) uint8 is the frame underneath; beyond the frame's border its nearest pixels. ``size`` is that of the frame (height, width).
+    ``window`` (h, w, 3) uint8 is the frame underneath; beyond the frame's border its nearest pixels. ``size``
+    is that of the frame (height, width).
     """
 
     colour: np.ndarray
@@ -34,10 +39,14 @@ class Layer:
     light: np.ndarray | None = None
 
 
-def layer_of(cutout: Cutout, base: np.ndarray, box: tuple[int, int, int, int], *, flip: bool, margin: int) -> Layer:
-    """Return the layer of a cut-out resized into the box (x, y, width, height) of a frame (H, W, 3), with a transparent margin around it.
+def layer_of(
+    cutout: Cutout, base: np.ndarray, box: tuple[int, int, int, int], *, flip: bool, margin: int
+) -> Layer:
+    """Return the layer of a cut-out resized into the box (x, y, width, height) of a frame (H, W, 3), with a
+    transparent margin around it.
 
-    Each new pixel is the mean of what it covers of the cut-out, or lies between its nearest pixels where the object grows.
+    Each new pixel is the mean of what it covers of the cut-out, or lies between its nearest pixels where the
+    object grows.
     """
     x, y, width, height = box
     pixels, alpha = cutout.pixels, cutout.alpha
@@ -70,7 +79,11 @@ def widened(layer: Layer, image: np.ndarray, margin: int) -> Layer:
     height, width = (side + 2 * margin for side in layer.alpha.shape)
     colour = np.pad(layer.colour, ((margin, margin), (margin, margin), (0, 0)))
     return replace(
-        layer, colour=colour, alpha=np.pad(layer.alpha, margin), corner=(x, y), window=window_of(image, (x, y, width, height))
+        layer,
+        colour=colour,
+        alpha=np.pad(layer.alpha, margin),
+        corner=(x, y),
+        window=window_of(image, (x, y, width, height)),
     )
 
 
@@ -96,7 +109,9 @@ def _straightened(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return planes (h, w, k) int32 weighted along rows and columns; the weights are whole numbers of the sum 4096."""
+    """Return planes (h, w, k) int32 weighted along rows and columns; the weights are whole numbers of the sum
+    4096.
+    """
     if len(weights) == 1:
         return planes
     lines, out = np.empty_like(planes), np.empty_like(planes)
@@ -105,7 +120,8 @@ def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def gaussian(sigma: float) -> np.ndarray:
-    """Return the weights of a Gaussian of a standard deviation in pixels, over three of them to each side, as whole numbers of the sum 4096.
+    """Return the weights of a Gaussian of a standard deviation in pixels, over three of them to each side, as
+    whole numbers of the sum 4096.
 
     >>> gaussian(0.5).tolist(), int(gaussian(2.0).sum())
     ([1, 436, 3222, 436, 1], 4096)
@@ -125,7 +141,10 @@ def gaussian(sigma: float) -> np.ndarray:
 def resized(planes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return planes (h, w, k) int32 at another size (height, width).
 
-    >>> resized(np.array([[[0], [100]]], np.int32), (1, 1)).tolist(), resized(np.array([[[0], [100]]], np.int32), (1, 4))[..., 0].tolist()
+    >>> (
+    ...     resized(np.array([[[0], [100]]], np.int32), (1, 1)).tolist(),
+    ...     resized(np.array([[[0], [100]]], np.int32), (1, 4))[..., 0].tolist(),
+    ... )
     ([[[50]]], [[0, 25, 75, 100]])
     """
     height, width = size
@@ -141,7 +160,9 @@ def resized(planes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def _weights(old: int, new: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first old pixel (new,) and the weights (new, K) int64 of the sum 4096 of each new one: a triangle as wide as the larger of the two pixels."""
+    """Return the first old pixel (new,) and the weights (new, K) int64 of the sum 4096 of each new one: a
+    triangle as wide as the larger of the two pixels.
+    """
     scale = max(old / new, 1.0)
     centre = (np.arange(new) + 0.5) * (old / new) - 0.5
     count = min(old, 2 * int(np.ceil(scale)) + 1)

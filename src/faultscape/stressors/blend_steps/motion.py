@@ -15,9 +15,16 @@ _MOST = 33  # points that one pixel is the mean of
 
 
 def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Layer, float]:
-    """Return the layer blurred along the rays from the focus (x, y) of the frame, over ``share`` of each pixel's distance, and the longest blur in pixels.
+    """Return the layer blurred along the rays from the focus (x, y) of the frame, over ``share`` of each
+    pixel's distance, and the longest blur in pixels.
 
-    >>> layer = Layer(np.zeros((1, 3, 3), np.int32), np.array([[0, 4096, 0]], np.int32), (99, 0), np.zeros((1, 3, 3), np.uint8), (1, 102))
+    >>> layer = Layer(
+    ...     np.zeros((1, 3, 3), np.int32),
+    ...     np.array([[0, 4096, 0]], np.int32),
+    ...     (99, 0),
+    ...     np.zeros((1, 3, 3), np.uint8),
+    ...     (1, 102),
+    ... )
     >>> blur_motion(layer, (0, 0), 0.02)[0].alpha.tolist()  # 2 of 100 pixels
     [[1349, 1365, 1349]]
     """

@@ -1,8 +1,10 @@
 """Step 6, colour noise: the object becomes as noisy as the frame.
 
-Conventions: the noise of an image is estimated from its second differences, which smooth shading and straight edges do not change, in blocks of 8 x 8 pixels; the quietest quarter counts, so that texture
-does not. What the object has already is taken off: variances add.
-Source: Blum et al. 2021 (S4) 3.1, sixth step; Immerkær 1996 (the estimate). That the variance follows the frame's is ours.
+Conventions: the noise of an image is estimated from its second differences, which smooth shading and straight
+edges do not change, in blocks of 8 x 8 pixels; the quietest quarter counts, so that texture does not. What
+the object has already is taken off: variances add.
+Source: Blum et al. 2021 (S4) 3.1, sixth step; Immerkær 1996 (the estimate). That the variance follows the
+frame's is ours.
 """
 
 from __future__ import annotations
@@ -15,18 +17,25 @@ from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.blend_steps.layer import GREY, WHOLE, Layer
 
 _BLOCK = 8
-_MEAN_OF_NORMAL = 4.7873073648  # 6 sqrt(2 / pi): the mean size of the response to noise of a standard deviation of 1
-_QUIET = 0.883  # the quietest quarter of blocks of nothing but noise reaches up to this share of the mean; by simulation
+_MEAN_OF_NORMAL = (
+    4.7873073648  # 6 sqrt(2 / pi): the mean size of the response to noise of a standard deviation of 1
+)
+# the quietest quarter of blocks of nothing but noise reaches up to this share of the mean; by simulation
+_QUIET = 0.883
 
 
 def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, float]:
-    """Return the layer with noise of its own in each channel, and the largest channel's standard deviation in grey levels.
+    """Return the layer with noise of its own in each channel, and the largest channel's standard deviation in
+    grey levels.
 
-    sigma^2 = factor^2 max(0, s'^2 - s^2), of the frame's noise s' around the object and the object's own s. ``start`` is that of the stream of numbers.
+    sigma^2 = factor^2 max(0, s'^2 - s^2), of the frame's noise s' around the object and the object's own s.
+    ``start`` is that of the stream of numbers.
 
     >>> from faultscape.stressors.streams import words_at
     >>> frame = (words_at(0, 32 * 32 * 3) >> np.uint64(60)).reshape(32, 32, 3).astype(np.uint8)
-    >>> layer = Layer(np.full((32, 32, 3), 25600, np.int32), np.full((32, 32), 4096, np.int32), (0, 0), frame, (32, 32))
+    >>> layer = Layer(
+    ...     np.full((32, 32, 3), 25600, np.int32), np.full((32, 32), 4096, np.int32), (0, 0), frame, (32, 32)
+    ... )
     >>> 3 < add_colour_noise(layer, 1, 1.0)[1] < 6  # of 0..15, evenly: 4.6
     True
     """
@@ -40,7 +49,8 @@ def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, fl
 
 
 def noise_levels(colour: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Return (3,) float64: the noise's standard deviation in each channel of (h, w, 3) whole numbers, where ``inside`` (h, w); 0 where there is too little to tell.
+    """Return (3,) float64: the noise's standard deviation in each channel of (h, w, 3) whole numbers, where
+    ``inside`` (h, w); 0 where there is too little to tell.
 
     >>> noise_levels(np.zeros((20, 20, 3), np.int32), np.ones((20, 20), bool)).tolist()
     [0.0, 0.0, 0.0]
@@ -52,7 +62,11 @@ def noise_levels(colour: np.ndarray, inside: np.ndarray) -> np.ndarray:
     lines = part[:-2] - 2 * part[1:-1] + part[2:]
     response = np.abs(lines[:, :-2] - 2 * lines[:, 1:-1] + lines[:, 2:])
     sums = response.reshape(height, _BLOCK, width, _BLOCK, 3).sum((1, 3), dtype=np.int64)
-    whole = inside[1:-1, 1:-1][: height * _BLOCK, : width * _BLOCK].reshape(height, _BLOCK, width, _BLOCK).all((1, 3))
+    whole = (
+        inside[1:-1, 1:-1][: height * _BLOCK, : width * _BLOCK]
+        .reshape(height, _BLOCK, width, _BLOCK)
+        .all((1, 3))
+    )
     if not whole.any():
         return np.zeros(3)
     found = np.sort(sums[whole], axis=0)

@@ -1,6 +1,7 @@
 """Gaussian blur.
 
-Equation: x' = x * g, g(d) ~ exp(-d^2 / (2 sigma^2)), cut at 4 sigma, the border repeated; truncated to grey levels.
+Equation: x' = x * g, g(d) ~ exp(-d^2 / (2 sigma^2)), cut at 4 sigma, the border repeated; truncated to grey
+levels.
 Source: Hendrycks and Dietterich 2019, appendix B (skimage.filters.gaussian).
 """
 

@@ -1,7 +1,9 @@
 """Glass blur: a blur, pixels that are taken from near ones, and the blur again, as through frosted glass.
 
-Equation: from the last row and column to the first, `rounds` times, pixel (y, x) becomes (y + dy, x + dx), both drawn of -reach..reach - 1. The paper's code leaves out +reach; it says that
-the two change places, but of colour images its NumPy exchange of two views writes the first one alone, and that made the published images. Both blurs are truncated to grey levels.
+Equation: from the last row and column to the first, `rounds` times, pixel (y, x) becomes (y + dy, x + dx),
+both drawn of -reach..reach - 1. The paper's code leaves out +reach; it says that the two change places, but
+of colour images its NumPy exchange of two views writes the first one alone, and that made the published
+images. Both blurs are truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -36,5 +38,9 @@ def move(high: int, wide: int, parameters: Parameters, start: int) -> tuple[np.n
     >>> int(abs(rows - np.arange(9)[:, None]).max()), rows[0].tolist()
     (2, [0, 0, 0, 0, 0, 0, 0, 0, 0])
     """
-    order = geometry_loops().scatter(high, wide, int(parameters[1]), int(parameters[2]), np.uint64(start)).reshape(high, wide)
+    order = (
+        geometry_loops()
+        .scatter(high, wide, int(parameters[1]), int(parameters[2]), np.uint64(start))
+        .reshape(high, wide)
+    )
     return order // wide, order % wide

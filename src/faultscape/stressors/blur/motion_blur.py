@@ -1,7 +1,8 @@
 """Motion blur: the camera moved along a line of a random direction while the image was taken.
 
-Equation: x'(p) = sum over i = 0..2 r of w_i x(p - round(i u)), w_i ~ exp(-i^2 / (2 sigma^2)), u the direction of an angle of -45..45 degrees; the border is repeated. It is one-sided, as
-ImageMagick's, and heaviest where the motion begins.
+Equation: x'(p) = sum over i = 0..2 r of w_i x(p - round(i u)), w_i ~ exp(-i^2 / (2 sigma^2)), u the direction
+of an angle of -45..45 degrees; the border is repeated. It is one-sided, as ImageMagick's, and heaviest where
+the motion begins.
 Ours: an image smaller than the motion repeats its border too, where the reference drops the rest and darkens.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for the sum of moved images.
 """
@@ -31,8 +32,12 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     return blur_along(pixels, int(parameters[0]), float(parameters[1]), angle, 0, 20 if small else 32)
 
 
-def blur_along(pixels: np.ndarray, radius: int, sigma: float, angle: float, half: int, bits: int) -> np.ndarray:
-    """Return (H, W, C) pixels blurred along an angle in degrees with weights of so many ``bits``; ``half`` is added before these are cut off."""
+def blur_along(
+    pixels: np.ndarray, radius: int, sigma: float, angle: float, half: int, bits: int
+) -> np.ndarray:
+    """Return (H, W, C) pixels blurred along an angle in degrees with weights of so many ``bits``; ``half`` is
+    added before these are cut off.
+    """
     down, right, weights = motion_steps(radius, sigma, angle, bits)
     high, wide, channels = pixels.shape
     out = np.empty((high, wide * channels), pixels.dtype)
@@ -41,8 +46,11 @@ def blur_along(pixels: np.ndarray, radius: int, sigma: float, angle: float, half
     return out.reshape(pixels.shape)
 
 
-def motion_steps(radius: int, sigma: float, angle: float, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the moves down and to the right and their weights, 2^bits in all; a multiple of 4, the last ones of weight 0.
+def motion_steps(
+    radius: int, sigma: float, angle: float, bits: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the moves down and to the right and their weights, 2^bits in all; a multiple of 4, the last ones
+    of weight 0.
 
     >>> [part[:3].tolist() for part in motion_steps(10, 3.0, -45.0, 8)]
     [[0, 1, 1], [0, -1, -1], [60, 57, 48]]

@@ -1,8 +1,10 @@
 """Zoom blur: the camera moves towards what it sees while the image is taken.
 
-Equation: x' = (x + sum over zooms z of zoom(x, z)) / (n + 1), z from 1 in n steps; zoom(x, z) is the middle ceil(H / z) x ceil(W / z) pixels enlarged to round(z ceil(H / z)) rows
-by linear interpolation, corner to corner, of which the first H x W are taken; truncated to grey levels.
-Labels: a pixel of the result is a mixture of all layers; its label is the one at the mean of the places that its layers show.
+Equation: x' = (x + sum over zooms z of zoom(x, z)) / (n + 1), z from 1 in n steps; zoom(x, z) is the middle
+ceil(H / z) x ceil(W / z) pixels enlarged to round(z ceil(H / z)) rows by linear interpolation, corner to
+corner, of which the first H x W are taken; truncated to grey levels.
+Labels: a pixel of the result is a mixture of all layers; its label is the one at the mean of the places that
+its layers show.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape.
 """
 
@@ -65,7 +67,8 @@ def zoom_factors(end: float, step: float) -> list[float]:
 
 
 def zoomed_places(count: int, zoom: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (count,) the places of the middle that an enlarged line of ``count`` pixels shows, and the weights of the next ones in steps of 2^-14.
+    """Return (count,) the places of the middle that an enlarged line of ``count`` pixels shows, and the
+    weights of the next ones in steps of 2^-14.
 
     >>> zoomed_places(4, 2.0)
     (array([1, 1, 1, 2]), array([    0,  5461, 10923,     0]))
@@ -75,7 +78,9 @@ def zoomed_places(count: int, zoom: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def enlarged_places(part: int, size: int, count: int, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first ``count`` places of ``part`` pixels from ``first`` on, enlarged to ``size`` corner to corner, and their weights."""
+    """Return the first ``count`` places of ``part`` pixels from ``first`` on, enlarged to ``size`` corner to
+    corner, and their weights.
+    """
     steps, last = np.arange(count) * max(part - 1, 0), max(size - 1, 1)
     places, rest = steps // last, steps % last
     return first + places, (2 * rest * 16384 + last) // (2 * last)

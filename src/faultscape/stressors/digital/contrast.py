@@ -1,6 +1,7 @@
 """Contrast: less of it.
 
-Equation: x' = (x - mean) c + mean, the mean that of the channel; truncated to grey levels. Sums, means and c are exact (c a fraction of its decimal digits).
+Equation: x' = (x - mean) c + mean, the mean that of the channel; truncated to grey levels. Sums, means and c
+are exact (c a fraction of its decimal digits).
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -25,6 +26,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     count, levels = len(colours), np.arange(int(np.iinfo(pixels.dtype).max) + 1, dtype=np.int64)
     sums = colour_loops().channel_sums(colours).tolist()
     tables = [
-        ((levels * count - total) * share.numerator + total * share.denominator) // (count * share.denominator) for total in sums
+        ((levels * count - total) * share.numerator + total * share.denominator)
+        // (count * share.denominator)
+        for total in sums
     ]
     return colour_loops().look_up(colours, np.stack(tables).astype(pixels.dtype)).reshape(pixels.shape)

@@ -1,7 +1,9 @@
 """JPEG compression.
 
-Conventions: Pillow's encoder with chroma at half resolution, its standard tables and no optimisation, and Pillow's decoder. Both are libjpeg-turbo's integer transforms, whose vector code gives the bytes of its
-plain code: the same bytes on any processor for one version of Pillow; another version may decode a level otherwise. Files know 8 bits: of 16 bits the nearest of 256 levels go through.
+Conventions: Pillow's encoder with chroma at half resolution, its standard tables and no optimisation, and
+Pillow's decoder. Both are libjpeg-turbo's integer transforms, whose vector code gives the bytes of its plain
+code: the same bytes on any processor for one version of Pillow; another version may decode a level otherwise.
+Files know 8 bits: of 16 bits the nearest of 256 levels go through.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 

@@ -1,7 +1,8 @@
 """Loops over the colours of pixels, compiled; the plain twin is plain_colour.
 
-Conventions: colours are (N, 3), values flat. With v = max and m = min of a pixel's channels, HSV has value v and saturation (v - m) / v at whatever hue; a change of the value scales
-all channels, a change of the saturation scales their distances from v.
+Conventions: colours are (N, 3), values flat. With v = max and m = min of a pixel's channels, HSV has value v
+and saturation (v - m) / v at whatever hue; a change of the value scales all channels, a change of the
+saturation scales their distances from v.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def brighten(pixels: np.ndarray, ratios: np.ndarray, black: int) -> np.ndarray:
 
 @jit
 def saturate_hsv(pixels: np.ndarray, inverses: np.ndarray, scale: int, shift: int) -> np.ndarray:
-    """Return colours with saturation s * scale + shift, both in steps of 2^-16, at most 1, truncated; ``inverses[d]`` is 2^32 / d.  Grey has the hue 0."""
+    """Return colours with saturation s * scale + shift, both in steps of 2^-16, at most 1, truncated;
+    ``inverses[d]`` is 2^32 / d.  Grey has the hue 0.
+    """
     out = np.empty_like(pixels)
     for k in range(pixels.shape[0]):
         r, g, b = np.int64(pixels[k, 0]), np.int64(pixels[k, 1]), np.int64(pixels[k, 2])
@@ -77,8 +80,12 @@ def look_up(pixels: np.ndarray, tables: np.ndarray) -> np.ndarray:
 
 
 @jit
-def blend(pixels: np.ndarray, others: np.ndarray, first: np.ndarray, second: np.ndarray, top: int) -> np.ndarray:
-    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, cut to top and then truncated."""
+def blend(
+    pixels: np.ndarray, others: np.ndarray, first: np.ndarray, second: np.ndarray, top: int
+) -> np.ndarray:
+    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, cut to top and then
+    truncated.
+    """
     out = np.empty_like(pixels)
     for k in range(pixels.size):
         out[k] = min((first[pixels[k]] + second[others[k]]) >> 16, top)

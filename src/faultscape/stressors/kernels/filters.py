@@ -1,7 +1,8 @@
 """Blurs by integer weights, compiled; the plain twin is plain_filters.
 
-Conventions: an image is (H, W * C) values, its channels side by side. Weights are integers; their type, 32 or 64 bits, is the type in which sums are made. Sums of
-integers are the same in any order, so that the vector unit of a processor decides nothing.
+Conventions: an image is (H, W * C) values, its channels side by side. Weights are integers; their type, 32 or
+64 bits, is the type in which sums are made. Sums of integers are the same in any order, so that the vector
+unit of a processor decides nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ def separable(
     end: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the middle outwards.
+    """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the
+    middle outwards.
 
-    ``up`` (H + 2 R) and ``across`` (W + 2 R) tell which row and pixel stand beyond the border; sums are shifted by ``middle`` bits with rounding, then by ``end`` bits without.
+    ``up`` (H + 2 R) and ``across`` (W + 2 R) tell which row and pixel stand beyond the border; sums are
+    shifted by ``middle`` bits with rounding, then by ``end`` bits without.
     """
     high, wide = rows.shape
     tall, far = down.size - 1, along.size - 1
@@ -54,7 +57,9 @@ def separable(
         for k in range(far):
             for c in range(channels):
                 line[k * channels + c] = inner[across[k] * channels + c]
-                line[(far * channels + wide) + k * channels + c] = inner[across[across.size - far + k] * channels + c]
+                line[(far * channels + wide) + k * channels + c] = inner[
+                    across[across.size - far + k] * channels + c
+                ]
         weight = along[0]
         for x in range(wide):
             acc[x] = weight * inner[x]
@@ -77,11 +82,20 @@ def separable(
 
 @jit
 def disc(
-    rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, kernel: np.ndarray, bits: int, top: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    up: np.ndarray,
+    across: np.ndarray,
+    kernel: np.ndarray,
+    bits: int,
+    top: int,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1) that is its own mirror image in both directions.
+    """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1) that is its own mirror image in both
+    directions.
 
-    A row of a disc is one run of equal weights, so that the difference of neighbouring sums has few terms: sum(x) - sum(x - 1) = sum over j of (k[j] - k[j+1]) s(x + j).
+    A row of a disc is one run of equal weights, so that the difference of neighbouring sums has few terms:
+    sum(x) - sum(x - 1) = sum over j of (k[j] - k[j+1]) s(x + j).
     """
     high, wide = rows.shape
     radius = kernel.shape[0] // 2
@@ -105,7 +119,9 @@ def disc(
             for k in range(radius):
                 for c in range(channels):
                     line[(k + 1) * channels + c] = inner[across[k] * channels + c]
-                    line[pad + wide + k * channels + c] = inner[across[across.size - radius + k] * channels + c]
+                    line[pad + wide + k * channels + c] = inner[
+                        across[across.size - radius + k] * channels + c
+                    ]
             for c in range(channels):
                 for j in range(-radius, radius + 1):
                     first[c] += weights[radius + j] * line[pad + j * channels + c]
@@ -135,7 +151,9 @@ def shifts(
     bits: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border repeated; their number is a multiple of 4."""
+    """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border repeated;
+    their number is a multiple of 4.
+    """
     high, wide = rows.shape
     pad = 0
     for move in right:

@@ -1,6 +1,7 @@
 """Loops that move or gather pixels, compiled; the plain twin is plain_geometry.
 
-Conventions: an image is (H, W * C) values. A place between two pixels is a whole number and a weight in steps of 2^-14 (of ``elastic`` 2^-11); everything is an integer.
+Conventions: an image is (H, W * C) values. A place between two pixels is a whole number and a weight in steps
+of 2^-14 (of ``elastic`` 2^-11); everything is an integer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def zoom_layers(
     factor: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx) of (L, H) and (L, W); ``factor`` is 2^32 by their number."""
+    """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx)
+    of (L, H) and (L, W); ``factor`` is 2^32 by their number.
+    """
     high, wide = rows.shape
     acc = np.empty(wide, np.int64)
     line = np.zeros(wide + channels, np.int32)
@@ -62,9 +65,17 @@ def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray)
 
 @jit
 def enlarge(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    y0: np.ndarray,
+    fy: np.ndarray,
+    x0: np.ndarray,
+    fx: np.ndarray,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the image read at (y0 + fy, x0 + fx) of (H,) and (W,), rounded; values are below 2^16 in size."""
+    """Write to ``out`` the image read at (y0 + fy, x0 + fx) of (H,) and (W,), rounded; values are below 2^16
+    in size.
+    """
     line = np.zeros(rows.shape[1] + channels, np.int32)
     for y in range(y0.size):
         _row_between(rows, y0[y], fy[y], 0, line)
@@ -72,12 +83,16 @@ def enlarge(
         for x in range(x0.size):
             k, f = x0[x] * channels, np.int64(fx[x])
             for c in range(channels):
-                target[x * channels + c] = (line[k + c] * (16384 - f) + line[k + channels + c] * f + (1 << 27)) >> 28
+                target[x * channels + c] = (
+                    line[k + c] * (16384 - f) + line[k + channels + c] * f + (1 << 27)
+                ) >> 28
 
 
 @jit
 def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
-    """Write to ``out`` the image read at (y + down, x + right), in steps of 2^-11 pixel, truncated; beyond its border it is mirrored."""
+    """Write to ``out`` the image read at (y + down, x + right), in steps of 2^-11 pixel, truncated; beyond
+    its border it is mirrored.
+    """
     high, wide = down.shape
     for y in range(high):
         target = out[y]
@@ -103,7 +118,9 @@ def _mirror(i: np.int64, n: int) -> np.int64:
 
 @jit
 def scatter(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> np.ndarray:
-    """Return (H * W,) int32: which pixel stands where after each was overwritten by one at most ``reach`` before it or ``reach`` - 1 behind it, row by row from the end."""
+    """Return (H * W,) int32: which pixel stands where after each was overwritten by one at most ``reach``
+    before it or ``reach`` - 1 behind it, row by row from the end.
+    """
     order = np.arange(high * wide).astype(np.int32)
     n, choices = 0, np.uint64(2 * reach)
     low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -130,9 +147,16 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 @jit
 def blocks(
-    rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    down: np.ndarray,
+    right: np.ndarray,
+    up: np.ndarray,
+    across: np.ndarray,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` at each pixel the mean of a block, rounded along rows and then along columns: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``.
+    """Write to ``out`` at each pixel the mean of a block, rounded along rows and then along columns: block
+    (up[y], across[x]) of those of the rows ``down`` and the columns ``right``.
 
     These are (3, n): first, past the last, and 2^34 / (2 size), rounded up.
     """

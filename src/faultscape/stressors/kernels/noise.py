@@ -1,6 +1,7 @@
 """Loops of the corruptions that draw a number a pixel, compiled; the plain twin is plain_noise.
 
-Conventions: pixels are flat arrays of values. A word of a stream holds four numbers of 16 bits, the lowest first; two of 32 bits where 16 are too coarse.
+Conventions: pixels are flat arrays of values. A word of a stream holds four numbers of 16 bits, the lowest
+first; two of 32 bits where 16 are too coarse.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def uniforms(start: np.uint64, count: int) -> np.ndarray:
 
 
 @jit
-def add_noise(pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: np.ndarray, bits: int, top: int) -> np.ndarray:
+def add_noise(
+    pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: np.ndarray, bits: int, top: int
+) -> np.ndarray:
     """Return the pixels plus a deviate each, in steps of 2^-bits, cut to 0..top and then truncated."""
     out = np.empty_like(pixels)
     highest = top << bits
@@ -47,8 +50,12 @@ def add_noise(pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: np.
 
 
 @jit
-def scale_noise(pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: np.ndarray, bits: int, top: int) -> np.ndarray:
-    """Return the pixels plus themselves times a deviate each, in steps of 2^-bits, cut to 0..top and then truncated."""
+def scale_noise(
+    pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: np.ndarray, bits: int, top: int
+) -> np.ndarray:
+    """Return the pixels plus themselves times a deviate each, in steps of 2^-bits, cut to 0..top and then
+    truncated.
+    """
     out = np.empty_like(pixels)
     highest = top << bits
     for i in range(0, pixels.size, 4):
@@ -61,7 +68,9 @@ def scale_noise(pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: n
 
 @jit
 def _normal(start: np.uint64, word: np.uint64, i: int, table: np.ndarray, tail: np.ndarray) -> np.int64:
-    """Return deviate i of a stream whose word at i / 4 is given; the outermost two of 65,536 quantiles are drawn once more from 65,536 of their own."""
+    """Return deviate i of a stream whose word at i / 4 is given; the outermost two of 65,536 quantiles are
+    drawn once more from 65,536 of their own.
+    """
     part = (word >> np.uint64(16 * (i & 3))) & np.uint64(0xFFFF)
     if ((part + np.uint64(1)) & np.uint64(0xFFFF)) <= np.uint64(1):  # the first or the last
         far = (word_at(start, _TAIL + np.uint64(i >> 2)) >> np.uint64(16 * (i & 3))) & np.uint64(0xFFFF)
@@ -88,7 +97,9 @@ def replace(pixels: np.ndarray, start: np.uint64, limit: int, top: int) -> np.nd
 def count_events(
     pixels: np.ndarray, start: np.uint64, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray
 ) -> np.ndarray:
-    """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a number of 32 bits reaches; ``first`` tells where to begin."""
+    """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a
+    number of 32 bits reaches; ``first`` tells where to begin.
+    """
     out = np.empty_like(pixels)
     last = values.size - 1
     for i in range(0, pixels.size, 2):

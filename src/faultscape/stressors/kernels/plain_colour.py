@@ -12,7 +12,9 @@ def brighten(pixels: np.ndarray, ratios: np.ndarray, black: int) -> np.ndarray:
 
 
 def saturate_hsv(pixels: np.ndarray, inverses: np.ndarray, scale: int, shift: int) -> np.ndarray:
-    """Return colours with saturation s * scale + shift, both in steps of 2^-16, at most 1, truncated; ``inverses[d]`` is 2^32 / d."""
+    """Return colours with saturation s * scale + shift, both in steps of 2^-16, at most 1, truncated;
+    ``inverses[d]`` is 2^32 / d.
+    """
     v = pixels.max(axis=1, keepdims=True).astype(np.int64)
     d = v - pixels.min(axis=1, keepdims=True)
     inverse = (v * inverses[d]) >> 16
@@ -32,6 +34,10 @@ def look_up(pixels: np.ndarray, tables: np.ndarray) -> np.ndarray:
     return np.stack([tables[c][pixels[:, c]] for c in range(pixels.shape[1])], axis=1)
 
 
-def blend(pixels: np.ndarray, others: np.ndarray, first: np.ndarray, second: np.ndarray, top: int) -> np.ndarray:
-    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, cut to top and then truncated."""
+def blend(
+    pixels: np.ndarray, others: np.ndarray, first: np.ndarray, second: np.ndarray, top: int
+) -> np.ndarray:
+    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, cut to top and then
+    truncated.
+    """
     return np.minimum((first[pixels] + second[others]) >> 16, top).astype(pixels.dtype)

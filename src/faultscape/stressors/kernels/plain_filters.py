@@ -16,7 +16,9 @@ def separable(
     end: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the middle outwards."""
+    """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the
+    middle outwards.
+    """
     high, wide = rows.shape
     tall, far = down.size - 1, along.size - 1
     padded = rows.astype(down.dtype)[up]
@@ -33,7 +35,14 @@ def separable(
 
 
 def disc(
-    rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, kernel: np.ndarray, bits: int, top: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    up: np.ndarray,
+    across: np.ndarray,
+    kernel: np.ndarray,
+    bits: int,
+    top: int,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1)."""
     high, wide = rows.shape
@@ -57,11 +66,16 @@ def shifts(
     bits: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border repeated."""
+    """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border
+    repeated.
+    """
     high, wide = rows.shape
     image = rows.astype(weights.dtype).reshape(high, -1, channels)
     acc = np.full(image.shape, half, weights.dtype)
     for dy, dx, weight in zip(down, right, weights, strict=True):
-        y, x = np.clip(np.arange(high) - dy, 0, high - 1), np.clip(np.arange(image.shape[1]) - dx, 0, image.shape[1] - 1)
+        y, x = (
+            np.clip(np.arange(high) - dy, 0, high - 1),
+            np.clip(np.arange(image.shape[1]) - dx, 0, image.shape[1] - 1),
+        )
         acc += weight * image[y][:, x]
     out[...] = (acc >> bits).reshape(high, wide)

@@ -1,4 +1,6 @@
-"""What geometry.py does, in NumPy, with equal bytes; ``scatter`` is a loop of Python's, of seconds for a large image."""
+"""What geometry.py does, in NumPy, with equal bytes; ``scatter`` is a loop of Python's, of seconds for a
+large image.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def zoom_layers(
     factor: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx)."""
+    """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 +
+    fx).
+    """
     acc = (still << 22) * rows.astype(np.int64)
     for layer in range(y0.shape[0]):
         acc += _read(rows, channels, y0[layer], fy[layer], x0[layer], fx[layer], 6)
@@ -26,19 +30,33 @@ def zoom_layers(
 
 
 def _read(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, shift: int
+    rows: np.ndarray,
+    channels: int,
+    y0: np.ndarray,
+    fy: np.ndarray,
+    x0: np.ndarray,
+    fx: np.ndarray,
+    shift: int,
 ) -> np.ndarray:
     """Return the rows at y0 + fy, shifted, read at x0 + fx: times 2^(28 - shift)."""
     high = len(rows)
     wider, f = rows.astype(np.int64), fy.astype(np.int64)[:, None]
     line = (wider[y0] * (16384 - f) + wider[np.minimum(y0 + 1, high - 1)] * f) >> shift
-    image = np.concatenate([line, np.zeros((len(y0), channels), np.int64)], axis=1).reshape(len(y0), -1, channels)
+    image = np.concatenate([line, np.zeros((len(y0), channels), np.int64)], axis=1).reshape(
+        len(y0), -1, channels
+    )
     f = fx.astype(np.int64)[:, None]
     return (image[:, x0] * (16384 - f) + image[:, x0 + 1] * f).reshape(len(y0), -1)
 
 
 def enlarge(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    y0: np.ndarray,
+    fy: np.ndarray,
+    x0: np.ndarray,
+    fx: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the image read at (y0 + fy, x0 + fx), rounded."""
     out[...] = (_read(rows, channels, y0, fy, x0, fx, 0) + (1 << 27)) >> 28
@@ -68,7 +86,9 @@ def _mirror(i: np.ndarray, n: int) -> np.ndarray:
 
 
 def scatter(high: int, wide: int, reach: int, rounds: int, start: int) -> np.ndarray:
-    """Return (H * W,) int32: which pixel stands where after each was overwritten by a near one, row by row from the end."""
+    """Return (H * W,) int32: which pixel stands where after each was overwritten by a near one, row by row
+    from the end.
+    """
     order = list(range(high * wide))
     places = [y * wide + x for y in range(high - reach, reach, -1) for x in range(wide - reach, reach, -1)]
     for k in range(rounds):
@@ -87,7 +107,13 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def blocks(
-    rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    down: np.ndarray,
+    right: np.ndarray,
+    up: np.ndarray,
+    across: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` at each pixel the mean of its block, rounded along rows and then along columns."""
     high, wide = rows.shape

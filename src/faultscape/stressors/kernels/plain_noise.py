@@ -26,15 +26,23 @@ def uniforms(start: int, count: int) -> np.ndarray:
     return (_parts(start, count, 0) - 32768).astype(np.int16)
 
 
-def add_noise(pixels: np.ndarray, start: int, table: np.ndarray, tail: np.ndarray, bits: int, top: int) -> np.ndarray:
+def add_noise(
+    pixels: np.ndarray, start: int, table: np.ndarray, tail: np.ndarray, bits: int, top: int
+) -> np.ndarray:
     """Return the pixels plus a deviate each, in steps of 2^-bits, cut to 0..top and then truncated."""
     value = (pixels.astype(np.int64) << bits) + normals(start, pixels.size, table, tail)
     return (np.clip(value, 0, top << bits) >> bits).astype(pixels.dtype)
 
 
-def scale_noise(pixels: np.ndarray, start: int, table: np.ndarray, tail: np.ndarray, bits: int, top: int) -> np.ndarray:
-    """Return the pixels plus themselves times a deviate each, in steps of 2^-bits, cut to 0..top and then truncated."""
-    value = pixels.astype(np.int64) * ((1 << bits) + normals(start, pixels.size, table, tail).astype(np.int64))
+def scale_noise(
+    pixels: np.ndarray, start: int, table: np.ndarray, tail: np.ndarray, bits: int, top: int
+) -> np.ndarray:
+    """Return the pixels plus themselves times a deviate each, in steps of 2^-bits, cut to 0..top and then
+    truncated.
+    """
+    value = pixels.astype(np.int64) * (
+        (1 << bits) + normals(start, pixels.size, table, tail).astype(np.int64)
+    )
     return (np.clip(value, 0, top << bits) >> bits).astype(pixels.dtype)
 
 
@@ -47,7 +55,9 @@ def replace(pixels: np.ndarray, start: int, limit: int, top: int) -> np.ndarray:
 def count_events(
     pixels: np.ndarray, start: int, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray
 ) -> np.ndarray:
-    """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a number of 32 bits reaches."""
+    """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a
+    number of 32 bits reaches.
+    """
     del first, bits  # they only tell the compiled loop where to begin
     parts = _halves(start, pixels.size).astype(np.uint32)
     out = np.empty_like(pixels)
@@ -59,9 +69,17 @@ def count_events(
 
 def _parts(start: int, count: int, first: int) -> np.ndarray:
     words = words_at(start, (count + 3) // 4, first)
-    return ((words[:, None] >> np.arange(0, 64, 16, dtype=np.uint64)) & np.uint64(0xFFFF)).astype(np.int64).ravel()[:count]
+    return (
+        ((words[:, None] >> np.arange(0, 64, 16, dtype=np.uint64)) & np.uint64(0xFFFF))
+        .astype(np.int64)
+        .ravel()[:count]
+    )
 
 
 def _halves(start: int, count: int) -> np.ndarray:
     words = words_at(start, (count + 1) // 2)
-    return ((words[:, None] >> np.array([0, 32], np.uint64)) & np.uint64(0xFFFFFFFF)).astype(np.int64).ravel()[:count]
+    return (
+        ((words[:, None] >> np.array([0, 32], np.uint64)) & np.uint64(0xFFFFFFFF))
+        .astype(np.int64)
+        .ravel()[:count]
+    )

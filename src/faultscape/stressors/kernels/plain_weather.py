@@ -11,7 +11,10 @@ from faultscape.stressors.streams import words_at
 _STEPS = (
     *((dy, dx, 65536) for dy, dx in ((-1, 0), (0, -1), (0, 1), (1, 0))),
     *((dy, dx, 91750) for dy in (-1, 1) for dx in (-1, 1)),
-    *((dy, dx, 143976) for dy, dx in ((-2, -1), (-2, 1), (2, -1), (2, 1), (-1, -2), (-1, 2), (1, -2), (1, 2))),
+    *(
+        (dy, dx, 143976)
+        for dy, dx in ((-2, -1), (-2, 1), (2, -1), (2, 1), (-1, -2), (-1, 2), (1, -2), (1, 2))
+    ),
 )
 
 
@@ -26,7 +29,9 @@ def plasma(size: int, reaches: np.ndarray, start: int) -> np.ndarray:
         words = words_at(int(start), (n + total.size + 3) // 4 - n // 4, n // 4)
         parts = (words[places // 4 - n // 4] >> (16 * (places % 4)).astype(np.uint64)) & np.uint64(0xFFFF)
         n += total.size
-        return (total >> 2) + (((2 * parts.astype(np.int64) - 65535) * int(reaches[level])) >> 16).reshape(total.shape)
+        return (total >> 2) + (((2 * parts.astype(np.int64) - 65535) * int(reaches[level])) >> 16).reshape(
+            total.shape
+        )
 
     while step >= 2:
         half = step // 2
@@ -34,23 +39,40 @@ def plasma(size: int, reaches: np.ndarray, start: int) -> np.ndarray:
         both = corner + np.roll(corner, -1, axis=0)
         centre = filled(both + np.roll(both, -1, axis=1))
         heights[half::step, half::step] = centre
-        heights[::step, half::step] = filled(centre + np.roll(centre, 1, axis=0) + corner + np.roll(corner, -1, axis=1))
-        heights[half::step, ::step] = filled(centre + np.roll(centre, 1, axis=1) + corner + np.roll(corner, -1, axis=0))
+        heights[::step, half::step] = filled(
+            centre + np.roll(centre, 1, axis=0) + corner + np.roll(corner, -1, axis=1)
+        )
+        heights[half::step, ::step] = filled(
+            centre + np.roll(centre, 1, axis=1) + corner + np.roll(corner, -1, axis=0)
+        )
         step, level = half, level + 1
     return heights.astype(np.int32)
 
 
 def veil(
-    rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    heights: np.ndarray,
+    low: int,
+    factor: float,
+    gains: np.ndarray,
+    top: int,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top and then truncated."""
+    """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top
+    and then truncated.
+    """
     high, wide = rows.shape
     add = ((heights[:high, : wide // channels].astype(np.int64) - low) * factor).astype(np.int64)
     out[...] = np.minimum((gains[rows] + np.repeat(add, channels, axis=1)) >> 16, top)
 
 
-def whiten(rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: int, top: int, out: np.ndarray) -> None:
-    """Write to ``out`` the image, whitened by 1 - keep / 2^16, under flakes of ``layer`` and of the layer turned by half a turn."""
+def whiten(
+    rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: int, top: int, out: np.ndarray
+) -> None:
+    """Write to ``out`` the image, whitened by 1 - keep / 2^16, under flakes of ``layer`` and of the layer
+    turned by half a turn.
+    """
     high, wide = layer.shape
     image = rows.astype(np.int64).reshape(high, wide, channels)
     grey = (image * np.array([19595, 38470, 7471] if channels == 3 else [65536])).sum(axis=2, keepdims=True)
@@ -81,7 +103,9 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
     falling = (here > beside(-1, -1)) & (here > beside(1, 1))
     rising = (here > beside(-1, 1)) & (here > beside(1, -1))
     aslant = np.where((dx ^ dy) < 0, rising, falling)
-    crest = np.where(steep < flat, level, np.where(steep > flat + (np.abs(dx).astype(np.int64) << 16), upright, aslant))
+    crest = np.where(
+        steep < flat, level, np.where(steep > flat + (np.abs(dx).astype(np.int64) << 16), upright, aslant)
+    )
     weak = crest & (here > low)
     found: Any = label(weak, np.ones((3, 3)))
     names = np.asarray(found[0])
@@ -92,7 +116,9 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
 
 
 def distances(marked: np.ndarray, limit: int) -> np.ndarray:
-    """Return (H, W) int32: the distance to the nearest marked pixel in steps of 2^-16, at most ``limit``: steps are tried until none shortens a way."""
+    """Return (H, W) int32: the distance to the nearest marked pixel in steps of 2^-16, at most ``limit``:
+    steps are tried until none shortens a way.
+    """
     high, wide = marked.shape
     d = np.pad(np.where(marked > 0, 0, limit).astype(np.int32), 2, constant_values=limit)
     while True:
@@ -121,9 +147,17 @@ def _about(n: int) -> np.ndarray:
 
 
 def splash(
-    rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    amount: np.ndarray,
+    keep: np.ndarray,
+    colour: np.ndarray,
+    top: int,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and then truncated."""
+    """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and
+    then truncated.
+    """
     high, wide = rows.shape
     image = rows.astype(np.int64).reshape(high, -1, channels)
     drops = (amount.astype(np.int64)[..., None] * colour) >> 16

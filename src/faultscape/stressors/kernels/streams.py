@@ -1,4 +1,6 @@
-"""The random bits at a place of a stream, for kernels; the plain twin is `words_at` of stressors/streams.py."""
+"""The random bits at a place of a stream, for kernels; the plain twin is `words_at` of
+stressors/streams.py.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ import numpy as np
 
 from faultscape.maps.jit import jit
 
-_STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_STEP, _FIRST, _SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
 _ONE, _27, _30, _31 = np.uint64(1), np.uint64(27), np.uint64(30), np.uint64(31)
 
 

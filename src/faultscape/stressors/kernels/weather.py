@@ -12,7 +12,9 @@ _NEAR, _ASLANT, _KNIGHT = 65536, 91750, 143976  # 1, 1.4 and 2.1969 in steps of 
 
 @jit
 def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
-    """Return (size, size) int32: a height map by diamonds and squares that wraps around, with a number of (-reach, reach) added at every step."""
+    """Return (size, size) int32: a height map by diamonds and squares that wraps around, with a number of
+    (-reach, reach) added at every step.
+    """
     heights = np.zeros((size, size), np.int32)
     step, level, n = size, 0, 0
     while step >= 2:
@@ -21,7 +23,9 @@ def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
             below = (y + step) % size
             for x in range(0, size, step):
                 right = (x + step) % size
-                total = np.int64(heights[y, x]) + heights[y, right] + heights[below, x] + heights[below, right]
+                total = (
+                    np.int64(heights[y, x]) + heights[y, right] + heights[below, x] + heights[below, right]
+                )
                 heights[y + half, x + half] = (total >> 2) + _wobble(start, n, reach)
                 n += 1
         for y in range(0, size, step):
@@ -58,9 +62,18 @@ def _wobble(start: np.uint64, n: int, reach: int) -> np.int64:
 
 @jit
 def veil(
-    rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    heights: np.ndarray,
+    low: int,
+    factor: float,
+    gains: np.ndarray,
+    top: int,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top and then truncated."""
+    """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top
+    and then truncated.
+    """
     high, wide = rows.shape
     for y in range(high):
         for x in range(wide // channels):
@@ -70,8 +83,12 @@ def veil(
 
 
 @jit
-def whiten(rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: int, top: int, out: np.ndarray) -> None:
-    """Write to ``out`` the image, whitened by 1 - keep / 2^16, under flakes of ``layer`` (H, W) and of the layer turned by half a turn."""
+def whiten(
+    rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: int, top: int, out: np.ndarray
+) -> None:
+    """Write to ``out`` the image, whitened by 1 - keep / 2^16, under flakes of ``layer`` (H, W) and of the
+    layer turned by half a turn.
+    """
     high, wide = layer.shape
     for y in range(high):
         row, target = rows[y], out[y]
@@ -91,12 +108,18 @@ def whiten(rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: 
 
 @jit
 def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return (H, W) uint8: 1 where Canny's edges of an image of uint8 are, gradients by Sobel, sizes as |dx| + |dy|."""
+    """Return (H, W) uint8: 1 where Canny's edges of an image of uint8 are, gradients by Sobel, sizes as |dx|
+    + |dy|.
+    """
     tall, wide = image.shape
     out = np.zeros((tall, wide), np.uint8)  # 2: may be one
     stack = np.empty(tall * wide, np.int64)
     count = 0
-    padded, dx, dy = np.empty((3, wide + 2), np.int32), np.empty((3, wide), np.int32), np.empty((3, wide), np.int32)
+    padded, dx, dy = (
+        np.empty((3, wide + 2), np.int32),
+        np.empty((3, wide), np.int32),
+        np.empty((3, wide), np.int32),
+    )
     size = np.zeros((3, wide + 2), np.int32)  # of three rows at a time: row y in place y % 3
     for y in range(tall + 1):
         if y < tall:
@@ -141,9 +164,18 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
 
 @jit
 def _mark_crests(
-    above: np.ndarray, level: np.ndarray, below: np.ndarray, dx: np.ndarray, dy: np.ndarray, low: int, high: int, row: np.ndarray
+    above: np.ndarray,
+    level: np.ndarray,
+    below: np.ndarray,
+    dx: np.ndarray,
+    dy: np.ndarray,
+    low: int,
+    high: int,
+    row: np.ndarray,
 ) -> None:
-    """Write to ``row`` 2, or 1 beyond ``high``, where the gradient's size is largest along its direction and beyond ``low``, else 0; without branches, which noise would make costly."""
+    """Write to ``row`` 2, or 1 beyond ``high``, where the gradient's size is largest along its direction and
+    beyond ``low``, else 0; without branches, which noise would make costly.
+    """
     up, here, down = above[1:], level[1:], below[1:]
     up_right, right, down_right = above[2:], level[2:], below[2:]
     for x in range(dx.size):
@@ -161,7 +193,9 @@ def _mark_crests(
 
 @jit
 def distances(marked: np.ndarray, limit: int) -> np.ndarray:
-    """Return (H, W) int32: the distance to the nearest marked pixel in steps of 2^-16, at most ``limit``, along steps of 1, 1.4 and 2.1969 (a 5 x 5 chamfer)."""
+    """Return (H, W) int32: the distance to the nearest marked pixel in steps of 2^-16, at most ``limit``,
+    along steps of 1, 1.4 and 2.1969 (a 5 x 5 chamfer).
+    """
     high, wide = marked.shape
     d = np.full((high + 4, wide + 4), limit, np.int32)
     for y in range(2, high + 2):
@@ -213,9 +247,17 @@ def _about(i: int, n: int) -> int:
 
 @jit
 def splash(
-    rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    amount: np.ndarray,
+    keep: np.ndarray,
+    colour: np.ndarray,
+    top: int,
+    out: np.ndarray,
 ) -> None:
-    """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and then truncated."""
+    """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and
+    then truncated.
+    """
     high, wide = amount.shape
     for y in range(high):
         for x in range(wide):

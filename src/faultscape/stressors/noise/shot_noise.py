@@ -1,7 +1,9 @@
 """Shot noise: photons are counted, so that dark pixels and few photons are noisy.
 
-Equation: x' = min(n / c, 1), n ~ Poisson(c x), on the scale of 0..1, truncated to grey levels. A count of c or more is white, so that counts below c are all that is told apart.
-Conventions: the limits of counts are P(n <= k) of each grey level in steps of 2^-32. e^-c x comes from products of a few correctly rounded powers, in a fixed order.
+Equation: x' = min(n / c, 1), n ~ Poisson(c x), on the scale of 0..1, truncated to grey levels. A count of c
+or more is white, so that counts below c are all that is told apart.
+Conventions: the limits of counts are P(n <= k) of each grey level in steps of 2^-32. e^-c x comes from
+products of a few correctly rounded powers, in a fixed order.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -24,12 +26,17 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """
     top = int(np.iinfo(pixels.dtype).max)
     limits, first, bits, values = count_limits(int(parameters[0]), top)
-    return noise_loops().count_events(pixels.ravel(), np.uint64(start), limits, first, bits, values).reshape(pixels.shape)
+    return (
+        noise_loops()
+        .count_events(pixels.ravel(), np.uint64(start), limits, first, bits, values)
+        .reshape(pixels.shape)
+    )
 
 
 @functools.lru_cache(maxsize=5)
 def count_limits(rate: int, top: int) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Return the limits (top + 1, rate) uint32 of a level's counts, where to begin by the leading bits of a number (top + 1, 2^bits), these bits, and the values of counts (rate + 1,).
+    """Return the limits (top + 1, rate) uint32 of a level's counts, where to begin by the leading bits of a
+    number (top + 1, 2^bits), these bits, and the values of counts (rate + 1,).
 
     >>> limits, first, bits, values = count_limits(3, 255)
     >>> (limits[255] / 2**32).round(3), values  # P(n <= 0, 1, 2) of a mean of 3

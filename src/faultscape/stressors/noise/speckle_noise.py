@@ -23,4 +23,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """
     top = np.iinfo(pixels.dtype).max
     table, tail = normal_table(parameters[0] * 2**_BITS)
-    return noise_loops().scale_noise(pixels.ravel(), np.uint64(start), table, tail, _BITS, top).reshape(pixels.shape)
+    return (
+        noise_loops()
+        .scale_noise(pixels.ravel(), np.uint64(start), table, tail, _BITS, top)
+        .reshape(pixels.shape)
+    )

@@ -8,11 +8,26 @@ from __future__ import annotations
 from faultscape.stressors.objects.ink import Colour, Ink, Point
 from faultscape.stressors.streams import Stream
 
-COATS: tuple[Colour, ...] = ((122, 74, 42), (66, 48, 38), (168, 122, 76), (196, 186, 172), (92, 86, 82), (150, 88, 48))
+COATS: tuple[Colour, ...] = (
+    (122, 74, 42),
+    (66, 48, 38),
+    (168, 122, 76),
+    (196, 186, 172),
+    (92, 86, 82),
+    (150, 88, 48),
+)
 DARK: Colour = (34, 30, 28)
 
 
-def legs(ink: Ink, at: tuple[float, ...], hip: float, ground: float, width: float, colour: Colour, foot: Colour = DARK) -> None:
+def legs(
+    ink: Ink,
+    at: tuple[float, ...],
+    hip: float,
+    ground: float,
+    width: float,
+    colour: Colour,
+    foot: Colour = DARK,
+) -> None:
     """Draw legs whose feet stand at some places, the far ones first and darker."""
     for place, x in enumerate(at):
         shade = [value * (0.68 if place % 2 == 0 else 1.0) for value in colour]
@@ -128,7 +143,13 @@ def bird(ink: Ink, stream: Stream) -> None:
     """Draw a bird in flight."""
     coat: Colour = ((74, 66, 60), (206, 206, 204), (60, 72, 96), (142, 104, 70))[stream.integer(4)]
     lift = stream.uniform(0.05, 0.16)
-    wing: tuple[Point, ...] = ((0.5, 0.5), (0.3, 0.5 - lift - 0.12), (0.06, 0.5 - lift), (0.3, 0.52 - lift * 0.4), (0.44, 0.58))
+    wing: tuple[Point, ...] = (
+        (0.5, 0.5),
+        (0.3, 0.5 - lift - 0.12),
+        (0.06, 0.5 - lift),
+        (0.3, 0.52 - lift * 0.4),
+        (0.44, 0.58),
+    )
     other: tuple[Point, ...] = tuple((1.08 - x, y - 0.03) for x, y in wing)
     for side in (wing, other):
         for first, second, third in zip([side[0]] * 3, side[1:4], side[2:5], strict=True):
@@ -162,4 +183,6 @@ def duck(ink: Ink, stream: Stream) -> None:
 def _clockwise(corners: tuple[Point, Point, Point]) -> tuple[Point, Point, Point]:
     """Return a triangle's corners so that its inside lies to the right of each side, with y down."""
     (x0, y0), (x1, y1), (x2, y2) = corners
-    return corners if (x1 - x0) * (y2 - y0) - (y1 - y0) * (x2 - x0) > 0 else (corners[0], corners[2], corners[1])
+    return (
+        corners if (x1 - x0) * (y2 - y0) - (y1 - y0) * (x2 - x0) > 0 else (corners[0], corners[2], corners[1])
+    )

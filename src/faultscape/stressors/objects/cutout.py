@@ -1,7 +1,10 @@
-"""A cut-out: the pixels of one object and how much of each is the object; from an image and a mask, from an RGBA image, or from a label map.
+"""A cut-out: the pixels of one object and how much of each is the object; from an image and a mask, from an
+RGBA image, or from a label map.
 
-Conventions: pixels (h, w, 3) uint8 RGB, alpha (h, w) uint8, 255 the object alone, cropped to where alpha is above 0. ``corner`` (x, y) and ``frame`` (height, width) say where the object stood in the
-image it was cut out of; ``border`` how many pixels of it lay on that image's border. A known object is of a class that the data set has (a car, a person); an anomaly is not.
+Conventions: pixels (h, w, 3) uint8 RGB, alpha (h, w) uint8, 255 the object alone, cropped to where alpha is
+above 0. ``corner`` (x, y) and ``frame`` (height, width) say where the object stood in the image it was cut
+out of; ``border`` how many pixels of it lay on that image's border. A known object is of a class that the
+data set has (a car, a person); an anomaly is not.
 Source: Blum et al. 2021 (S4) 3.1.
 """
 
@@ -19,7 +22,9 @@ from faultscape.errors import ImageError, OptionError
 
 Use = Literal["anomaly", "known"]
 SMALLEST = 400  # pixels of an object: one of 20 x 20 can be seen
-_CROPPED = 0.25  # an RGBA image may be cropped tightly: only one whose object fills more than this share of a side is cut by it
+# an RGBA image may be cropped tightly: only one whose object fills more than this share of a side is cut by
+# it
+_CROPPED = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +48,15 @@ class Cutout:
 
     def __post_init__(self) -> None:
         pixels, alpha = np.asarray(self.pixels), np.asarray(self.alpha)
-        if pixels.dtype != np.uint8 or alpha.dtype != np.uint8 or pixels.shape != (*alpha.shape, 3) or not alpha.size:
+        if (
+            pixels.dtype != np.uint8
+            or alpha.dtype != np.uint8
+            or pixels.shape != (*alpha.shape, 3)
+            or not alpha.size
+        ):
             raise ImageError(
-                f"{self.name}: a cut-out has (h, w, 3) uint8 pixels and (h, w) uint8 alpha; got {pixels.dtype} of shape {pixels.shape} and {alpha.dtype} of shape {alpha.shape}"
+                f"{self.name}: a cut-out has (h, w, 3) uint8 pixels and (h, w) uint8 alpha; got"
+                f" {pixels.dtype} of shape {pixels.shape} and {alpha.dtype} of shape {alpha.shape}"
             )
         if self.use not in ("anomaly", "known"):
             raise OptionError(f"{self.name}: use is 'anomaly' or 'known'; got {self.use!r}")
@@ -66,17 +77,24 @@ class Cutout:
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of size, pixels, alpha and, for a known object, of its place: what a plan names a cut-out by."""
+        """BLAKE2b of size, pixels, alpha and, for a known object, of its place: what a plan names a cut-out
+        by.
+        """
         own = (self.corner, self.frame) if self.use == "known" else ()
-        hashed = hashlib.blake2b(repr((self.alpha.shape, self.use, self.class_, own)).encode(), digest_size=16)
-        hashed.update(np.ascontiguousarray(self.pixels).tobytes() + np.ascontiguousarray(self.alpha).tobytes())
+        hashed = hashlib.blake2b(
+            repr((self.alpha.shape, self.use, self.class_, own)).encode(), digest_size=16
+        )
+        hashed.update(
+            np.ascontiguousarray(self.pixels).tobytes() + np.ascontiguousarray(self.alpha).tobytes()
+        )
         return hashed.hexdigest()
 
 
 def cutout_of_mask(
     image: np.ndarray, mask: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly"
 ) -> Cutout:
-    """Return the object that a mask (H, W), true or above 0 where it is, cuts out of an image (H, W, 3) uint8, cropped tightly.
+    """Return the object that a mask (H, W), true or above 0 where it is, cuts out of an image (H, W, 3)
+    uint8, cropped tightly.
 
     Errors: ImageError for an empty mask, or one of another size than the image.
 
@@ -88,7 +106,9 @@ def cutout_of_mask(
     """
     image, mask = np.asarray(image), np.asarray(mask) > 0
     if mask.shape != image.shape[:2]:
-        raise ImageError(f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must be of one size")
+        raise ImageError(
+            f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must be of one size"
+        )
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
         raise ImageError(f"{name}: its mask is empty; leave it out, or give the mask of an object")
@@ -108,8 +128,11 @@ def cutout_of_mask(
     )
 
 
-def cutout_of_rgba(image: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly") -> Cutout:
-    """Return the object of an RGBA image (H, W, 4) uint8, cropped tightly; a tightly cropped image cuts its object only where that fills more than a quarter of a side.
+def cutout_of_rgba(
+    image: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly"
+) -> Cutout:
+    """Return the object of an RGBA image (H, W, 4) uint8, cropped tightly; a tightly cropped image cuts its
+    object only where that fills more than a quarter of a side.
 
     Errors: ImageError for an image without alpha, or whose alpha is 0 or 255 everywhere.
 
@@ -121,12 +144,14 @@ def cutout_of_rgba(image: np.ndarray, name: str, class_: str = "", *, split: str
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] != 4 or image.dtype != np.uint8:
         raise ImageError(
-            f"{name}: has no alpha channel (expected (H, W, 4) uint8, got {image.dtype} of shape {image.shape}); save it as RGBA, or give a mask"
+            f"{name}: has no alpha channel (expected (H, W, 4) uint8, got {image.dtype} of shape"
+            f" {image.shape}); save it as RGBA, or give a mask"
         )
     alpha = image[..., 3]
     if (alpha == 255).all():
         raise ImageError(
-            f"{name}: its alpha channel is opaque everywhere, so that nothing is cut out; make its background transparent"
+            f"{name}: its alpha channel is opaque everywhere, so that nothing is cut out; make its background"
+            " transparent"
         )
     cut = cutout_of_mask(image[..., :3], alpha > 0, name, class_, split=split, use=use)
     (x, y), (height, width) = cut.corner, cut.alpha.shape
@@ -146,12 +171,21 @@ def cutout_of_rgba(image: np.ndarray, name: str, class_: str = "", *, split: str
 
 
 def connected_cutouts(
-    image: np.ndarray, labels: np.ndarray, names: Mapping[int, str], name: str, *, split: str = "", use: Use = "known", smallest: int = SMALLEST
-) -> list[Cutout]:  # fmt: skip
-    """Return the connected regions (8 neighbours) of some classes as cut-outs, by class and then by place; those of fewer than ``smallest`` pixels are left out.
+    image: np.ndarray,
+    labels: np.ndarray,
+    names: Mapping[int, str],
+    name: str,
+    *,
+    split: str = "",
+    use: Use = "known",
+    smallest: int = SMALLEST,
+) -> list[Cutout]:
+    """Return the connected regions (8 neighbours) of some classes as cut-outs, by class and then by place;
+    those of fewer than ``smallest`` pixels are left out.
 
-    ``labels`` (H, W) holds a class or an instance id a pixel, ``names`` the class of each id that is wanted, ``name`` that of the image.
-    Where a data set has instances, give their ids: touching objects are then told apart. Errors: ImageError for labels of another size.
+    ``labels`` (H, W) holds a class or an instance id a pixel, ``names`` the class of each id that is wanted,
+    ``name`` that of the image. Where a data set has instances, give their ids: touching objects are then told
+    apart. Errors: ImageError for labels of another size.
 
     >>> labels = np.array([[0, 0, 0, 0], [0, 7, 0, 7], [0, 7, 0, 0]])
     >>> connected_cutouts(np.zeros((3, 4, 3), np.uint8), labels, {7: "car"}, "frame 1", smallest=1)
@@ -162,7 +196,8 @@ def connected_cutouts(
     labels = np.asarray(labels)
     if labels.shape != np.asarray(image).shape[:2]:
         raise ImageError(
-            f"{name}: its labels have shape {labels.shape}, its image {np.asarray(image).shape[:2]}; they must be of one size"
+            f"{name}: its labels have shape {labels.shape}, its image {np.asarray(image).shape[:2]}; they"
+            " must be of one size"
         )
     cutouts = []
     counts: dict[str, int] = {}
@@ -174,26 +209,39 @@ def connected_cutouts(
             if region:
                 counts[class_] = counts.get(class_, 0) + 1
                 cutouts.append(
-                    cutout_of_mask(image, regions == region, f"{name} {class_} {counts[class_]}", class_, split=split, use=use)
+                    cutout_of_mask(
+                        image,
+                        regions == region,
+                        f"{name} {class_} {counts[class_]}",
+                        class_,
+                        split=split,
+                        use=use,
+                    )
                 )
     return cutouts
 
 
 def reason_to_drop(cutout: Cutout, smallest: int = SMALLEST) -> str:
-    """Return in one line why an object is not blended: cut by its image's border, or smaller than ``smallest`` pixels; '' where it may be.
+    """Return in one line why an object is not blended: cut by its image's border, or smaller than
+    ``smallest`` pixels; '' where it may be.
 
     >>> reason_to_drop(Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box"))
     'a box: its 6 pixels are fewer than 400'
     """
     if cutout.border:
         return f"{cutout.name}: cut by the border of its image ({cutout.border} of its pixels lie there)"
-    return f"{cutout.name}: its {cutout.area} pixels are fewer than {smallest}" if cutout.area < smallest else ""
+    return (
+        f"{cutout.name}: its {cutout.area} pixels are fewer than {smallest}" if cutout.area < smallest else ""
+    )
 
 
 def usable_cutouts(cutouts: Iterable[Cutout], smallest: int = SMALLEST) -> tuple[list[Cutout], list[str]]:
-    """Return the cut-outs that may be blended, and for each other one line that says why it may not; the same object twice counts once.
+    """Return the cut-outs that may be blended, and for each other one line that says why it may not; the same
+    object twice counts once.
 
-    >>> usable_cutouts([Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box")], smallest=7)
+    >>> usable_cutouts(
+    ...     [Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box")], smallest=7
+    ... )
     ([], ['a box: its 6 pixels are fewer than 7'])
     """
     good: dict[str, Cutout] = {}

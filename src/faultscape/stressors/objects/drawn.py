@@ -1,6 +1,7 @@
 """DRAWN_OBJECTS: the objects drawn by code, which serve where nobody has cut-outs of their own.
 
-Conventions: every variant of an object has its own colours, proportions and texture, drawn from the seed; alpha is soft, so that no smoothing of the border is needed. Twelve of the classes are FS Static's.
+Conventions: every variant of an object has its own colours, proportions and texture, drawn from the seed;
+alpha is soft, so that no smoothing of the border is needed. Twelve of the classes are FS Static's.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def drawn_cutout(name: str, variant: int = 0, seed: int = 0) -> Cutout:
 
 
 def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
-    """Return every drawn object in some variants; the last variant of each, where there are several, is of the split "validation", the others are of "test".
+    """Return every drawn object in some variants; the last variant of each, where there are several, is of
+    the split "validation", the others are of "test".
 
     Errors: OptionError for fewer than 1 variant.
 
@@ -80,7 +82,10 @@ def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
 @lru_cache(maxsize=4)
 def _drawn(variants: int, seed: int) -> tuple[Cutout, ...]:
     return tuple(
-        replace(drawn_cutout(entry.name, variant, seed), split="validation" if variant and variant == variants - 1 else "test")
+        replace(
+            drawn_cutout(entry.name, variant, seed),
+            split="validation" if variant and variant == variants - 1 else "test",
+        )
         for variant in range(variants)
         for entry in DRAWN_OBJECTS
     )

@@ -1,7 +1,8 @@
 """Ink for drawn objects: round bodies, limbs and flat faces with light, texture and a soft border.
 
-Conventions: a sheet is a unit square, x to the right and y down; later strokes lie over earlier ones. Colours are RGB grey levels. Arithmetic is by single operations that are exact everywhere
-(+, -, x, /, square root), angles come through rounded sines, so that a drawing has the same bytes on every machine.
+Conventions: a sheet is a unit square, x to the right and y down; later strokes lie over earlier ones. Colours
+are RGB grey levels. Arithmetic is by single operations that are exact everywhere (+, -, x, /, square root),
+angles come through rounded sines, so that a drawing has the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _LIGHT = (-0.36, -0.6, 0.71)  # from the upper left, towards the eye
 
 
 class Ink:
-    """A transparent sheet of ``size`` x ``size`` pixels on which one object is drawn; ``stream`` draws its texture."""
+    """A transparent sheet of ``size`` x ``size`` pixels on which one object is drawn; ``stream`` draws its
+    texture.
+    """
 
     def __init__(self, stream: Stream, size: int = 320) -> None:
         self.size, self._stream = size, stream
@@ -29,9 +32,18 @@ class Ink:
         self._x, self._y = at[None, :], at[:, None]
 
     def body(
-        self, centre: Point, radii: Point, colour: Colour, *, turn: float = 0.0, rough: float = 0.12, grain: float = 0.03
+        self,
+        centre: Point,
+        radii: Point,
+        colour: Colour,
+        *,
+        turn: float = 0.0,
+        rough: float = 0.12,
+        grain: float = 0.03,
     ) -> None:
-        """Draw an ellipsoid turned by ``turn`` degrees; ``rough`` is how much its texture varies, ``grain`` the size of it."""
+        """Draw an ellipsoid turned by ``turn`` degrees; ``rough`` is how much its texture varies, ``grain``
+        the size of it.
+        """
         rows, columns = self._window(centre, max(radii))
         cosine, sine = round(math.cos(math.radians(turn)), 6), round(math.sin(math.radians(turn)), 6)
         dx, dy = self._x[:, columns] - centre[0], self._y[rows] - centre[1]
@@ -43,7 +55,9 @@ class Ink:
         light = 0.5 + 0.6 * np.maximum(0.0, across * _LIGHT[0] + down * _LIGHT[1] + facing * _LIGHT[2])
         self._lay(rows, columns, cover, colour, light * self._texture(rows, columns, rough, grain))
 
-    def limb(self, ends: tuple[Point, Point], widths: tuple[float, float], colour: Colour, *, rough: float = 0.08) -> None:
+    def limb(
+        self, ends: tuple[Point, Point], widths: tuple[float, float], colour: Colour, *, rough: float = 0.08
+    ) -> None:
         """Draw a rounded, tapered limb from one point to another; widths are radii."""
         (x0, y0), (x1, y1) = ends
         middle, reach = ((x0 + x1) / 2, (y0 + y1) / 2), (abs(x1 - x0) + abs(y1 - y0)) / 2 + max(widths)
@@ -69,7 +83,9 @@ class Ink:
         rough: float = 0.05,
         grain: float = 0.05,
     ) -> None:
-        """Draw a flat convex face, corners clockwise, with light that falls off from its upper to its lower border."""
+        """Draw a flat convex face, corners clockwise, with light that falls off from its upper to its lower
+        border.
+        """
         xs, ys = [x for x, _ in corners], [y for _, y in corners]
         rows, columns = self._window(
             ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2), max(max(xs) - min(xs), max(ys) - min(ys)) / 2
@@ -77,7 +93,9 @@ class Ink:
         inside = np.full((rows.stop - rows.start, columns.stop - columns.start), 1e9)
         for (x0, y0), (x1, y1) in zip(corners, (*corners[1:], corners[0]), strict=True):
             length = math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
-            inside = np.minimum(inside, ((x1 - x0) * (self._y[rows] - y0) - (y1 - y0) * (self._x[:, columns] - x0)) / length)
+            inside = np.minimum(
+                inside, ((x1 - x0) * (self._y[rows] - y0) - (y1 - y0) * (self._x[:, columns] - x0)) / length
+            )
         cover = np.clip(inside * self.size + 0.5, 0.0, 1.0)
         part = (self._y[rows] - min(ys)) / max(max(ys) - min(ys), 1e-9)
         light = (shade[0] + part * (shade[1] - shade[0])) * self._texture(rows, columns, rough, grain)
@@ -99,7 +117,8 @@ class Ink:
     def _window(self, centre: Point, reach: float) -> tuple[slice, slice]:
         """Return the rows and columns that a stroke can touch."""
         spans = [
-            (int((middle - reach) * self.size) - 2, int((middle + reach) * self.size) + 3) for middle in (centre[1], centre[0])
+            (int((middle - reach) * self.size) - 2, int((middle + reach) * self.size) + 3)
+            for middle in (centre[1], centre[0])
         ]
         rows, columns = (slice(max(0, first), min(self.size, last)) for first, last in spans)
         return rows, columns
@@ -108,7 +127,9 @@ class Ink:
         paint = np.clip(np.asarray(colour, float) * light[..., None], 0.0, 255.0)
         under = self._cover[rows, columns] * (1.0 - cover)
         total = cover + under
-        mixed = (paint * cover[..., None] + self._colour[rows, columns] * under[..., None]) / np.maximum(total, 1e-9)[..., None]
+        mixed = (paint * cover[..., None] + self._colour[rows, columns] * under[..., None]) / np.maximum(
+            total, 1e-9
+        )[..., None]
         self._colour[rows, columns] = np.where(total[..., None] > 0, mixed, 0.0)
         self._cover[rows, columns] = total
 
@@ -120,7 +141,9 @@ class Ink:
     def _noise(self, rows: slice, columns: slice, grain: float) -> np.ndarray:
         """Return smooth noise of 0..1 whose values are drawn every ``grain`` and lie on curves between."""
         cells = int(1.0 / grain) + 2
-        drawn = (words_at(self._stream.bits(), cells * cells) >> np.uint64(40)).reshape(cells, cells) * 2.0**-24
+        drawn = (words_at(self._stream.bits(), cells * cells) >> np.uint64(40)).reshape(
+            cells, cells
+        ) * 2.0**-24
         y, x = self._y[rows] / grain, self._x[:, columns] / grain
         row, column = y.astype(np.int64), x.astype(np.int64)
         v, u = y - row, x - column

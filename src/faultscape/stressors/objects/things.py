@@ -21,9 +21,16 @@ WOODS: tuple[Colour, ...] = ((150, 104, 62), (98, 64, 40), (196, 158, 108))
 
 
 def block(
-    ink: Ink, front: tuple[float, float, float, float], depth: tuple[float, float], colour: Colour, *, rough: float = 0.1
+    ink: Ink,
+    front: tuple[float, float, float, float],
+    depth: tuple[float, float],
+    colour: Colour,
+    *,
+    rough: float = 0.1,
 ) -> None:
-    """Draw a block: its front (x0, y0, x1, y1), and its top and side that go ``depth`` back, to the right and up."""
+    """Draw a block: its front (x0, y0, x1, y1), and its top and side that go ``depth`` back, to the right and
+    up.
+    """
     (x0, y0, x1, y1), (dx, dy) = front, depth
     ink.face(
         ((x0, y0), (x0 + dx, y0 - dy), (x1 + dx, y0 - dy), (x1, y0)),
@@ -31,7 +38,11 @@ def block(
         shade=(1, 1),
         rough=rough,
     )
-    ink.face(((x1, y0), (x1 + dx, y0 - dy), (x1 + dx, y1 - dy), (x1, y1)), [value * 0.6 for value in colour], rough=rough)
+    ink.face(
+        ((x1, y0), (x1 + dx, y0 - dy), (x1 + dx, y1 - dy), (x1, y1)),
+        [value * 0.6 for value in colour],
+        rough=rough,
+    )
     ink.face(((x0, y0), (x1, y0), (x1, y1), (x0, y1)), colour, rough=rough)
 
 
@@ -43,9 +54,24 @@ def box(ink: Ink, stream: Stream) -> None:
     middle, top = 0.12 + wide / 2, 0.88 - tall
     tape = [value * 1.25 for value in colour]
     ink.face(
-        ((middle - 0.03, top), (middle + 0.17, top - 0.14), (middle + 0.23, top - 0.14), (middle + 0.03, top)), tape, shade=(1, 1)
+        (
+            (middle - 0.03, top),
+            (middle + 0.17, top - 0.14),
+            (middle + 0.23, top - 0.14),
+            (middle + 0.03, top),
+        ),
+        tape,
+        shade=(1, 1),
     )
-    ink.face(((middle - 0.03, top), (middle + 0.03, top), (middle + 0.03, top + 0.13), (middle - 0.03, top + 0.13)), tape)
+    ink.face(
+        (
+            (middle - 0.03, top),
+            (middle + 0.03, top),
+            (middle + 0.03, top + 0.13),
+            (middle - 0.03, top + 0.13),
+        ),
+        tape,
+    )
     ink.face(((0.17, 0.74), (0.29, 0.74), (0.29, 0.82), (0.17, 0.82)), (226, 222, 212))
 
 
@@ -70,12 +96,25 @@ def sofa(ink: Ink, stream: Stream) -> None:
     cloth = PAINTS[stream.integer(len(PAINTS))]
     for x in (0.13, 0.87):
         ink.limb(((x, 0.78), (x, 0.84)), (0.018, 0.014), WOODS[1])
-    ink.face(((0.12, 0.36), (0.88, 0.36), (0.9, 0.66), (0.1, 0.66)), [value * 0.8 for value in cloth], rough=0.12)
+    ink.face(
+        ((0.12, 0.36), (0.88, 0.36), (0.9, 0.66), (0.1, 0.66)), [value * 0.8 for value in cloth], rough=0.12
+    )
     for x in (0.15, 0.51):
-        ink.face(((x, 0.38), (x + 0.34, 0.38), (x + 0.34, 0.58), (x, 0.58)), cloth, shade=(1.1, 0.8), rough=0.12)
+        ink.face(
+            ((x, 0.38), (x + 0.34, 0.38), (x + 0.34, 0.58), (x, 0.58)), cloth, shade=(1.1, 0.8), rough=0.12
+        )
     for x in (0.15, 0.51):
-        ink.face(((x, 0.58), (x + 0.34, 0.58), (x + 0.35, 0.66), (x - 0.01, 0.66)), cloth, shade=(1.1, 1.2), rough=0.12)
-    ink.face(((0.12, 0.66), (0.88, 0.66), (0.88, 0.79), (0.12, 0.79)), [value * 0.75 for value in cloth], rough=0.12)
+        ink.face(
+            ((x, 0.58), (x + 0.34, 0.58), (x + 0.35, 0.66), (x - 0.01, 0.66)),
+            cloth,
+            shade=(1.1, 1.2),
+            rough=0.12,
+        )
+    ink.face(
+        ((0.12, 0.66), (0.88, 0.66), (0.88, 0.79), (0.12, 0.79)),
+        [value * 0.75 for value in cloth],
+        rough=0.12,
+    )
     for x in (0.06, 0.86):
         ink.limb(((x + 0.04, 0.54), (x + 0.04, 0.76)), (0.055, 0.055), cloth)
 
@@ -87,8 +126,18 @@ def tvmonitor(ink: Ink, stream: Stream) -> None:
     ink.body((0.5, 0.85), (0.2, 0.035), case)
     ink.limb(((0.5, 0.66), (0.5, 0.83)), (0.04, 0.05), case)
     ink.face(((0.1, 0.16), (0.9, 0.16), (0.9, 0.7), (0.1, 0.7)), case)
-    ink.face(((0.13, 0.19), (0.87, 0.19), (0.87, 0.65), (0.13, 0.65)), screen, shade=(1.3, 0.8), rough=0.15, grain=0.12)
-    ink.face(((0.2, 0.19), (0.42, 0.19), (0.26, 0.65), (0.13, 0.65)), [value * 1.25 + 12 for value in screen], shade=(1.1, 0.9))
+    ink.face(
+        ((0.13, 0.19), (0.87, 0.19), (0.87, 0.65), (0.13, 0.65)),
+        screen,
+        shade=(1.3, 0.8),
+        rough=0.15,
+        grain=0.12,
+    )
+    ink.face(
+        ((0.2, 0.19), (0.42, 0.19), (0.26, 0.65), (0.13, 0.65)),
+        [value * 1.25 + 12 for value in screen],
+        shade=(1.1, 0.9),
+    )
 
 
 def bottle(ink: Ink, stream: Stream) -> None:
@@ -121,7 +170,11 @@ def aeroplane(ink: Ink, stream: Stream) -> None:
     ink.limb(((0.14, 0.5), (0.8, 0.5)), (0.035, 0.062), skin, rough=0.03)
     ink.body((0.82, 0.505), (0.12, 0.058), skin, rough=0.03)
     ink.face(((0.09, 0.475), (0.2, 0.48), (0.1, 0.55), (0.05, 0.55)), [value * 0.8 for value in skin])
-    ink.face(((0.4, 0.53), (0.54, 0.53), (0.32, 0.74), (0.24, 0.74)), [value * 0.85 for value in skin], shade=(1.05, 0.75))
+    ink.face(
+        ((0.4, 0.53), (0.54, 0.53), (0.32, 0.74), (0.24, 0.74)),
+        [value * 0.85 for value in skin],
+        shade=(1.05, 0.75),
+    )
     ink.limb(((0.4, 0.6), (0.48, 0.6)), (0.03, 0.03), (120, 124, 130))
     for place in range(13):
         x = 0.26 + 0.042 * place
@@ -178,7 +231,9 @@ def barrel(ink: Ink, stream: Stream) -> None:
     rib: tuple[Point, Point] = ((0.25, 0.42), (0.75, 0.42))
     for down in (0.0, 0.24):
         ink.limb(
-            ((rib[0][0], rib[0][1] + down), (rib[1][0], rib[1][1] + down)), (0.014, 0.014), [value * 0.9 for value in colour]
+            ((rib[0][0], rib[0][1] + down), (rib[1][0], rib[1][1] + down)),
+            (0.014, 0.014),
+            [value * 0.9 for value in colour],
         )
 
 

@@ -1,6 +1,7 @@
 """Brightness: more light.
 
-Equation: the value of HSV becomes min(v + c, 1); all channels are scaled alike, x' = x v' / v, and black becomes grey. Of grey images x' = min(x + c, 1). Truncated to grey levels.
+Equation: the value of HSV becomes min(v + c, 1); all channels are scaled alike, x' = x v' / v, and black
+becomes grey. Of grey images x' = min(x + c, 1). Truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -25,7 +26,9 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     high, wide, channels = pixels.shape
     top = int(np.iinfo(pixels.dtype).max)
     add = Fraction(str(parameters[0])) * top
-    twice = np.minimum(np.arange(top + 1) * add.denominator + add.numerator, top * add.denominator)  # v' times the denominator
+    twice = np.minimum(
+        np.arange(top + 1) * add.denominator + add.numerator, top * add.denominator
+    )  # v' times the denominator
     if channels == 1:
         return (
             colour_loops()
@@ -35,4 +38,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     below = np.maximum(np.arange(top + 1), 1) * add.denominator
     ratios = -((-twice << 16) // below)  # rounded up, so that what is exact is not truncated
     ratios[0] = 0
-    return colour_loops().brighten(pixels.reshape(-1, 3), ratios, int(twice[0] // add.denominator)).reshape(high, wide, 3)
+    return (
+        colour_loops()
+        .brighten(pixels.reshape(-1, 3), ratios, int(twice[0] // add.denominator))
+        .reshape(high, wide, 3)
+    )

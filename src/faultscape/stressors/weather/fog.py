@@ -1,7 +1,8 @@
 """Fog: a cloud of a plasma fractal lies over the image, the same on all channels.
 
-Equation: x' = clip((x + c p) m / (m + c)), m the image's largest value, p in 0..1 a height map by the diamond-square algorithm whose steps are 100^2 / d^(2 l) at level l; the map is as
-large as the next power of two of the longer side and wraps around. Truncated to grey levels.
+Equation: x' = clip((x + c p) m / (m + c)), m the image's largest value, p in 0..1 a height map by the
+diamond-square algorithm whose steps are 100^2 / d^(2 l) at level l; the map is as large as the next power of
+two of the longer side and wraps around. Truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B; Fournier, Fussell and Carpenter 1982.
 """
 

@@ -1,8 +1,10 @@
 """Frost: ice on the window through which the camera looks.
 
-Equation: x' = clip(k x + f ice), ice a random part, of the image's size, of one of several textures that is enlarged to 1.1 times what covers the image (1.1 times its own size where it
-does anyway); truncated to grey levels.
-Conventions: textures are drawn by our own code (weather/frost_textures), or given: (h, w) or (h, w, 3), uint8. They are enlarged by linear interpolation, where the reference has a cubic one.
+Equation: x' = clip(k x + f ice), ice a random part, of the image's size, of one of several textures that is
+enlarged to 1.1 times what covers the image (1.1 times its own size where it does anyway); truncated to grey
+levels.
+Conventions: textures are drawn by our own code (weather/frost_textures), or given: (h, w) or (h, w, 3),
+uint8. They are enlarged by linear interpolation, where the reference has a cubic one.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape.
 """
 
@@ -22,8 +24,11 @@ from faultscape.stressors.weather.frost_textures import TEXTURES, frost_texture
 _GREY = (19595, 38469, 7472)  # 0.2989, 0.5870 and 0.1140 in steps of 2^-16
 
 
-def apply(pixels: np.ndarray, parameters: Parameters, start: int, textures: Sequence[np.ndarray] | None = None) -> np.ndarray:
-    """Return (H, W, C) pixels; parameters are the shares of the image and of the ice. ImageError for textures that are none.
+def apply(
+    pixels: np.ndarray, parameters: Parameters, start: int, textures: Sequence[np.ndarray] | None = None
+) -> np.ndarray:
+    """Return (H, W, C) pixels; parameters are the shares of the image and of the ice. ImageError for textures
+    that are none.
 
     >>> white = np.full((4, 4), 255, np.uint8)
     >>> apply(np.full((1, 2, 1), 100, np.uint8), (0.8, 0.5), 0, [white]).ravel()
@@ -44,16 +49,27 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int, textures: Sequ
     y0, fy = _between(tall, size[0], top, high)
     x0, fx = _between(broad, size[1], left, wide)
     ice = np.empty((high, wide * texture.shape[2]), np.uint8)
-    geometry_loops().enlarge(np.ascontiguousarray(texture.reshape(tall, -1), np.uint8), texture.shape[2], y0, fy, x0, fx, ice)
+    geometry_loops().enlarge(
+        np.ascontiguousarray(texture.reshape(tall, -1), np.uint8), texture.shape[2], y0, fy, x0, fx, ice
+    )
     if texture.shape[2] < channels:
         ice = np.repeat(ice, channels, axis=1)
     most = int(np.iinfo(pixels.dtype).max)
-    kept, added = (math.ceil(part * 65536) * np.arange(count) for part, count in zip(parameters, (most + 1, 256), strict=True))
-    return colour_loops().blend(pixels.ravel(), ice.ravel(), kept, added * (most // 255), most).reshape(pixels.shape)
+    kept, added = (
+        math.ceil(part * 65536) * np.arange(count)
+        for part, count in zip(parameters, (most + 1, 256), strict=True)
+    )
+    return (
+        colour_loops()
+        .blend(pixels.ravel(), ice.ravel(), kept, added * (most // 255), most)
+        .reshape(pixels.shape)
+    )
 
 
 def _between(part: int, size: int, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``count`` places from ``first`` on of ``part`` pixels that are enlarged to ``size``, middle to middle, and weights in steps of 2^-14."""
+    """Return ``count`` places from ``first`` on of ``part`` pixels that are enlarged to ``size``, middle to
+    middle, and weights in steps of 2^-14.
+    """
     steps = np.clip((2 * np.arange(first, first + count) + 1) * part - size, 0, 2 * size * (part - 1))
     places, rest = steps // (2 * size), steps % (2 * size)
     return places, (rest * 16384 + size) // (2 * size)
@@ -61,10 +77,16 @@ def _between(part: int, size: int, first: int, count: int) -> tuple[np.ndarray, 
 
 def _checked(textures: Sequence[np.ndarray], place: int) -> np.ndarray:
     """Return the texture at a place as (h, w, C)."""
-    if isinstance(textures, np.ndarray) and (textures.ndim < 3 or (textures.ndim == 3 and textures.shape[2] == 3)):
-        raise ImageError(f"frost: textures are one array {textures.shape}; give a list of images, [texture] for one")
+    if isinstance(textures, np.ndarray) and (
+        textures.ndim < 3 or (textures.ndim == 3 and textures.shape[2] == 3)
+    ):
+        raise ImageError(
+            f"frost: textures are one array {textures.shape}; give a list of images, [texture] for one"
+        )
     if not len(textures):
-        raise ImageError("frost: no textures given; give one or more images, or leave them out for those that are drawn")
+        raise ImageError(
+            "frost: no textures given; give one or more images, or leave them out for those that are drawn"
+        )
     texture = np.asarray(textures[place])
     if (
         texture.dtype != np.uint8
@@ -73,6 +95,7 @@ def _checked(textures: Sequence[np.ndarray], place: int) -> np.ndarray:
         or not texture.size
     ):
         raise ImageError(
-            f"frost: texture {place + 1} is {texture.dtype} {texture.shape}; textures are uint8 of (h, w) or (h, w, 3)"
+            f"frost: texture {place + 1} is {texture.dtype} {texture.shape}; textures are uint8 of (h, w) or"
+            " (h, w, 3)"
         )
     return texture[..., None] if texture.ndim == 2 else texture

@@ -1,6 +1,7 @@
 """Textures of ice on glass, drawn: ferns that grow from the edges of the glass, on a film of fine crystals.
 
-Conventions: (480, 720, 3) uint8, RGB. Lines are sums of whole numbers along directions in steps of 2^-14, blurs are those of `smooth`: the same bytes everywhere.
+Conventions: (480, 720, 3) uint8, RGB. Lines are sums of whole numbers along directions in steps of 2^-14,
+blurs are those of `smooth`: the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def frost_texture(number: int) -> np.ndarray:
     lines = np.zeros(_HIGH * _WIDE, np.int64)
     for _ in range(_FERNS[number]):
         _grow(lines, stream, number)
-    crystals = (32000 * lines // (lines + 9)).astype(np.int16).reshape(_HIGH, _WIDE)  # ice upon ice adds less and less
+    crystals = (
+        (32000 * lines // (lines + 9)).astype(np.int16).reshape(_HIGH, _WIDE)
+    )  # ice upon ice adds less and less
     sharp, soft = (gaussian_field(crystals, (sigma, sigma), 3.0, "mirror") >> 15 for sigma in (0.6, 5.0))
     film = 9 * _film(number, 20.0) + (_film(number, 2.5) >> 1) + (_film(number, 0.7) >> 3)
     light = np.clip(_FILM[number] + film + (3 * sharp + soft) // 2, 0, 32767)[..., None]
@@ -63,7 +66,9 @@ def _grow(lines: np.ndarray, stream: Stream, number: int) -> None:
     roots = np.arange(0, length, spacing)
     reach = np.maximum(((length - roots) * round(spread * 1024) * np.minimum(roots + 20, 60) // 60) >> 10, 1)
     for side in (-1, 1):
-        branch, needle = (np.array([_direction(angles[k] + side * turn) for k in roots]) for turn in (math.pi / 3, 0.0))
+        branch, needle = (
+            np.array([_direction(angles[k] + side * turn) for k in roots]) for turn in (math.pi / 3, 0.0)
+        )
         j = np.arange(int(reach.max()))
         points = stem[roots][:, None] + j[None, :, None] * branch[:, None]
         grown = j < reach[:, None]
@@ -75,7 +80,9 @@ def _grow(lines: np.ndarray, stream: Stream, number: int) -> None:
 
 
 def _root(stream: Stream, clear: float) -> tuple[tuple[int, int], float]:
-    """Return where a fern begins, (y, x), and the direction in which it grows: from outside to the middle, more or less."""
+    """Return where a fern begins, (y, x), and the direction in which it grows: from outside to the middle,
+    more or less.
+    """
     while True:
         y, x = stream.integer(_HIGH), stream.integer(_WIDE)
         away = max(abs(2 * y - _HIGH) / _HIGH, abs(2 * x - _WIDE) / _WIDE)

@@ -1,7 +1,8 @@
 """Snow: flakes in motion before a whitened image.
 
-Equation: x' = clip(k x + (1 - k) max(x, 1.5 grey + 0.5) + s + s turned by half a turn); s is normal noise (mean, deviation), its middle enlarged by `zoom`, values below `threshold` set to
-0, cut to 0..1, blurred along a direction of -135..-45 degrees, rounded to 1 / 255. Truncated to grey levels.
+Equation: x' = clip(k x + (1 - k) max(x, 1.5 grey + 0.5) + s + s turned by half a turn); s is normal noise
+(mean, deviation), its middle enlarged by `zoom`, values below `threshold` set to 0, cut to 0..1, blurred
+along a direction of -135..-45 degrees, rounded to 1 / 255. Truncated to grey levels.
 Conventions: only the middle that is enlarged is drawn.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape.
 """
@@ -23,7 +24,8 @@ _ONE = 255 * 64  # the value 1 of a layer
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels; parameters are the layer's mean, deviation, zoom and threshold, the motion's radius and deviation, and the share k that is kept.
+    """Return (H, W, C) pixels; parameters are the layer's mean, deviation, zoom and threshold, the motion's
+    radius and deviation, and the share k that is kept.
 
     >>> snowy = apply(np.full((32, 32, 1), 100, np.uint8), (0.1, 0.3, 3, 0.5, 10, 4, 0.8), 0)
     >>> int(snowy.min()), int(snowy.max())
@@ -33,7 +35,9 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     top = int(np.iinfo(pixels.dtype).max)
     layer = snow_layer(high, wide, parameters, start)
     out = np.empty((high, wide * channels), pixels.dtype)
-    weather_loops().whiten(pixels.reshape(high, -1), channels, layer, round(keep * 65536), top // 255, top, out)
+    weather_loops().whiten(
+        pixels.reshape(high, -1), channels, layer, round(keep * 65536), top // 255, top, out
+    )
     return out.reshape(pixels.shape)
 
 
@@ -42,7 +46,9 @@ def snow_layer(high: int, wide: int, parameters: Parameters, start: int) -> np.n
     mean, deviation, zoom, threshold, radius, sigma = parameters[:6]
     tall, broad = math.ceil(high / zoom), math.ceil(wide / zoom)
     table, tail = normal_table(deviation * _ONE)
-    drawn = noise_loops().normals(np.uint64(start), tall * broad, table, tail).reshape(tall, broad) + np.int32(round(mean * _ONE))
+    drawn = noise_loops().normals(np.uint64(start), tall * broad, table, tail).reshape(
+        tall, broad
+    ) + np.int32(round(mean * _ONE))
     size = (round(tall * zoom), round(broad * zoom))
     y0, fy = enlarged_places(tall, size[0], size[0])
     x0, fx = enlarged_places(broad, size[1], size[1])

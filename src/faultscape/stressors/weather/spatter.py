@@ -1,9 +1,12 @@
 """Spatter: drops of water (severities 1 to 3) or mud (4 and 5) on the lens.
 
-Equation: l is normal noise (mean, deviation) blurred with a Gaussian, values below `threshold` set to 0. Water: its edges (Canny, 50 and 150) give distances, at most 20, which are
-averaged over 3 x 3, equalised, embossed and averaged again; m = l times that, over its maximum, times `amount`, and x' = clip(x + m pale turquoise). Mud: m is the mask l > threshold blurred with
-a Gaussian of `amount` pixels, values below 0.8 set to 0, and x' = (1 - m) x + m brown. Truncated to grey levels.
-Conventions: edges, distances and averages are our own loops of integers, after OpenCV's definitions (Canny with |dx| + |dy|; a 5 x 5 chamfer of 1, 1.4 and 2.1969).
+Equation: l is normal noise (mean, deviation) blurred with a Gaussian, values below `threshold` set to 0.
+Water: its edges (Canny, 50 and 150) give distances, at most 20, which are averaged over 3 x 3, equalised,
+embossed and averaged again; m = l times that, over its maximum, times `amount`, and x' = clip(x + m pale
+turquoise). Mud: m is the mask l > threshold blurred with a Gaussian of `amount` pixels, values below 0.8 set
+to 0, and x' = (1 - m) x + m brown. Truncated to grey levels.
+Conventions: edges, distances and averages are our own loops of integers, after OpenCV's definitions (Canny
+with |dx| + |dy|; a 5 x 5 chamfer of 1, 1.4 and 2.1969).
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -24,7 +27,8 @@ _MEAN = np.ones((3, 3), np.int32)
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels; parameters are the liquid's mean, deviation, blur and threshold, the amount, and 1 for mud.
+    """Return (H, W, C) pixels; parameters are the liquid's mean, deviation, blur and threshold, the amount,
+    and 1 for mud.
 
     >>> dirty = apply(np.full((64, 64, 1), 100, np.uint8), (0.65, 0.3, 1, 0.65, 1.5, 1), 0)
     >>> int(dirty.min()), int(dirty.max())
@@ -37,22 +41,30 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     liquid = gaussian_field(drawn.astype(np.int16).reshape(high, wide), (sigma, sigma), 4.0, "nearest")
     wet = liquid >= round(threshold * 2**28)
     if mud:
-        cover = gaussian_field(np.where(wet, 16384, 0).astype(np.int16), (amount, amount), 4.0, "nearest") >> 13
+        cover = (
+            gaussian_field(np.where(wet, 16384, 0).astype(np.int16), (amount, amount), 4.0, "nearest") >> 13
+        )
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
-        drops, keep = water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount), np.full((high, wide), 65536, np.int32)
+        drops, keep = (
+            water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount),
+            np.full((high, wide), 65536, np.int32),
+        )
     colour = np.array(_MUD if mud else _TURQUOISE, np.int64)
     if channels == 1:
         colour = np.array([round(sum(w * c for w, c in zip(_GREY, colour.tolist(), strict=True)))])
     top = int(np.iinfo(pixels.dtype).max)
     out = np.empty((high, wide * channels), pixels.dtype)
-    weather_loops().splash(pixels.reshape(high, -1), channels, drops, keep, (colour * (top // 255)) << 16, top, out)
+    weather_loops().splash(
+        pixels.reshape(high, -1), channels, drops, keep, (colour * (top // 255)) << 16, top, out
+    )
     return out.reshape(pixels.shape)
 
 
 def water(liquid: np.ndarray, amount: float) -> np.ndarray:
-    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid (H, W) int32 in whole numbers 0..255.
+    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid (H,
+    W) int32 in whole numbers 0..255.
 
     >>> water(np.zeros((2, 2), np.int32), 0.6).tolist()
     [[0, 0], [0, 0]]
@@ -68,7 +80,8 @@ def water(liquid: np.ndarray, amount: float) -> np.ndarray:
 
 
 def equalised(image: np.ndarray) -> np.ndarray:
-    """Return (256,) int32: the table that spreads the values of an image 0..255 evenly; the lowest one becomes 0.
+    """Return (256,) int32: the table that spreads the values of an image 0..255 evenly; the lowest one
+    becomes 0.
 
     >>> equalised(np.array([[3, 3, 7, 9]]))[[3, 7, 9]]
     array([  0, 128, 255], dtype=int32)

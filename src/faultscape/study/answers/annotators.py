@@ -1,7 +1,9 @@
 """Who answers: pseudonyms with a token each, and what they were asked.
 
-Conventions: answers name a pseudonym; the name that a person goes by stands here alone, and goes when the person is deleted. Of a token only its SHA-256 is kept: who reads the database cannot answer in another's name. A row of ``handed`` says
-that somebody was asked something: an item of a task (choices, questions, ...), for the first time or again, which model stood on the left, and in which session.
+Conventions: answers name a pseudonym; the name that a person goes by stands here alone, and goes when the
+person is deleted. Of a token only its SHA-256 is kept: who reads the database cannot answer in another's
+name. A row of ``handed`` says that somebody was asked something: an item of a task (choices, questions, ...),
+for the first time or again, which model stood on the left, and in which session.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ _COLUMNS, _LINK = ("pseudonym", "name", "role", "since", "token"), 16
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person: the pseudonym that answers name, the name that people know, and whether they may see results and invite others.
+    """One person: the pseudonym that answers name, the name that people know, and whether they may see
+    results and invite others.
 
-    ``link`` tells links of the person apart, so that a cookie that came with one ends with it; it lets nobody in.
+    ``link`` tells links of the person apart, so that a cookie that came with one ends with it; it lets nobody
+    in.
     """
 
     pseudonym: str
@@ -69,18 +73,28 @@ class Annotators:
         """Return a new annotator and the token that lets the person in, which is kept nowhere."""
         known = {one.pseudonym for one in self.everybody()}
         if name and name in {one.name for one in self.everybody()}:
-            raise LabellingError(f"there is an annotator called {name!r} already; choose another name, or remove the first")
+            raise LabellingError(
+                f"there is an annotator called {name!r} already; choose another name, or remove the first"
+            )
         pseudonym = next(p for p in iter(lambda: f"person-{secrets.token_hex(3)}", "") if p not in known)
         token = secrets.token_urlsafe(24)
         made = Annotator(pseudonym, name, role, time.time(), digest(token)[:_LINK])
         self._held.upgrade()
         with self._held.connection("write") as connection:
-            row = {"pseudonym": pseudonym, "name": name, "token": digest(token), "role": role, "since": made.since}
+            row = {
+                "pseudonym": pseudonym,
+                "name": name,
+                "token": digest(token),
+                "role": role,
+                "since": made.since,
+            }
             connection.execute(tables()[ANNOTATORS].insert(), [row])
         return made, token
 
     def new_token(self, pseudonym: str, role: str = "") -> str:
-        """Return a new token of an annotator, who from now on has this ``role`` if one is given; the one before lets nobody in any more."""
+        """Return a new token of an annotator, who from now on has this ``role`` if one is given; the one
+        before lets nobody in any more.
+        """
         token, table = secrets.token_urlsafe(24), tables()[ANNOTATORS]
         self._held.upgrade()
         with self._held.connection("write") as connection:
@@ -100,7 +114,9 @@ class Annotators:
         with self._held.connection("read") as connection:
             if not sa.inspect(connection).has_table(ANNOTATORS):
                 return []
-            wanted = sa.select(*(table.c[name] for name in _COLUMNS)).order_by(table.c.since, table.c.pseudonym)
+            wanted = sa.select(*(table.c[name] for name in _COLUMNS)).order_by(
+                table.c.since, table.c.pseudonym
+            )
             return [_annotator(row) for row in connection.execute(wanted)]
 
     def by_token(self, token: str) -> Annotator | None:
@@ -128,7 +144,9 @@ class Annotators:
         raise LabellingError(f"there is no annotator {word!r}; {have}")
 
     def delete(self, pseudonym: str) -> None:
-        """Forget a person: name and token go; answers stay, under a pseudonym that belongs to nobody any more."""
+        """Forget a person: name and token go; answers stay, under a pseudonym that belongs to nobody any
+        more.
+        """
         self._held.upgrade()
         table = tables()[ANNOTATORS]
         with self._held.connection("write") as connection:
@@ -140,7 +158,11 @@ class Annotators:
         self._held.add(HANDED, [{name: getattr(one, name) for name in named} for one in handed])
 
     def handed(self, annotator: str | None = None, *, after: int = 0) -> list[Handed]:
-        """Return what was asked, in order: of one person, or of all; of all rows, or of those whose number is beyond ``after``."""
+        """Return what was asked, in order: of one person, or of all; of all rows, or of those whose number is
+        beyond ``after``.
+        """
         where = {} if annotator is None else {"annotator": annotator}
-        rows = self._held.read(HANDED, "annotator", "task", "item", "repeat", "side", "session", "time", after=after, **where)
+        rows = self._held.read(
+            HANDED, "annotator", "task", "item", "repeat", "side", "session", "time", after=after, **where
+        )
         return [Handed(*row) for row in rows]

@@ -1,7 +1,8 @@
 """The second round: what people find wrong with each other's masks, and what became of it (S0 4.1.4).
 
-Conventions: a check opens with a row whose ``of`` is 0: a position in pixels of the photo (or none), a kind of error and a comment on the mask of an image in a truth. Later rows name it in ``of``, and comment on it, resolve it or open it
-again: the latest ``state`` counts.
+Conventions: a check opens with a row whose ``of`` is 0: a position in pixels of the photo (or none), a kind
+of error and a comment on the mask of an image in a truth. Later rows name it in ``of``, and comment on it,
+resolve it or open it again: the latest ``state`` counts.
 """
 
 from __future__ import annotations
@@ -15,9 +16,30 @@ from faultscape.study.answers.schema import CHECKS
 
 OPEN, RESOLVED, COMMENT = "open", "resolved", "comment"
 STATES = (OPEN, RESOLVED, COMMENT)
-KINDS = ("wrong class", "missed object", "object that is not there", "inexact border", "torn apart", "run together", "other")
+KINDS = (
+    "wrong class",
+    "missed object",
+    "object that is not there",
+    "inexact border",
+    "torn apart",
+    "run together",
+    "other",
+)
 NOTHING = "nothing found"  # the kind of a row that says that somebody looked, and had nothing to remark
-_COLUMNS = ("number", "key", "truth", "image", "of", "x", "y", "kind", "comment", "state", "annotator", "time")
+_COLUMNS = (
+    "number",
+    "key",
+    "truth",
+    "image",
+    "of",
+    "x",
+    "y",
+    "kind",
+    "comment",
+    "state",
+    "annotator",
+    "time",
+)
 
 
 @dataclass(frozen=True)
@@ -57,30 +79,82 @@ class Checks:
         key: str,
         time: float = 0.0,
     ) -> bool:
-        """Take one finding, of now where no ``time`` is given; returns False for one that was taken before, by its key."""
+        """Take one finding, of now where no ``time`` is given; returns False for one that was taken before,
+        by its key.
+        """
         x, y = at or (None, None)
         state = RESOLVED if kind == NOTHING else OPEN
-        row = {"truth": truth, "image": image, "of": 0, "x": x, "y": y, "kind": kind, "comment": comment, "state": state}
-        return self._held.add_once(CHECKS, {**row, "annotator": annotator, "source": source, "key": key, **_at(time)})
+        row = {
+            "truth": truth,
+            "image": image,
+            "of": 0,
+            "x": x,
+            "y": y,
+            "kind": kind,
+            "comment": comment,
+            "state": state,
+        }
+        return self._held.add_once(
+            CHECKS, {**row, "annotator": annotator, "source": source, "key": key, **_at(time)}
+        )
 
-    def answer(self, check: Check, state: str, comment: str, annotator: str, *, source: str, key: str, time: float = 0.0) -> bool:
-        """Comment on a finding, resolve it, or open it again; returns False for what was taken before, by its key."""
-        row = {"truth": check.truth, "image": check.image, "of": check.number, "x": None, "y": None, "kind": check.kind}
+    def answer(
+        self,
+        check: Check,
+        state: str,
+        comment: str,
+        annotator: str,
+        *,
+        source: str,
+        key: str,
+        time: float = 0.0,
+    ) -> bool:
+        """Comment on a finding, resolve it, or open it again; returns False for what was taken before, by its
+        key.
+        """
+        row = {
+            "truth": check.truth,
+            "image": check.image,
+            "of": check.number,
+            "x": None,
+            "y": None,
+            "kind": check.kind,
+        }
         return self._held.add_once(
             CHECKS,
-            {**row, "comment": comment, "state": state, "annotator": annotator, "source": source, "key": key, **_at(time)},
+            {
+                **row,
+                "comment": comment,
+                "state": state,
+                "annotator": annotator,
+                "source": source,
+                "key": key,
+                **_at(time),
+            },
         )
 
     def checks(self, truth: str | None = None) -> list[Check]:
         """Return all findings in the order in which they came, of one truth or of all."""
         found: dict[int, Check] = {}
-        for number, key, of_truth, image, of, x, y, kind, comment, state, annotator, time in self._held.read(CHECKS, *_COLUMNS):
+        for number, key, of_truth, image, of, x, y, kind, comment, state, annotator, time in self._held.read(
+            CHECKS, *_COLUMNS
+        ):
             said = (annotator, comment, state)
             if not of:
                 x, y = (math.nan if v is None else v for v in (x, y))  # noqa: PLW2901 - NaN where the mask as a whole is meant
                 keys = {"key": key or "", "comment_keys": (key or "",)}
                 found[number] = Check(
-                    number, of_truth, image, x, y, kind, annotator, resolved=False, comments=(said,), times=(time,), **keys
+                    number,
+                    of_truth,
+                    image,
+                    x,
+                    y,
+                    kind,
+                    annotator,
+                    resolved=False,
+                    comments=(said,),
+                    times=(time,),
+                    **keys,
                 )
             elif before := found.get(of):
                 resolved = before.resolved if state == COMMENT else state == RESOLVED

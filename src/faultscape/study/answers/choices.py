@@ -1,8 +1,10 @@
 """Which of two models' maps people find better: two-alternative choices (S0 4.4).
 
-Conventions: a choice is of an image and two models, whose order means nothing; ``chosen`` is `first`, `second`, `both good`, `both bad`, `not sure` or `skip`, and '' where it was taken back. The latest of a person's rows for an image, two
-models and a repeat counts. A row says which maps were shown, by their digests: once a model's map is another, what was said of the one before counts no more. Models stand in a row as they were called then; who reads is told what
-they are called now.
+Conventions: a choice is of an image and two models, whose order means nothing; ``chosen`` is `first`,
+`second`, `both good`, `both bad`, `not sure` or `skip`, and '' where it was taken back. The latest of a
+person's rows for an image, two models and a repeat counts. A row says which maps were shown, by their
+digests: once a model's map is another, what was said of the one before counts no more. Models stand in a row
+as they were called then; who reads is told what they are called now.
 """
 
 from __future__ import annotations
@@ -19,14 +21,28 @@ from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED, TRAINING
 
 WORDS = ("first", "second", "both good", "both bad", "not sure", "skip")
 _COLUMNS = (
-    "number", "truth", "image", "first", "second", "first_shown", "second_shown", "left", "chosen", "annotator", "repeat", "seconds", "key",
+    "number",
+    "truth",
+    "image",
+    "first",
+    "second",
+    "first_shown",
+    "second_shown",
+    "left",
+    "chosen",
+    "annotator",
+    "repeat",
+    "seconds",
+    "key",
     "time",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What one person said of two maps of one image; ``left`` is `first` or `second`, ``repeat`` 0 or 1 where the same was asked again in the other order."""
+    """What one person said of two maps of one image; ``left`` is `first` or `second`, ``repeat`` 0 or 1 where
+    the same was asked again in the other order.
+    """
 
     image: str
     first: str
@@ -48,13 +64,27 @@ class Choice:
         """The same choice with the two models in the other order."""
         other = {"first": "second", "second": "first"}
         return Choice(
-            self.image, self.second, self.first, other.get(self.chosen, self.chosen), self.annotator, self.second_shown, self.first_shown,
-            other[self.left], self.repeat, self.seconds, self.truth, self.shown, self.key, self.time,
-        )  # fmt: skip
+            self.image,
+            self.second,
+            self.first,
+            other.get(self.chosen, self.chosen),
+            self.annotator,
+            self.second_shown,
+            self.first_shown,
+            other[self.left],
+            self.repeat,
+            self.seconds,
+            self.truth,
+            self.shown,
+            self.key,
+            self.time,
+        )
 
 
 class Question(NamedTuple):
-    """What is asked of one person: an image, two models in the order of their names, and whether for the second time."""
+    """What is asked of one person: an image, two models in the order of their names, and whether for the
+    second time.
+    """
 
     image: str
     models: tuple[str, str]
@@ -79,25 +109,50 @@ class Choices:
         return self._held.add_once(CHOICES, _row(choice, source))
 
     def add_all(self, choices: Iterable[Choice], source: str) -> int:
-        """Take choices of a file: those that stand already are left out (`new_rows`). Returns how many are new."""
+        """Take choices of a file: those that stand already are left out (`new_rows`). Returns how many are
+        new.
+        """
         new = new_rows(self.rows(), choices, lambda one: (one.truth, question_of(one)), _said)
         self._held.add(CHOICES, [_row(one, source) for one in new])
         return len(new)
 
     def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Choice]:
-        """Return all rows, or those of an ``image`` alone, or whose number is beyond ``after``, those that take back and those before them too, in the order in which they came, of models by what they are called now."""
+        """Return all rows, or those of an ``image`` alone, or whose number is beyond ``after``, those that
+        take back and those before them too, in the order in which they came, of models by what they are
+        called now.
+        """
         where = {name: value for name, value in (("truth", truth), ("image", image)) if value is not None}
         rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **where)
         called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model")) if rows else None
         out = []
-        for number, of, on, first, second, a, b, left, chosen, annotator, repeat, seconds, key, time, shown in rows:
+        for (
+            number,
+            of,
+            on,
+            first,
+            second,
+            a,
+            b,
+            left,
+            chosen,
+            annotator,
+            repeat,
+            seconds,
+            key,
+            time,
+            shown,
+        ) in rows:
             assert called is not None
             names = called(first, number)[-1], called(second, number)[-1]
-            out.append(Choice(on, *names, chosen, annotator, a, b, left, repeat, seconds, of, shown, key, time))
+            out.append(
+                Choice(on, *names, chosen, annotator, a, b, left, repeat, seconds, of, shown, key, time)
+            )
         return out
 
     def choices(self, truth: str = LABELS) -> list[Choice]:
-        """Return the choices of a truth that count: of one person and question the latest, in the order in which the questions were first answered."""
+        """Return the choices of a truth that count: of one person and question the latest, in the order in
+        which the questions were first answered.
+        """
         last = {question_of(one): one for one in self.rows(truth)}
         return [one for one in last.values() if one.chosen]
 
@@ -108,18 +163,26 @@ class Choices:
 
     def take_back(self, choices: Iterable[Choice], source: str) -> None:
         """Take choices back; what was said stays in the database."""
-        self._held.add(CHOICES, [_row(replace(one, chosen="", key=None, time=0.0), source) for one in choices])
+        self._held.add(
+            CHOICES, [_row(replace(one, chosen="", key=None, time=0.0), source) for one in choices]
+        )
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Call models otherwise, {was: now}, in all that was said so far."""
         if rows := self._held.read(CHOICES, "number"):
             self._held.add(
-                RENAMED, [{"until": rows[-1][0], "was": was, "now": now, "kind": "model"} for was, now in renamed.items()]
+                RENAMED,
+                [
+                    {"until": rows[-1][0], "was": was, "now": now, "kind": "model"}
+                    for was, now in renamed.items()
+                ],
             )
 
 
 def _said(choice: Choice) -> str | None:
-    """Return what a choice says whichever of the two models it names first, and of which maps; None where it was taken back."""
+    """Return what a choice says whichever of the two models it names first, and of which maps; None where it
+    was taken back.
+    """
     if not choice.chosen:
         return None
     one = choice if choice.first <= choice.second else choice.turned
@@ -128,8 +191,19 @@ def _said(choice: Choice) -> str | None:
 
 def _row(choice: Choice, source: str) -> dict[str, object]:
     return {
-        "key": choice.key, "truth": choice.truth, "image": choice.image, "first": choice.first, "second": choice.second,
-        "first_shown": choice.first_shown, "second_shown": choice.second_shown, "left": choice.left, "chosen": choice.chosen,
-        "annotator": choice.annotator, "repeat": choice.repeat, "seconds": choice.seconds, "shown": choice.shown, "source": source,
+        "key": choice.key,
+        "truth": choice.truth,
+        "image": choice.image,
+        "first": choice.first,
+        "second": choice.second,
+        "first_shown": choice.first_shown,
+        "second_shown": choice.second_shown,
+        "left": choice.left,
+        "chosen": choice.chosen,
+        "annotator": choice.annotator,
+        "repeat": choice.repeat,
+        "seconds": choice.seconds,
+        "shown": choice.shown,
+        "source": source,
         **({"time": choice.time} if choice.time else {}),
-    }  # fmt: skip
+    }

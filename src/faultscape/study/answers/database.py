@@ -1,8 +1,11 @@
 """Where answers lie: answers.sqlite in the study, or a server's database that study.toml names.
 
-Conventions: rows are added, each call in a transaction of its own, and read in the order in which they came. A file that only is read is left as it is, also one of an earlier version; who writes finds tables of this version
-(`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others read meanwhile; it is merged when the last one closes. An address is PostgreSQL's, and holds no password, which every
-later command would need: libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
+Conventions: rows are added, each call in a transaction of its own, and read in the order in which they came.
+A file that only is read is left as it is, also one of an earlier version; who writes finds tables of this
+version (`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that
+others read meanwhile; it is merged when the last one closes. An address is PostgreSQL's, and holds no
+password, which every later command would need: libpq takes it from PGPASSWORD or its password file.
+SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
 """
 
 from __future__ import annotations
@@ -34,9 +37,13 @@ _ONE_AT_A_TIME = 0x666C7363  # the number of the lock under which tables are mad
 
 
 class Database:
-    """The answers of one study. Errors: StudyError, for a database that cannot be reached, read or written, or is another study's."""
+    """The answers of one study. Errors: StudyError, for a database that cannot be reached, read or written,
+    or is another study's.
+    """
 
-    def __init__(self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None) -> None:
+    def __init__(
+        self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None
+    ) -> None:
         self.root, self._path, self._open = root, root / FILE, stay_open
         self._given, self._upgraded = settings, False
 
@@ -68,19 +75,25 @@ class Database:
         address = f"sqlite:///file:{self._path}{more}&uri=true" if more else f"sqlite:///{self._path}"
         engine = sa.create_engine(address, connect_args={"timeout": _BUSY})
         if self._open:
-            event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA journal_mode=WAL").close())
+            event.listen(
+                engine, "connect", lambda connection, _: connection.execute("PRAGMA journal_mode=WAL").close()
+            )
         return engine
 
     @contextmanager
     def connection(self, doing: str) -> Iterator[sa.Connection]:
-        """Yield a connection in a transaction, committed at the end; StudyError says what it was for (``doing``) where it fails."""
+        """Yield a connection in a transaction, committed at the end; StudyError says what it was for
+        (``doing``) where it fails.
+        """
         from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
         try:
             with self._engine.begin() as connection:
                 yield connection
         except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
-            if self._settings.url and isinstance(error, OperationalError) and error.statement is None:  # nothing was sent yet
+            if (
+                self._settings.url and isinstance(error, OperationalError) and error.statement is None
+            ):  # nothing was sent yet
                 raise StudyError(f"the database {self.place} cannot be reached: {_said(error)}") from None
             raise StudyError(f"cannot {doing} {self.place}: {_reason(error)}") from None
         finally:
@@ -108,15 +121,22 @@ class Database:
         now = time.time()
         with self.connection("write") as connection:
             for begin in range(0, len(rows), _ROWS):
-                connection.execute(schema.tables()[name].insert(), [{"time": now, **row} for row in rows[begin : begin + _ROWS]])
+                connection.execute(
+                    schema.tables()[name].insert(),
+                    [{"time": now, **row} for row in rows[begin : begin + _ROWS]],
+                )
 
     def add_once(self, name: str, row: Mapping[str, object]) -> bool:
-        """Add a row unless one of its ``key`` is there; returns whether it was added. An answer that is sent twice counts once."""
+        """Add a row unless one of its ``key`` is there; returns whether it was added. An answer that is sent
+        twice counts once.
+        """
         from sqlalchemy.dialects import postgresql, sqlite
 
         self.upgrade()
         table = schema.tables()[name]
-        insert = (postgresql if self._settings.url else sqlite).insert(table).values({"time": time.time(), **row})
+        insert = (
+            (postgresql if self._settings.url else sqlite).insert(table).values({"time": time.time(), **row})
+        )
         with self.connection("write") as connection:
             once = insert.on_conflict_do_nothing(index_elements=["key"]).returning(table.c.number)
             return connection.execute(once).first() is not None
@@ -144,7 +164,9 @@ class Database:
             return connection.execute(sa.select(sa.func.max(schema.tables()[name].c.number))).scalar() or 0
 
     def read(self, name: str, *columns: str, after: int = 0, **where: Any) -> list[Any]:
-        """Return some columns of a table in the order of its rows, of those with the values ``where`` and a number beyond ``after``; none where there is no such table yet."""
+        """Return some columns of a table in the order of its rows, of those with the values ``where`` and a
+        number beyond ``after``; none where there is no such table yet.
+        """
         import sqlalchemy as sa
 
         if not self.there:
@@ -168,30 +190,39 @@ class Database:
             return [tuple(row) for row in connection.execute(query)]
 
     def upgrade(self) -> None:
-        """Make tables of this version, or bring those of an earlier one to it: columns are added and nothing is changed. Of a server's database copies of the tables are kept in it."""
+        """Make tables of this version, or bring those of an earlier one to it: columns are added and nothing
+        is changed. Of a server's database copies of the tables are kept in it.
+        """
         if self._upgraded:
             return
         import sqlalchemy as sa
 
         with self.connection("write") as connection:
-            alone = f"SELECT pg_advisory_xact_lock({_ONE_AT_A_TIME})" if self._settings.url else "BEGIN IMMEDIATE"
+            alone = (
+                f"SELECT pg_advisory_xact_lock({_ONE_AT_A_TIME})" if self._settings.url else "BEGIN IMMEDIATE"
+            )
             connection.exec_driver_sql(alone)
             version = self.version_of(connection)
             names = set(sa.inspect(connection).get_table_names())
             if 0 < version < schema.VERSION:
                 for name in names & schema.ADDED.keys() if self._settings.url else ():
-                    connection.exec_driver_sql(
-                        f"CREATE TABLE IF NOT EXISTS before_version_{schema.VERSION}_{name} AS SELECT * FROM {name}"  # noqa: S608 - our own names
-                    )
+                    copy = f"before_version_{schema.VERSION}_{name}"
+                    connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {copy} AS SELECT * FROM {name}")  # noqa: S608 - our own names
                 for name, columns in schema.ADDED.items():
                     there = self._columns(connection, name)
                     for column in [c for c in columns if there and c not in there]:
-                        made = sa.schema.CreateColumn(schema.tables()[name].c[column]).compile(dialect=connection.dialect)
-                        connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {str(made).replace(' UNIQUE', '')}")
+                        made = sa.schema.CreateColumn(schema.tables()[name].c[column]).compile(
+                            dialect=connection.dialect
+                        )
+                        connection.exec_driver_sql(
+                            f"ALTER TABLE {name} ADD COLUMN {str(made).replace(' UNIQUE', '')}"
+                        )
             if version < schema.VERSION:
                 next(iter(schema.tables().values())).metadata.create_all(connection)
                 for name in [name for name, columns in schema.ADDED.items() if "key" in columns]:
-                    connection.exec_driver_sql(f"CREATE UNIQUE INDEX IF NOT EXISTS one_key_of_{name} ON {name} (key)")
+                    connection.exec_driver_sql(
+                        f"CREATE UNIQUE INDEX IF NOT EXISTS one_key_of_{name} ON {name} (key)"
+                    )
                 for statement in schema.guards(connection.dialect.name):
                     connection.exec_driver_sql(statement)
                 about = schema.tables()[schema.ABOUT]
@@ -200,29 +231,42 @@ class Database:
         self._upgraded = True
 
     def version_of(self, connection: sa.Connection) -> int:
-        """Return the version of the tables, 0 where there are none; StudyError for a later one, or for those of another study."""
+        """Return the version of the tables, 0 where there are none; StudyError for a later one, or for those
+        of another study.
+        """
         import sqlalchemy as sa
 
         names = set(sa.inspect(connection).get_table_names())
         if schema.ABOUT not in names:
             if not names & {*schema.SAID}:
                 return 0
-            return 2 if "truth" in self._columns(connection, schema.ANSWERS) or schema.ANSWERS not in names else 1
+            return (
+                2
+                if "truth" in self._columns(connection, schema.ANSWERS) or schema.ANSWERS not in names
+                else 1
+            )
         about = schema.tables()[schema.ABOUT]
-        held = {str(name): str(value) for name, value in connection.execute(sa.select(about.c.name, about.c.value))}
+        held = {
+            str(name): str(value)
+            for name, value in connection.execute(sa.select(about.c.name, about.c.value))
+        }
         if self._settings.key and held.get("study", self._settings.key) != self._settings.key:
             raise StudyError(
-                f"{self.place} holds the answers of another study; name another database with `label serve --database URL`"
+                f"{self.place} holds the answers of another study; name another database with `label serve"
+                " --database URL`"
             )
         version = int(held.get("version", "0")) if held.get("version", "0").isdecimal() else 0
         if version > schema.VERSION:
             raise StudyError(
-                f"{self.place} holds answers of version {version}; this Faultscape reads versions up to {schema.VERSION}: install a later one (pip install --upgrade faultscape)"
+                f"{self.place} holds answers of version {version}; this Faultscape reads versions up to"
+                f" {schema.VERSION}: install a later one (pip install --upgrade faultscape)"
             )
         return version
 
     def _columns(self, connection: sa.Connection, name: str) -> set[str]:
-        """Return the names of the columns that a table has in its database, none where there is no such table."""
+        """Return the names of the columns that a table has in its database, none where there is no such
+        table.
+        """
         import sqlalchemy as sa
 
         if self._open and self._upgraded:
@@ -232,7 +276,9 @@ class Database:
 
 
 def bind(root: Path, url: str) -> AnswerSettings:
-    """Return what study.toml is to say of a server's database for the answers of a study, and copy there what the study's own file holds; StudyError where it cannot be used."""
+    """Return what study.toml is to say of a server's database for the answers of a study, and copy there what
+    the study's own file holds; StudyError where it cannot be used.
+    """
     plain = _without_password(url)
     own = read_settings(root).answers
     database = Database(root, settings=AnswerSettings(url=plain, key=own.key))
@@ -246,7 +292,10 @@ def bind(root: Path, url: str) -> AnswerSettings:
             if not key:
                 key = secrets.token_hex(8)
                 connection.execute(about.insert(), [{"name": "study", "value": key}])
-                if not any(connection.execute(schema.tables()[name].select().limit(1)).first() for name in schema.SAID):
+                if not any(
+                    connection.execute(schema.tables()[name].select().limit(1)).first()
+                    for name in schema.SAID
+                ):
                     _copy(root, connection)
     finally:
         database.close()
@@ -266,23 +315,33 @@ def _copy(root: Path, to: sa.Connection) -> None:
         for begin in range(0, len(rows), _ROWS):
             to.execute(table.insert(), rows[begin : begin + _ROWS])
         if rows and to.dialect.name == "postgresql" and "number" in table.c:
-            to.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{name}', 'number'), {max(row['number'] for row in rows)})")
+            to.exec_driver_sql(
+                f"SELECT setval(pg_get_serial_sequence('{name}', 'number'),"
+                f" {max(row['number'] for row in rows)})"
+            )
 
 
 def _served(url: str) -> sa.Engine:
-    """Return the engine of an address; StudyError for one that is none, or needs a library that is not there."""
+    """Return the engine of an address; StudyError for one that is none, or needs a library that is not
+    there.
+    """
     import sqlalchemy as sa
 
     address = _parsed(url)
     kind = address.drivername.partition("+")[0]
     if kind not in _SERVERS:
         raise StudyError(
-            f"--database {kind}://...: write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study.{closest(kind, _SERVERS)}"
+            f"--database {kind}://...: write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite"
+            f" in the study.{closest(kind, _SERVERS)}"
         )
     try:
         more = {"connect_timeout": _REACHED, "application_name": "faultscape"}
         return sa.create_engine(
-            address.set(drivername=_DRIVER), pool_size=8, max_overflow=8, pool_pre_ping=True, connect_args=more
+            address.set(drivername=_DRIVER),
+            pool_size=8,
+            max_overflow=8,
+            pool_pre_ping=True,
+            connect_args=more,
         )
     except ImportError:
         raise StudyError("answers in PostgreSQL need psycopg: pip install 'faultscape[postgres]'") from None
@@ -296,20 +355,26 @@ def _parsed(url: str) -> sa.URL:
         return sa.make_url(url)
     except (ArgumentError, ValueError):
         raise StudyError(
-            "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study"
+            "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for"
+            " answers.sqlite in the study"
         ) from None
 
 
 def _without_password(url: str) -> str:
     """Return an address that holds no password; StudyError for one that does."""
     address = _parsed(url)
-    if address.password is not None or (secret := next((name for name in _SECRET if name in address.query), "")) == "password":
+    if (
+        address.password is not None
+        or (secret := next((name for name in _SECRET if name in address.query), "")) == "password"
+    ):
         raise StudyError(
-            "--database holds a password, which is not kept and which every later command needs: leave it out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
+            "--database holds a password, which is not kept and which every later command needs: leave it"
+            " out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
         )
     if secret:
         raise StudyError(
-            f"--database holds {secret}, which is not kept and which every later command needs: put it into libpq's service file, and name the service in PGSERVICE"
+            f"--database holds {secret}, which is not kept and which every later command needs: put it into"
+            " libpq's service file, and name the service in PGSERVICE"
         )
     return address.render_as_string()
 

@@ -1,7 +1,10 @@
 """Which images people discarded, and whether they say that an image shows a class.
 
-Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes back leaves none that does. Answers of different truths are of different groups of people, and never meet.
-A class stands in a row as it was called then: that it is called something else is a row of its own (``renamed``), which is of all answers up to the one whose number is ``until``. Whoever reads is told what classes are called now.
+Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes
+back leaves none that does. Answers of different truths are of different groups of people, and never meet. A
+class stands in a row as it was called then: that it is called something else is a row of its own
+(``renamed``), which is of all answers up to the one whose number is ``until``. Whoever reads is told what
+classes are called now.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ _NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
 
 @dataclass(frozen=True)
 class Answer:
-    """One row of yes/no answers: what one person said of an image and a class; '' takes back what the person said before."""
+    """One row of yes/no answers: what one person said of an image and a class; '' takes back what the person
+    said before.
+    """
 
     image: str
     class_: str
@@ -38,7 +43,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Discard:
-    """One row of discards: an image that was discarded or, where it is ``kept``, no longer is; or, of an ``annotator``, a vote to discard it, taken back by one without a reason."""
+    """One row of discards: an image that was discarded or, where it is ``kept``, no longer is; or, of an
+    ``annotator``, a vote to discard it, taken back by one without a reason.
+    """
 
     image: str
     reason: str
@@ -60,7 +67,9 @@ class Answers:
         return self._held.there
 
     def discard(self, images: Iterable[tuple[str, str]], source: str) -> int:
-        """Take images (id, reason) out of every selection; those already discarded stay so. Returns how many are new."""
+        """Take images (id, reason) out of every selection; those already discarded stay so. Returns how many
+        are new.
+        """
         held = self.discarded()
         rows = [
             {"image": image, "reason": reason, "source": source}
@@ -73,7 +82,9 @@ class Answers:
     def discarded(self) -> dict[str, str]:
         """Return {image: reason} of all discarded images."""
         out: dict[str, str] = {}
-        for image, why, source, annotator in self._held.read(DISCARDS, "image", "reason", "source", "annotator"):
+        for image, why, source, annotator in self._held.read(
+            DISCARDS, "image", "reason", "source", "annotator"
+        ):
             if source == _NO_DISCARD:
                 out.pop(image, None)
             elif not annotator:
@@ -83,29 +94,45 @@ class Answers:
     def discard_rows(self) -> list[Discard]:
         """Return all rows of discards and of votes, in the order in which they came."""
         rows = self._held.read(DISCARDS, "image", "reason", "annotator", "source", "key", "time")
-        return [Discard(image, why, by, source == _NO_DISCARD, key, time) for image, why, by, source, key, time in rows]
+        return [
+            Discard(image, why, by, source == _NO_DISCARD, key, time)
+            for image, why, by, source, key, time in rows
+        ]
 
     def add_discards(self, rows: Iterable[Discard], source: str) -> list[Discard]:
-        """Take discards and votes of a file; those that stand already are left out (`new_rows`). Returns those that are new."""
+        """Take discards and votes of a file; those that stand already are left out (`new_rows`). Returns
+        those that are new.
+        """
         new = new_rows(
-            self.discard_rows(), rows, lambda one: (one.image, one.annotator), lambda one: None if one.kept else one.reason
+            self.discard_rows(),
+            rows,
+            lambda one: (one.image, one.annotator),
+            lambda one: None if one.kept else one.reason,
         )
         self._held.add(
             DISCARDS,
             [
                 {
-                    "image": one.image, "reason": one.reason, "annotator": one.annotator, "source": _NO_DISCARD if one.kept else source,
-                    "key": one.key, **({"time": one.time} if one.time else {}),
+                    "image": one.image,
+                    "reason": one.reason,
+                    "annotator": one.annotator,
+                    "source": _NO_DISCARD if one.kept else source,
+                    "key": one.key,
+                    **({"time": one.time} if one.time else {}),
                 }
                 for one in new
             ],
-        )  # fmt: skip
+        )
         return new
 
     def discard_votes(self) -> dict[str, dict[str, str]]:
-        """Return {image: {annotator: reason}} of people's votes to discard an image, since it was last kept; they discard nothing by themselves."""
+        """Return {image: {annotator: reason}} of people's votes to discard an image, since it was last kept;
+        they discard nothing by themselves.
+        """
         out: dict[str, dict[str, str]] = {}
-        for image, why, source, annotator in self._held.read(DISCARDS, "image", "reason", "source", "annotator"):
+        for image, why, source, annotator in self._held.read(
+            DISCARDS, "image", "reason", "source", "annotator"
+        ):
             if source == _NO_DISCARD:
                 out.pop(image, None)
             elif annotator and why:
@@ -115,9 +142,14 @@ class Answers:
         return {image: votes for image, votes in out.items() if votes}
 
     def take_back_votes(self, annotator: str, source: str) -> int:
-        """Take back somebody's votes to discard images; what was discarded stays so. Returns how many counted."""
+        """Take back somebody's votes to discard images; what was discarded stays so. Returns how many
+        counted.
+        """
         mine = [image for image, votes in self.discard_votes().items() if annotator in votes]
-        self._held.add(DISCARDS, [{"image": image, "reason": "", "source": source, "annotator": annotator} for image in mine])
+        self._held.add(
+            DISCARDS,
+            [{"image": image, "reason": "", "source": source, "annotator": annotator} for image in mine],
+        )
         return len(mine)
 
     def keep(self, images: Iterable[str]) -> int:
@@ -128,7 +160,9 @@ class Answers:
         return len(mine)
 
     def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str, truth: str = LABELS) -> int:
-        """Take answers (image, class, annotator, answer) of a truth; of one person and question the latest counts. Returns how many say something new."""
+        """Take answers (image, class, annotator, answer) of a truth; of one person and question the latest
+        counts. Returns how many say something new.
+        """
         held = {row[:3]: row[3] for row in self.answers(truth)}
         last = {row[:3]: row[3] for row in answers}
         new = [(*key, said) for key, said in last.items() if held.get(key) != said]
@@ -137,11 +171,15 @@ class Answers:
         return len(new)
 
     def all_rows(self) -> list[Answer]:
-        """Return all rows of yes/no answers, of all truths and of training, in the order in which they came, of classes by what they are called now."""
+        """Return all rows of yes/no answers, of all truths and of training, in the order in which they came,
+        of classes by what they are called now.
+        """
         return [Answer(*row) for row in self._said(0, "seconds", "shown", "key", "time")]
 
     def add_all(self, answers: Iterable[Answer], source: str) -> int:
-        """Take rows of a file; those that stand already are left out (`new_rows`). Returns how many are new."""
+        """Take rows of a file; those that stand already are left out (`new_rows`). Returns how many are
+        new.
+        """
         new = new_rows(
             self.all_rows(),
             answers,
@@ -152,41 +190,68 @@ class Answers:
             ANSWERS,
             [
                 {
-                    "image": one.image, "class": one.class_, "annotator": one.annotator, "answer": one.answer, "truth": one.truth, "seconds": one.seconds,
-                    "shown": one.shown, "key": one.key, "source": source, **({"time": one.time} if one.time else {}),
+                    "image": one.image,
+                    "class": one.class_,
+                    "annotator": one.annotator,
+                    "answer": one.answer,
+                    "truth": one.truth,
+                    "seconds": one.seconds,
+                    "shown": one.shown,
+                    "key": one.key,
+                    "source": source,
+                    **({"time": one.time} if one.time else {}),
                 }
                 for one in new
             ],
-        )  # fmt: skip
+        )
         return len(new)
 
     def answers(self, truth: str = LABELS) -> list[tuple[str, str, str, str]]:
-        """Return all answers (image, class, annotator, answer) of a truth in the order in which they came, of classes by what they are called now."""
+        """Return all answers (image, class, annotator, answer) of a truth in the order in which they came, of
+        classes by what they are called now.
+        """
         rows: list[tuple[str, str, str, str]] = [(*row[:4],) for row in self._said() if row[4] == truth]
         last = {row[:3]: place for place, row in enumerate(rows) if row[3] == _TAKEN_BACK}
         return [row for place, row in enumerate(rows) if place > last.get(row[:3], -1)]
 
     def rows(self, truth: str, *, after: int = 0) -> list[tuple[str, str, str, str]]:
-        """Return the rows (image, class, annotator, answer) of a truth whose number is beyond ``after``, in the order in which they came; the answer is '' in those that take back."""
+        """Return the rows (image, class, annotator, answer) of a truth whose number is beyond ``after``, in
+        the order in which they came; the answer is '' in those that take back.
+        """
         return [row[:4] for row in self._said(after) if row[4] == truth]
 
     def take_back(self, answers: Iterable[tuple[str, str, str]], source: str, truth: str = LABELS) -> int:
-        """Take answers (image, class, annotator) of a truth back; what was said stays in the file. Returns how many counted."""
+        """Take answers (image, class, annotator) of a truth back; what was said stays in the file. Returns
+        how many counted.
+        """
         held = {row[:3] for row in self.answers(truth)}
         mine = [key for key in dict.fromkeys(answers) if key in held]
-        names, more = ("image", "class", "annotator"), {"answer": _TAKEN_BACK, "source": source, "truth": truth}
+        names, more = (
+            ("image", "class", "annotator"),
+            {
+                "answer": _TAKEN_BACK,
+                "source": source,
+                "truth": truth,
+            },
+        )
         self._held.add(ANSWERS, [{**dict(zip(names, key, strict=True)), **more} for key in mine])
         return len(mine)
 
     def truths(self) -> list[str]:
-        """Return the names of the truths that answers are of, sorted; one whose answers were all taken back is none."""
+        """Return the names of the truths that answers are of, sorted; one whose answers were all taken back
+        is none.
+        """
         counts = {(*key, truth): said for *key, said, truth in self._said()}
-        return sorted({key[-1] for key, said in counts.items() if said != _TAKEN_BACK and key[-1] != TRAINING})
+        return sorted(
+            {key[-1] for key, said in counts.items() if said != _TAKEN_BACK and key[-1] != TRAINING}
+        )
 
     def rename(self, renamed: Mapping[str, str]) -> None:
-        """Call classes of the study's list, {name: one that no class of it has}, something else in all that was said so far.
+        """Call classes of the study's list, {name: one that no class of it has}, something else in all that
+        was said so far.
 
-        What older files hold under the first name of a class that was renamed before is entered under the name that it has now, so that no later list forgets it.
+        What older files hold under the first name of a class that was renamed before is entered under the
+        name that it has now, so that no later list forgets it.
         """
         if not (rows := self._held.read(ANSWERS, "number", "class")):
             return
@@ -194,19 +259,29 @@ class Answers:
         names_of = dict.fromkeys(called(word, number) for number, word in rows)
         settled = {names[-1]: now for names in names_of if (now := latest_name(names, known)) != names[-1]}
         about = {"until": rows[-1][0], "kind": "class"}
-        self._held.add(RENAMED, [{**about, "was": was, "now": now} for was, now in [*settled.items(), *renamed.items()]])
+        self._held.add(
+            RENAMED, [{**about, "was": was, "now": now} for was, now in [*settled.items(), *renamed.items()]]
+        )
 
     def _said(self, after: int = 0, *more: str) -> list[tuple[Any, ...]]:
-        """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth, columns of ``more``), those that take back too."""
+        """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth,
+        columns of ``more``), those that take back too.
+        """
         columns = ("number", "image", "class", "annotator", "answer", "truth", *more)
         if not (rows := self._held.read(ANSWERS, *columns, after=after)):
             return []
         called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
-        return [(image, latest_name(called(word, number), known), *rest) for number, image, word, *rest in rows]
+        return [
+            (image, latest_name(called(word, number), known), *rest) for number, image, word, *rest in rows
+        ]
 
     def _classes(self) -> dict[str, str]:
-        """Return {name, or first name: what the class is called now} of the study's classes; a name that is another's first is its own."""
+        """Return {name, or first name: what the class is called now} of the study's classes; a name that is
+        another's first is its own.
+        """
         if not (self._root / "study.toml").exists():
             return {}
         classes = read_settings(self._root).classes
-        return {first: name for name, first in classes.first_name_of.items()} | {name: name for name in classes.names}
+        return {first: name for name, first in classes.first_name_of.items()} | {
+            name: name for name in classes.names
+        }

@@ -1,7 +1,9 @@
 """Which rows of a file a table of answers lacks, so that a file may be read twice.
 
-Conventions: a row is a frozen dataclass. With a ``key`` it is new where no row has that key; without one, but with a ``time``, where the table does not hold the same row as often; a row of neither is new where it says something else than
-the latest one of its question, and the file's last word of the question is not what counts already.
+Conventions: a row is a frozen dataclass. With a ``key`` it is new where no row has that key; without one, but
+with a ``time``, where the table does not hold the same row as often; a row of neither is new where it says
+something else than the latest one of its question, and the file's last word of the question is not what
+counts already.
 """
 
 from __future__ import annotations
@@ -22,13 +24,24 @@ Row = TypeVar("Row", bound=_Row)
 
 
 def new_rows(
-    held: Iterable[Row], rows: Iterable[Row], question: Callable[[Row], Hashable], says: Callable[[Row], object]
+    held: Iterable[Row],
+    rows: Iterable[Row],
+    question: Callable[[Row], Hashable],
+    says: Callable[[Row], object],
 ) -> list[Row]:
-    """Return the rows that a table with the rows ``held`` lacks, in their order; ``says`` is None where a row takes back.
+    """Return the rows that a table with the rows ``held`` lacks, in their order; ``says`` is None where a row
+    takes back.
 
     >>> from faultscape.study.answers.tags import Tag
-    >>> rows = [Tag("x", "dark", "ann", key="1"), Tag("x", "dark", "ann", given=False, time=5.0), Tag("x", "dark", "ann", key="1")]
-    >>> len(new_rows([], rows, lambda one: one.image, lambda one: one.given or None)), len(new_rows(rows[:2], rows, lambda one: one.image, lambda one: one.given or None))
+    >>> rows = [
+    ...     Tag("x", "dark", "ann", key="1"),
+    ...     Tag("x", "dark", "ann", given=False, time=5.0),
+    ...     Tag("x", "dark", "ann", key="1"),
+    ... ]
+    >>> (
+    ...     len(new_rows([], rows, lambda one: one.image, lambda one: one.given or None)),
+    ...     len(new_rows(rows[:2], rows, lambda one: one.image, lambda one: one.given or None)),
+    ... )
     (2, 0)
     """
     keys, there, last, rows = set[str](), Counter[tuple[object, ...]](), dict[Hashable, object](), list(rows)

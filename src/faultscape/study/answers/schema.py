@@ -1,8 +1,10 @@
 """The tables of answers, and how those of an earlier version become these.
 
-Conventions: rows of what people said (`SAID`) are only ever added: the database itself refuses to change or delete one. ``number`` counts the rows of a table in the order in which they came; ``time`` is seconds since 1970; ``source`` is
-the file or the program that brought a row. ``key`` is the client's own number of an answer: a second row of the same key is refused, so that nothing that is sent twice counts twice; rows of files have none. ``about`` holds the version of
-the tables, whose study they are of, and a secret of theirs.
+Conventions: rows of what people said (`SAID`) are only ever added: the database itself refuses to change or
+delete one. ``number`` counts the rows of a table in the order in which they came; ``time`` is seconds since
+1970; ``source`` is the file or the program that brought a row. ``key`` is the client's own number of an
+answer: a second row of the same key is refused, so that nothing that is sent twice counts twice; rows of
+files have none. ``about`` holds the version of the tables, whose study they are of, and a secret of theirs.
 Version 1 had no column ``truth``, version 2 no table but discards, answers and renamed.
 """
 
@@ -49,53 +51,119 @@ def tables() -> Mapping[str, sa.Table]:
         return sa.Column("seconds", sa.Float)
 
     def said(name: str, *columns: sa.Column[Any]) -> sa.Table:
-        return sa.Table(name, together, number("number", primary_key=True), *columns, number("time", sa.Float))
+        return sa.Table(
+            name, together, number("number", primary_key=True), *columns, number("time", sa.Float)
+        )
 
     together = sa.MetaData()
     empty = {"server_default": ""}
     return {
-        DISCARDS: said(DISCARDS, text("image", index=True), text("reason"), text("source"), key(), text("annotator", **empty)),
-        ANSWERS: said(
-            ANSWERS, text("image", index=True), text("class"), text("annotator"), text("answer"), text("source"),
-            text("truth", server_default=LABELS), key(), seconds(), text("shown", **empty),
+        DISCARDS: said(
+            DISCARDS,
+            text("image", index=True),
+            text("reason"),
+            text("source"),
+            key(),
+            text("annotator", **empty),
         ),
-        RENAMED: said(RENAMED, number("until"), text("was"), text("now"), text("kind", server_default="class")),
+        ANSWERS: said(
+            ANSWERS,
+            text("image", index=True),
+            text("class"),
+            text("annotator"),
+            text("answer"),
+            text("source"),
+            text("truth", server_default=LABELS),
+            key(),
+            seconds(),
+            text("shown", **empty),
+        ),
+        RENAMED: said(
+            RENAMED, number("until"), text("was"), text("now"), text("kind", server_default="class")
+        ),
         CHOICES: said(
-            CHOICES, key(), text("truth"), text("image", index=True), text("first"), text("second"), text("first_shown"),
-            text("second_shown"), text("left"), text("chosen"), text("annotator"), number("repeat"), seconds(), text("shown"),
+            CHOICES,
+            key(),
+            text("truth"),
+            text("image", index=True),
+            text("first"),
+            text("second"),
+            text("first_shown"),
+            text("second_shown"),
+            text("left"),
+            text("chosen"),
+            text("annotator"),
+            number("repeat"),
+            seconds(),
+            text("shown"),
             text("source"),
         ),
         TAGS: said(
-            TAGS, key(), text("image", index=True), text("region"), text("model"), text("tag"), number("given"), text("annotator"),
+            TAGS,
+            key(),
+            text("image", index=True),
+            text("region"),
+            text("model"),
+            text("tag"),
+            number("given"),
+            text("annotator"),
             text("source"),
         ),
         CHECKS: said(
-            CHECKS, key(), text("truth"), text("image", index=True), number("of"), sa.Column("x", sa.Float), sa.Column("y", sa.Float),
-            text("kind"), text("comment"), text("state"), text("annotator"), text("source"),
+            CHECKS,
+            key(),
+            text("truth"),
+            text("image", index=True),
+            number("of"),
+            sa.Column("x", sa.Float),
+            sa.Column("y", sa.Float),
+            text("kind"),
+            text("comment"),
+            text("state"),
+            text("annotator"),
+            text("source"),
         ),
-        HANDED: said(HANDED, text("annotator", index=True), text("task"), text("item"), number("repeat"), text("side"), number("session")),
+        HANDED: said(
+            HANDED,
+            text("annotator", index=True),
+            text("task"),
+            text("item"),
+            number("repeat"),
+            text("side"),
+            number("session"),
+        ),
         ABOUT: sa.Table(ABOUT, together, sa.Column("name", sa.Text, primary_key=True), text("value")),
         ANNOTATORS: sa.Table(
-            ANNOTATORS, together, sa.Column("pseudonym", sa.Text, primary_key=True), text("name"), text("token", unique=True), text("role"),
+            ANNOTATORS,
+            together,
+            sa.Column("pseudonym", sa.Text, primary_key=True),
+            text("name"),
+            text("token", unique=True),
+            text("role"),
             number("since", sa.Float),
         ),
-    }  # fmt: skip
+    }
 
 
 def guards(dialect: str) -> list[str]:
     """Return the statements by which a database refuses to change what people said; they may be run again."""
     if dialect == "sqlite":
         return [
-            f"CREATE TRIGGER IF NOT EXISTS no_{verb.lower()}_of_{table} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, '{_ONLY_ADDED}'); END"
+            f"CREATE TRIGGER IF NOT EXISTS no_{verb.lower()}_of_{table} BEFORE {verb} ON {table} BEGIN SELECT"
+            f" RAISE(ABORT, '{_ONLY_ADDED}'); END"
             for table in SAID
             for verb in ("UPDATE", "DELETE")
         ]
-    refuse = f"CREATE OR REPLACE FUNCTION only_added() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '{_ONLY_ADDED}'; END $$"
+    refuse = (
+        "CREATE OR REPLACE FUNCTION only_added() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE"
+        f" EXCEPTION '{_ONLY_ADDED}'; END $$"
+    )
     change = "BEFORE UPDATE OR DELETE ON"
     return [
         refuse,
         *(
-            f"CREATE OR REPLACE TRIGGER no_change_of_{table} {change} {table} FOR EACH ROW EXECUTE FUNCTION only_added()"
+            f"CREATE OR REPLACE TRIGGER no_change_of_{table} {change} {table} FOR EACH ROW EXECUTE FUNCTION"
+            " only_added()"
             for table in SAID
         ),
     ]

@@ -1,6 +1,9 @@
-"""Kinds of failure that people see: tags of an image, or of a region of it, or of what one model makes of either (S0 Fig. 11, S2 Figs. 7-9).
+"""Kinds of failure that people see: tags of an image, or of a region of it, or of what one model makes of
+either (S0 Fig. 11, S2 Figs. 7-9).
 
-Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pixels of the photo; ``model`` is '' where the tag is of the image itself. The latest row of an image, region, model, tag and annotator says whether it is given.
+Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pixels of the photo; ``model``
+is '' where the tag is of the image itself. The latest row of an image, region, model, tag and annotator says
+whether it is given.
 """
 
 from __future__ import annotations
@@ -39,7 +42,8 @@ class Tag:
 
 
 def region_within(text: str, size: tuple[int, int]) -> str:
-    """Return a region of a photo of (width, height) as it is kept; ValueError for one that is none, or that leaves the photo. No region leaves a photo of 0 x 0 pixels: its size is not known.
+    """Return a region of a photo of (width, height) as it is kept; ValueError for one that is none, or that
+    leaves the photo. No region leaves a photo of 0 x 0 pixels: its size is not known.
 
     >>> region_within(" 1,02,3,4", (9, 9)), region_within("", (9, 9))
     ('1,2,3,4', '')
@@ -66,18 +70,28 @@ class Tags:
         return self._held.add_once(TAGS, _row(replace(tag, key=key), source))
 
     def add_all(self, tags: Iterable[Tag], source: str) -> int:
-        """Take tags of a file; those that stand already, or say nothing new, are left out (`new_rows`). Returns how many are new."""
+        """Take tags of a file; those that stand already, or say nothing new, are left out (`new_rows`).
+        Returns how many are new.
+        """
         new = new_rows(self.rows(), tags, lambda one: one.place, lambda one: one.given or None)
         self._held.add(TAGS, [_row(one, source) for one in new])
         return len(new)
 
     def tags(self) -> list[Tag]:
-        """Return the tags that are given, in the order in which they were given first, of models by what they are called now."""
+        """Return the tags that are given, in the order in which they were given first, of models by what they
+        are called now.
+        """
         last = {one.place: one.given for one in self.rows()}
-        return [Tag(image, tag, by, model, region) for (image, region, model, tag, by), given in last.items() if given]
+        return [
+            Tag(image, tag, by, model, region)
+            for (image, region, model, tag, by), given in last.items()
+            if given
+        ]
 
     def rows(self) -> list[Tag]:
-        """Return all rows in the order in which they came, those that take back too, of models by what they are called now."""
+        """Return all rows in the order in which they came, those that take back too, of models by what they
+        are called now.
+        """
         if not (rows := self._held.read(TAGS, "number", *_COLUMNS)):
             return []
         called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model of a tag"))
@@ -89,6 +103,13 @@ class Tags:
 
 def _row(tag: Tag, source: str) -> dict[str, object]:
     return {
-        "image": tag.image, "region": tag.region, "model": tag.model, "tag": tag.tag, "given": int(tag.given), "annotator": tag.annotator,
-        "source": source, "key": tag.key, **({"time": tag.time} if tag.time else {}),
-    }  # fmt: skip
+        "image": tag.image,
+        "region": tag.region,
+        "model": tag.model,
+        "tag": tag.tag,
+        "given": int(tag.given),
+        "annotator": tag.annotator,
+        "source": source,
+        "key": tag.key,
+        **({"time": tag.time} if tag.time else {}),
+    }

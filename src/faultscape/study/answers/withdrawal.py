@@ -1,6 +1,8 @@
-"""All that one person said, taken back at once: choices, yes/no answers, those of training too, tags, and votes to discard.
+"""All that one person said, taken back at once: choices, yes/no answers, those of training too, tags, and
+votes to discard.
 
-Conventions: nothing is deleted; rows behind them take them back. Masks, findings in masks of others and comments on them stay, as does a discard that was decided.
+Conventions: nothing is deleted; rows behind them take them back. Masks, findings in masks of others and
+comments on them stay, as does a discard that was decided.
 """
 
 from __future__ import annotations
@@ -18,11 +20,18 @@ from faultscape.study.answers.tags import Tags
 def take_back_all(root: Path, annotator: str, source: str, database: Database | None = None) -> int:
     """Take back all that an annotator said; returns how much of it counted."""
     choices, answers, tags = Choices(root, database), Answers(root, database), Tags(root, database)
-    chosen = [one for truth in (*choices.truths(), TRAINING) for one in choices.choices(truth) if one.annotator == annotator]
+    chosen = [
+        one
+        for truth in (*choices.truths(), TRAINING)
+        for one in choices.choices(truth)
+        if one.annotator == annotator
+    ]
     choices.take_back(chosen, source)
     answered = 0
     for truth in (*answers.truths(), TRAINING):
         mine = [row[:3] for row in answers.answers(truth) if row[2] == annotator]
         answered += answers.take_back(mine, source, truth)
-    tagged = tags.add_all([replace(one, given=False) for one in tags.tags() if one.annotator == annotator], source)
+    tagged = tags.add_all(
+        [replace(one, given=False) for one in tags.tags() if one.annotator == annotator], source
+    )
     return len(chosen) + answered + tagged + answers.take_back_votes(annotator, source)

@@ -1,7 +1,8 @@
 """corpus.parquet: a row an image, and the shards.
 
-Conventions: rows are sorted by (shard, id), a shard is never cut again; ``near_duplicate_of`` is the id of the first image of a near-duplicate group, ``group``
-the drive, city or patient that an image belongs to ('' for one that is alone). Studies of earlier versions, whose near-duplicates stood in ``group``, are read too.
+Conventions: rows are sorted by (shard, id), a shard is never cut again; ``near_duplicate_of`` is the id of
+the first image of a near-duplicate group, ``group`` the drive, city or patient that an image belongs to (''
+for one that is alone). Studies of earlier versions, whose near-duplicates stood in ``group``, are read too.
 Paths are stored as the file system's own bytes, so that any file name works.
 """
 
@@ -38,8 +39,9 @@ _DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 class Image:
     """One image of the corpus.
 
-    ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes, or what its store says of them (``etag:...``);
-    ``dhash`` 64 bits as a signed number, or None where the picture was not looked at.
+    ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes,
+    or what its store says of them (``etag:...``); ``dhash`` 64 bits as a signed number, or None where the
+    picture was not looked at.
     """
 
     id: str
@@ -63,7 +65,9 @@ class Image:
 
     @property
     def key(self) -> str:
-        """What stands for the image in the order among equals: its digest where that is of the bytes, else its id."""
+        """What stands for the image in the order among equals: its digest where that is of the bytes, else
+        its id.
+        """
         return tie_key(self.id, self.digest)
 
 
@@ -94,7 +98,9 @@ def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
 
 
 def each_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield (number, (id, digest) of each image) of every shard, in corpus order, without reading the other columns."""
+    """Yield (number, (id, digest) of each image) of every shard, in corpus order, without reading the other
+    columns.
+    """
     if not (root / "corpus.parquet").exists():
         return
     columns = read_columns(root, ["shard", "id", "digest"]).to_pydict()
@@ -103,7 +109,9 @@ def each_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
 
 
 def read_columns(root: Path, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
-    """Return columns of corpus.parquet (of all by default), filtered as pyarrow does; StudyError where it is damaged."""
+    """Return columns of corpus.parquet (of all by default), filtered as pyarrow does; StudyError where it is
+    damaged.
+    """
     path = root / "corpus.parquet"
     try:
         return _checked(_read(path, columns, filters), columns)
@@ -130,7 +138,9 @@ def column_names(root: Path) -> list[str]:
 
 
 def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
-    """Return a table, or a batch of one, as it is; ValueError where a column is missing, of another kind, or has no value where there must be one."""
+    """Return a table, or a batch of one, as it is; ValueError where a column is missing, of another kind, or
+    has no value where there must be one.
+    """
     earlier = _DUPLICATES not in table.schema.names
     for name in columns or [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]:
         if name not in table.schema.names:
@@ -144,7 +154,11 @@ def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
             raise ValueError(f"its column {name} holds {column.type}")
         if column.null_count and name != "dhash":
             raise ValueError(f"its column {name} has {column.null_count} rows without a value")
-        if name in _LEAST and len(column) and (low := pc.call_function("min_max", [column])["min"].as_py()) < _LEAST[name]:
+        if (
+            name in _LEAST
+            and len(column)
+            and (low := pc.call_function("min_max", [column])["min"].as_py()) < _LEAST[name]
+        ):
             raise ValueError(f"its column {name} holds {low}")
     return table
 
@@ -155,23 +169,38 @@ def write_corpus(root: Path, images: list[Image]) -> None:
 
 
 def read_images(path: Path) -> list[Image]:
-    """Return all images of a file that `put_images` wrote; none where it is not there, StudyError where it is damaged."""
+    """Return all images of a file that `put_images` wrote; none where it is not there, StudyError where it is
+    damaged.
+    """
     if not path.exists():
         return []
     try:
         return _images(_checked(pq.read_table(path)), path.parent)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise StudyError(f"{path} is damaged ({library_text(error, most=150)}); put it back from a copy") from None
+        raise StudyError(
+            f"{path} is damaged ({library_text(error, most=150)}); put it back from a copy"
+        ) from None
 
 
 def put_images(path: Path, images: list[Image]) -> None:
     """Put a table of images, sorted by shard and id."""
     images = sorted(images, key=lambda image: (image.shard, image.id))
     names = [f.name for f in fields(Image)]
-    types = {"source": pa.binary(), "width": pa.int32(), "height": pa.int32(), "shard": pa.int32(), "dhash": pa.int64()}
-    rows = [astuple(replace(image, source=os.fsencode(_without_place(image.source, path.parent)))) for image in images]
+    types = {
+        "source": pa.binary(),
+        "width": pa.int32(),
+        "height": pa.int32(),
+        "shard": pa.int32(),
+        "dhash": pa.int64(),
+    }
+    rows = [
+        astuple(replace(image, source=os.fsencode(_without_place(image.source, path.parent))))
+        for image in images
+    ]
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    table = pa.table({n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)})
+    table = pa.table(
+        {n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)}
+    )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=_ROWS_IN_GROUP)
     put(path, sink.getvalue().to_pybytes())
@@ -186,7 +215,9 @@ def shard_sizes(root: Path) -> dict[int, int]:
     """Return how many images each shard has, without their rows."""
     path = root / "corpus.parquet"
     if not path.exists():
-        raise StudyError(f"{path} is missing: nothing was collected, or it was removed; run `faultscape collect` again")
+        raise StudyError(
+            f"{path} is missing: nothing was collected, or it was removed; run `faultscape collect` again"
+        )
     numbers, sizes = np.unique(read_columns(root, ["shard"])["shard"].to_numpy(), return_counts=True)
     return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
@@ -201,7 +232,9 @@ def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
 
 
 def images_of(rows: pa.Table, root: Path) -> list[Image]:
-    """Return rows of corpus.parquet of the study at ``root``, as `read_columns` gives them with all columns, as images."""
+    """Return rows of corpus.parquet of the study at ``root``, as `read_columns` gives them with all columns,
+    as images.
+    """
     return _images(rows, root)
 
 
@@ -211,12 +244,18 @@ def shards(images: list[Image]) -> dict[int, list[Image]]:
 
 
 def stress_shards(root: Path) -> frozenset[int]:
-    """Return the shards of images that were made of others (`stress`) and are not of role pool: nothing is drawn from them, and no pairs are counted."""
+    """Return the shards of images that were made of others (`stress`) and are not of role pool: nothing is
+    drawn from them, and no pairs are counted.
+    """
     if not (root / "sets.json").exists() or not (root / "corpus.parquet").exists():
         return frozenset()
     columns = read_columns(root, ["shard", "parent", "role"])
     aside = pc.call_function(
-        "and", [pc.call_function("not_equal", [columns["parent"], ""]), pc.call_function("not_equal", [columns["role"], "pool"])]
+        "and",
+        [
+            pc.call_function("not_equal", [columns["parent"], ""]),
+            pc.call_function("not_equal", [columns["role"], "pool"]),
+        ],
     )
     others = set(columns.filter(pc.call_function("invert", [aside]))["shard"].to_pylist())
     return frozenset(set(columns["shard"].to_pylist()) - others)
@@ -228,7 +267,8 @@ def pool(images: list[Image]) -> list[Image]:
 
 
 def duplicates_column(names: Iterable[str]) -> str:
-    """Return which column of corpus.parquet holds near-duplicates: in studies of earlier versions they stand in ``group``.
+    """Return which column of corpus.parquet holds near-duplicates: in studies of earlier versions they stand
+    in ``group``.
 
     >>> duplicates_column(["id", "near_duplicate_of", "group"]), duplicates_column(["id", "group"])
     ('near_duplicate_of', 'group')
@@ -278,7 +318,9 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
 
 
 def _without_place(source: str, root: Path) -> str:
-    """Return a source in which files that lie in the study do not say where the study lies, so that it may be moved: those of a recipe (corpus.stress.recipes)."""
+    """Return a source in which files that lie in the study do not say where the study lies, so that it may be
+    moved: those of a recipe (corpus.stress.recipes).
+    """
     if source.startswith(_RECIPE):
         for depth in range(1, _DEEPEST + 1):
             source = source.replace(f'"{_in_json(root, depth)}/', f'"{_HERE}')
@@ -286,7 +328,9 @@ def _without_place(source: str, root: Path) -> str:
 
 
 def _with_place(source: str, root: Path) -> str:
-    """Return a source as `_without_place` was given it, for where the study lies now; a quote of a recipe within a recipe has a backslash before it, of one within that three."""
+    """Return a source as `_without_place` was given it, for where the study lies now; a quote of a recipe
+    within a recipe has a backslash before it, of one within that three.
+    """
     if not source.startswith(_RECIPE):
         return source
     return _MARK.sub(lambda found: f'{found[1]}"{_in_json(root, (len(found[1]) + 1).bit_length())}/', source)
@@ -294,7 +338,9 @@ def _with_place(source: str, root: Path) -> str:
 
 @lru_cache(maxsize=16)
 def _in_json(root: Path, depth: int) -> str:
-    """Return the whole path of a study as it stands within a text of JSON, in a text of JSON, ``depth`` deep."""
+    """Return the whole path of a study as it stands within a text of JSON, in a text of JSON, ``depth``
+    deep.
+    """
     text = str(root.absolute())
     for _ in range(depth):
         text = json.dumps(text)[1:-1]

@@ -1,7 +1,11 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
-Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its
-store's tag alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in the manifest. Labels that were taken back or replaced lie in truth/NAME/removed, where nobody reads them but people. The maps of a network, or a program, follow from the photos and the working size: their key says from which.
+Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of
+a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its store's tag
+alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in
+the manifest. Labels that were taken back or replaced lie in truth/NAME/removed, where nobody reads them but
+people. The maps of a network, or a program, follow from the photos and the working size: their key says from
+which.
 """
 
 from __future__ import annotations
@@ -58,13 +62,23 @@ def truth(root: Path, name: str) -> Path:
 
 
 def truths(root: Path) -> list[str]:
-    """Return the names of the truths of classes that hold something, sorted: without labels of anomaly and instances."""
-    return sorted(folder.name for folder in made(root, "truth") if _holds_something(folder) and _kind(folder) not in OTHER_KINDS)
+    """Return the names of the truths of classes that hold something, sorted: without labels of anomaly and
+    instances.
+    """
+    return sorted(
+        folder.name
+        for folder in made(root, "truth")
+        if _holds_something(folder) and _kind(folder) not in OTHER_KINDS
+    )
 
 
 def anomaly_truths(root: Path) -> list[str]:
     """Return the names of the truths of anomaly (0 known, 1 anomalous, 255 void), sorted."""
-    return sorted(folder.name for folder in made(root, "truth") if _holds_something(folder) and _kind(folder) == "anomaly")
+    return sorted(
+        folder.name
+        for folder in made(root, "truth")
+        if _holds_something(folder) and _kind(folder) == "anomaly"
+    )
 
 
 def _kind(folder: Path) -> str:
@@ -76,7 +90,9 @@ def _kind(folder: Path) -> str:
 
 
 def _holds_something(folder: Path) -> bool:
-    """Whether there is a manifest that names a part, or one that cannot be read, which whoever reads it says."""
+    """Whether there is a manifest that names a part, or one that cannot be read, which whoever reads it
+    says.
+    """
     try:
         return files(folder).read(MANIFEST).strip() not in (b"", b"{}")
     except FileNotFoundError:
@@ -101,22 +117,32 @@ def classes_key(settings: Settings) -> str:
 
 
 def stamps_of(where: Path) -> dict[str, str]:
-    """Return what each shard of a model was made from (prediction.stamps): outside the laws, since it holds times of files."""
+    """Return what each shard of a model was made from (prediction.stamps): outside the laws, since it holds
+    times of files.
+    """
     try:
         return {
-            name: stamp for name, stamp in read_object((where / ".stamps.json").read_bytes()).items() if isinstance(stamp, str)
+            name: stamp
+            for name, stamp in read_object((where / ".stamps.json").read_bytes()).items()
+            if isinstance(stamp, str)
         }
     except (OSError, ValueError):
         return {}
 
 
-def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, from photos that changed since, by another network than the rest, or without the temperature that was fitted since.
+def outdated(
+    root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]
+) -> list[str]:
+    """Return the networks of whose maps some were made at another working size, from photos that changed
+    since, by another network than the rest, or without the temperature that was fitted since.
 
-    ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. Of tables, those whose words became ids of other classes than today's.
+    ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. Of tables, those
+    whose words became ids of other classes than today's.
     """
     parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
-    networks = {name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())}
+    networks = {
+        name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())
+    }
     old = [name for name, parts in parts_of.items() if of_other_classes(settings, parts.values())]
     for name, parts in networks.items():  # jobs of an array see the file each for itself
         made_by = _made_by(root, name, parts)
@@ -130,7 +156,9 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
 
 def lacks_temperature(root: Path, name: str) -> bool:
     """Whether some maps of a network were made before its temperature was fitted."""
-    return bool(_made_by(root, name, read_manifest(predictions(root, name))) & _without_temperature(root, name))
+    return bool(
+        _made_by(root, name, read_manifest(predictions(root, name))) & _without_temperature(root, name)
+    )
 
 
 def _made_by(root: Path, name: str, parts: Iterable[str]) -> set[str]:
@@ -165,7 +193,10 @@ def _of_photos(part: Part) -> bool:
 
 def table_of(maps: list[StoredMap]) -> pa.Table:
     """Return the table of one part."""
-    columns = {"id": pa.array([m.id for m in maps], pa.string()), "runs": pa.array([m.runs for m in maps], pa.binary())}
+    columns = {
+        "id": pa.array([m.id for m in maps], pa.string()),
+        "runs": pa.array([m.runs for m in maps], pa.binary()),
+    }
     if any(m.photo is not None for m in maps):
         columns["photo"] = pa.array([m.photo for m in maps], pa.string())
     return pa.table(columns)
@@ -174,7 +205,9 @@ def table_of(maps: list[StoredMap]) -> pa.Table:
 def put_maps(folder: Path, shard: int, maps: list[StoredMap]) -> str:
     """Write one shard's maps and return the checksum."""
     small = all(len(m.runs) <= _SMALL for m in maps)
-    return put_part(folder, part_name(shard), table_of(maps), group=max(1, len(maps)) if small else ROWS_IN_GROUP)
+    return put_part(
+        folder, part_name(shard), table_of(maps), group=max(1, len(maps)) if small else ROWS_IN_GROUP
+    )
 
 
 def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, bytes]:
@@ -187,7 +220,9 @@ def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, b
 
 
 def read_map(folder: Path, shard: int, part: Part, image: str) -> bytes | None:
-    """Return the runs of one image's map without reading the other maps of its shard, and so without the part's checksum: runs have one of their own. None where there is none; errors as read_part."""
+    """Return the runs of one image's map without reading the other maps of its shard, and so without the
+    part's checksum: runs have one of their own. None where there is none; errors as read_part.
+    """
     return read_cell(folder, part_name(shard), part, image, "runs")
 
 
@@ -200,19 +235,30 @@ def read_photos(folder: Path, shard: int) -> dict[str, str]:
     """Return the SHA-256 of the photo that each map of a shard was made from, where that was noted."""
     part = read_manifest(folder).get(part_name(shard))
     columns = read_small(folder, part_name(shard), part, ["id", "photo"]).to_pydict() if part else {}
-    return {id_: photo for id_, photo in zip(columns.get("id", []), columns.get("photo", []), strict=False) if photo}
+    return {
+        id_: photo
+        for id_, photo in zip(columns.get("id", []), columns.get("photo", []), strict=False)
+        if photo
+    }
 
 
 def read_stored(folder: Path, shard: int, parts: Mapping[str, Part] | None = None) -> list[StoredMap]:
-    """Return every map of a shard with all that was stored of it; ``parts`` is the folder's manifest, where that was read before."""
+    """Return every map of a shard with all that was stored of it; ``parts`` is the folder's manifest, where
+    that was read before.
+    """
     part = (read_manifest(folder) if parts is None else parts).get(part_name(shard))
     if part is None:
         return []
-    return [StoredMap(row["id"], row["runs"], row.get("photo")) for row in read_part(folder, part_name(shard), part).to_pylist()]
+    return [
+        StoredMap(row["id"], row["runs"], row.get("photo"))
+        for row in read_part(folder, part_name(shard), part).to_pylist()
+    ]
 
 
 def keep_taken_back(folder: Path, maps: Mapping[int, Sequence[StoredMap]], key: str) -> None:
-    """Put labels of a truth, {shard: maps}, to those that no longer count: taken back, or replaced by others. Nothing that people said is deleted."""
+    """Put labels of a truth, {shard: maps}, to those that no longer count: taken back, or replaced by others.
+    Nothing that people said is deleted.
+    """
     kept = folder / TAKEN_BACK
     parts, new = read_manifest(kept) if any(maps.values()) else {}, {}
     for shard, rows in maps.items():

@@ -1,4 +1,6 @@
-"""failures.csv, timings.parquet and log.jsonl: what could not be used and why, how long it took, who ran what when."""
+"""failures.csv, timings.parquet and log.jsonl: what could not be used and why, how long it took, who ran what
+when.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 @dataclass(frozen=True, order=True)
 class Failure:
-    """One thing that could not be used: by which verb, of which model or truth (or nothing), which image or file, and why."""
+    """One thing that could not be used: by which verb, of which model or truth (or nothing), which image or
+    file, and why.
+    """
 
     stage: str
     name: str
@@ -55,7 +59,9 @@ def read_failures(root: Path) -> list[Failure]:
                 raise ValueError(f"its first line is {','.join(head)[:80]!r}")  # noqa: TRY301 - as any other damage
             return [Failure(*map(bare, row)) for row in rows if row]
     except (OSError, ValueError, TypeError, csv.Error) as error:
-        raise StudyError(f"{path} is damaged ({error}); delete it, and run the verbs again whose failures it held") from None
+        raise StudyError(
+            f"{path} is damaged ({error}); delete it, and run the verbs again whose failures it held"
+        ) from None
 
 
 def replace_failures(root: Path, stage: str, name: str, failures: list[Failure]) -> None:
@@ -64,7 +70,10 @@ def replace_failures(root: Path, stage: str, name: str, failures: list[Failure])
 
 
 def _put_failures(root: Path, rows: list[Failure]) -> None:
-    table = [_FAILURE_COLUMNS, *(map(guarded, (f.stage, f.name, f.image, f.reason)) for f in sorted(set(rows)))]
+    table = [
+        _FAILURE_COLUMNS,
+        *(map(guarded, (f.stage, f.name, f.image, f.reason)) for f in sorted(set(rows))),
+    ]
     put(root / "failures.csv", csv_text(table).encode("utf-8", "surrogateescape"))
 
 
@@ -85,7 +94,9 @@ def _model_of(stage: str, name: str) -> str:
 
 
 def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
-    """Call models by other names in failures.csv and timings.parquet; the rows of those whose new name is None go."""
+    """Call models by other names in failures.csv and timings.parquet; the rows of those whose new name is
+    None go.
+    """
 
     def now(stage: str, name: str) -> str | None:
         if stage == "measure":  # of a truth or data set, and a model
@@ -118,7 +129,9 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     lines = []
     for row in rows:
         line = io.StringIO(newline="")
-        csv.writer(line, lineterminator="\r\n").writerow(row)  # this end has both, and so fields that hold either are quoted
+        csv.writer(line, lineterminator="\r\n").writerow(
+            row
+        )  # this end has both, and so fields that hold either are quoted
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
 
@@ -151,7 +164,9 @@ def _is_number(cell: str) -> bool:
 
 @dataclass(frozen=True)
 class Timing:
-    """A row of timings.parquet; of inference also what loading, the model, its labels and scores, and the rest took, where, and whether the batch was ``warm``."""
+    """A row of timings.parquet; of inference also what loading, the model, its labels and scores, and the
+    rest took, where, and whether the batch was ``warm``.
+    """
 
     stage: str
     name: str
@@ -167,9 +182,11 @@ class Timing:
 
 
 class Timings:
-    """Rows on their way to timings.parquet, which is put whole: seldom once it is long, so that its cost does not grow with the square of a run.
+    """Rows on their way to timings.parquet, which is put whole: seldom once it is long, so that its cost does
+    not grow with the square of a run.
 
-    A kill loses at most a sixteenth of the rows; times are for information. Use it where the study's tables may change (`lock.changing`).
+    A kill loses at most a sixteenth of the rows; times are for information. Use it where the study's tables
+    may change (`lock.changing`).
     """
 
     def __init__(self, root: Path) -> None:
@@ -177,7 +194,9 @@ class Timings:
         self._waiting: list[Timing] = []
 
     def add(self, rows: list[Timing]) -> None:
-        """Take rows: stage, name, shard, items and seconds; of inference also what loading, the model and the rest took, and where."""
+        """Take rows: stage, name, shard, items and seconds; of inference also what loading, the model and the
+        rest took, and where.
+        """
         self._waiting += rows
         if 16 * len(self._waiting) >= self._there:
             self.write()
@@ -210,7 +229,9 @@ def _timings(rows: list[Timing]) -> pa.Table:
         **dict.fromkeys(numbers, pa.float64()),
         "warm": pa.bool_(),
     }
-    return pa.Table.from_pylist([asdict(row) for row in rows], schema=pa.schema([(key, kinds[key]) for key in TIMINGS]))
+    return pa.Table.from_pylist(
+        [asdict(row) for row in rows], schema=pa.schema([(key, kinds[key]) for key in TIMINGS])
+    )
 
 
 def _put_timings(path: Path, tables: list[pa.Table]) -> int:
@@ -226,6 +247,12 @@ def log(root: Path, verb: str, **what: Any) -> None:
         who = getpass.getuser()
     except (KeyError, OSError):
         who = "unknown"
-    entry = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "user": who, "host": platform.node(), "verb": verb, **what}
+    entry = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "user": who,
+        "host": platform.node(),
+        "verb": verb,
+        **what,
+    }
     with (root / "log.jsonl").open("a", encoding="utf-8", errors="surrogateescape") as file:
         file.write(json.dumps(entry, ensure_ascii=False, default=str) + "\n")

@@ -1,7 +1,9 @@
-"""statistics/NAME: per-image sufficient statistics of a model against a truth, a part a shard; read column by column.
+"""statistics/NAME: per-image sufficient statistics of a model against a truth, a part a shard; read column by
+column.
 
-Conventions: a row an image: id and one list a statistic (int64 or float64, of fixed length), whose shape stands in the column's metadata; an image that could
-not be measured has no row but a failure in the manifest. Statistics that a part does not have (no confidence there) are read as 0 (counts) or NaN (others).
+Conventions: a row an image: id and one list a statistic (int64 or float64, of fixed length), whose shape
+stands in the column's metadata; an image that could not be measured has no row but a failure in the manifest.
+Statistics that a part does not have (no confidence there) are read as 0 (counts) or NaN (others).
 """
 
 from __future__ import annotations
@@ -24,9 +26,15 @@ def folder(root: Path, against: str, name: str) -> Path:
 
 
 def put_statistics(
-    where: Path, shard: int, ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]], cells: np.ndarray | None = None
+    where: Path,
+    shard: int,
+    ids: Sequence[str],
+    rows: Sequence[Mapping[str, np.ndarray]],
+    cells: np.ndarray | None = None,
 ) -> str:
-    """Write one shard's statistics, and the confusion matrix of its images together, and return the checksum."""
+    """Write one shard's statistics, and the confusion matrix of its images together, and return the
+    checksum.
+    """
     table = table_of(ids, rows)
     if cells is not None:
         table = table.replace_schema_metadata({"cells": json.dumps(cells.tolist())})
@@ -50,10 +58,11 @@ def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa
 
 
 class Statistics(Mapping[str, np.ndarray]):
-    """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, images that are not there 0 or NaN.
+    """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, images that are
+    not there 0 or NaN.
 
-    Parts are read once; only the curves, which are larger than all else, are read when they are asked for. ``only`` these statistics are read; of none is left
-    which images are ``present``.
+    Parts are read once; only the curves, which are larger than all else, are read when they are asked for.
+    ``only`` these statistics are read; of none is left which images are ``present``.
     """
 
     def __init__(self, where: Path, ids: Sequence[str], only: Collection[str] | None = None) -> None:
@@ -90,10 +99,15 @@ class Statistics(Mapping[str, np.ndarray]):
     def _take(self, name: str, part: Part, place: Mapping[str, int]) -> None:
         """Read one part without its curves, and note what it holds."""
         schema = read_schema(self._where, name, part)
-        wanted = [column.name for column in schema if self._only is None or column.name in ("id", *self._only)]
+        wanted = [
+            column.name for column in schema if self._only is None or column.name in ("id", *self._only)
+        ]
         for column in (column for column in schema if column.name != "id" and column.name in wanted):
             shape = tuple(int(n) for n in (column.metadata or {}).get(b"shape", b"").decode().split(",") if n)
-            self._shapes[column.name] = (shape, np.float64 if str(column.type.value_type) == "double" else np.int64)
+            self._shapes[column.name] = (
+                shape,
+                np.float64 if str(column.type.value_type) == "double" else np.int64,
+            )
         table = read_part(self._where, name, part, [column for column in wanted if not _large(column)])
         rows = [(k, place[id_]) for k, id_ in enumerate(table["id"].to_pylist()) if id_ in place]
         numbers = np.array(rows, np.int64).reshape(-1, 2)

@@ -1,7 +1,9 @@
-"""predictions/NAME/KIND: what is kept of a model beside its labels (confidence, probabilities, logits, embeddings), some parts a shard.
+"""predictions/NAME/KIND: what is kept of a model beside its labels (confidence, probabilities, logits,
+embeddings), some parts a shard.
 
-Conventions: a row an image that has a label map: id and one code an array (maps.arrays). Parts of a shard are named ``SHARD.NUMBER`` and hold about 64 MB each,
-so that neither writing nor reading ever holds more. Their key is the checksum of the label part they were made with: beside other labels they do not count.
+Conventions: a row an image that has a label map: id and one code an array (maps.arrays). Parts of a shard are
+named ``SHARD.NUMBER`` and hold about 64 MB each, so that neither writing nor reading ever holds more. Their
+key is the checksum of the label part they were made with: beside other labels they do not count.
 """
 
 from __future__ import annotations
@@ -67,15 +69,23 @@ class Chunks:
 
 
 def complete(folder: Path) -> dict[str, str]:
-    """Return {name of a shard: checksum of the label part that its parts were made with} of a kind, where none of these parts is lost."""
+    """Return {name of a shard: checksum of the label part that its parts were made with} of a kind, where
+    none of these parts is lost.
+    """
     named, held = read_manifest(folder), there(folder)
     lost = {name.partition(".")[0] for name in named if name not in held}
     return {shard: part.key for name, part in held.items() if (shard := name.partition(".")[0]) not in lost}
 
 
 def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[KeptPart]:
-    """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` gives them."""
-    mine = {name: part for name, part in manifest.items() if name.startswith(f"{part_name(shard)}.") and part.key == labels}
+    """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` gives
+    them.
+    """
+    mine = {
+        name: part
+        for name, part in manifest.items()
+        if name.startswith(f"{part_name(shard)}.") and part.key == labels
+    }
     return [KeptPart(name, part.sha256, part.rows) for name, part in mine.items()]
 
 
@@ -88,7 +98,9 @@ def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[K
 def kinds(root: Path, name: str) -> list[str]:
     """Return what is kept of a model, sorted: confidence, probabilities, logits, embedding-LAYER."""
     here = predictions(root, name)
-    return sorted(path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path))
+    return sorted(
+        path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path)
+    )
 
 
 def ids(root: Path, name: str, kind: str, parts: Iterable[tuple[str, Part]]) -> list[str]:
@@ -98,15 +110,24 @@ def ids(root: Path, name: str, kind: str, parts: Iterable[tuple[str, Part]]) -> 
 
 
 def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
-    """Yield (image id, array_codes) of a shard in corpus order; nothing where the kind was not kept, or was made with other labels than the model has now."""
+    """Yield (image id, array_codes) of a shard in corpus order; nothing where the kind was not kept, or was
+    made with other labels than the model has now.
+    """
     for part, entry in parts_by_shard(root, name, kind).get(shard, []):
         table = read_part(predictions(root, name) / kind, part, entry)
         for k, id_ in enumerate(table["id"].to_pylist()):
-            yield id_, tuple(array_codes.decode(table[column][k].as_py()) for column in table.column_names[1:])
+            yield (
+                id_,
+                tuple(array_codes.decode(table[column][k].as_py()) for column in table.column_names[1:]),
+            )
 
 
-def read_some(root: Path, name: str, kind: str, shard: int, images: Collection[str]) -> dict[str, tuple[np.ndarray, ...]]:
-    """Return {image id: array_codes} of some images of a shard, as `read_kept`; parts that hold none of them are not read, nor other images decoded."""
+def read_some(
+    root: Path, name: str, kind: str, shard: int, images: Collection[str]
+) -> dict[str, tuple[np.ndarray, ...]]:
+    """Return {image id: array_codes} of some images of a shard, as `read_kept`; parts that hold none of them
+    are not read, nor other images decoded.
+    """
     folder, out = predictions(root, name) / kind, dict[str, tuple[np.ndarray, ...]]()
     for part, entry in parts_by_shard(root, name, kind).get(shard, []):
         here = read_small(folder, part, entry, ["id"])["id"].to_pylist()
@@ -114,7 +135,9 @@ def read_some(root: Path, name: str, kind: str, shard: int, images: Collection[s
         if wanted:
             table = read_part(folder, part, entry)
             for k, id_ in wanted:
-                out[id_] = tuple(array_codes.decode(table[column][k].as_py()) for column in table.column_names[1:])
+                out[id_] = tuple(
+                    array_codes.decode(table[column][k].as_py()) for column in table.column_names[1:]
+                )
     return out
 
 

@@ -1,8 +1,10 @@
-"""pairs/NAME: packed sparse counts of NAME against every model named before it, and against each truth; a part a shard.
+"""pairs/NAME: packed sparse counts of NAME against every model named before it, and against each truth; a
+part a shard.
 
-Conventions: part ``SHARD.models`` holds the earlier models, ``SHARD.truth-T`` one truth; a row an image that has a map of NAME (and of T): id and
-``counts`` (see comparison.packing; row = the other, column = NAME). J folders, not J^2. The manifest's key says which maps, classes and size a part
-was made from, so a part made stale by any of them is known without reading it.
+Conventions: part ``SHARD.models`` holds the earlier models, ``SHARD.truth-T`` one truth; a row an image that
+has a map of NAME (and of T): id and ``counts`` (see comparison.packing; row = the other, column = NAME). J
+folders, not J^2. The manifest's key says which maps, classes and size a part was made from, so a part made
+stale by any of them is known without reading it.
 """
 
 from __future__ import annotations

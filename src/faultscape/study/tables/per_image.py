@@ -1,6 +1,8 @@
-"""per_image.parquet: a row a data set, model and image: each metric of that image by itself, and the counts by class behind them.
+"""per_image.parquet: a row a data set, model and image: each metric of that image by itself, and the counts
+by class behind them.
 
-Conventions: undefined metrics are null, as are counts that a model has none of; a model is one row group, so that only one is held at a time.
+Conventions: undefined metrics are null, as are counts that a model has none of; a model is one row group, so
+that only one is held at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ class ModelRows:
     counts: Mapping[str, np.ndarray]
 
 
-def put_per_image(path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]) -> None:
+def put_per_image(
+    path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]
+) -> None:
     """Put the table with a column each of ``metrics`` and ``counts``."""
     sink, writer = pa.BufferOutputStream(), None
     for rows in models:
@@ -37,7 +41,10 @@ def put_per_image(path: Path, models: Iterable[ModelRows], metrics: Sequence[str
             "model": pa.array([rows.model] * n),
             "image": pa.array(list(rows.ids)),
         }
-        columns |= {m: pa.array(rows.metrics.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True) for m in metrics}
+        columns |= {
+            m: pa.array(rows.metrics.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True)
+            for m in metrics
+        }
         columns |= {count: _lists(rows.counts, count, n) for count in counts}
         table = pa.table(columns)
         writer = writer or pq.ParquetWriter(sink, table.schema, compression="zstd")
@@ -52,4 +59,6 @@ def _lists(counts: Mapping[str, np.ndarray], name: str, n: int) -> pa.Array:
     if name not in counts:
         return pa.array([None] * n, pa.list_(pa.int64()))
     values = counts[name].reshape(n, -1)
-    return pa.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32) * values.shape[1], pa.array(values.ravel()))
+    return pa.ListArray.from_arrays(
+        np.arange(n + 1, dtype=np.int32) * values.shape[1], pa.array(values.ravel())
+    )

@@ -1,8 +1,12 @@
-"""reliability/counts/MODEL/KIND: the pixels of each image, counted: by true and predicted class (kind ``maps``), and by score (a kind a scorer, ``doubt-msp``); a part a shard.
+"""reliability/counts/MODEL/KIND: the pixels of each image, counted: by true and predicted class (kind
+``maps``), and by score (a kind a scorer, ``doubt-msp``); a part a shard.
 
-Conventions: ``maps`` has a row an image: id, the confusion matrix with labels (row = truth, places 0..C, C = void) and with the model's own map of the image that it was made of, both sparse (place and
-number of each cell that is not 0; null where there is nothing to compare with), and pixels, right pixels and summed confidence of each bin of equal width (null without confidence). A scorer's parts
-have a row an image and holdout ('' for none): the code of its counts (metrics.scores.grouped_counts). The manifest's key says what a part was made from.
+Conventions: ``maps`` has a row an image: id, the confusion matrix with labels (row = truth, places 0..C, C =
+void) and with the model's own map of the image that it was made of, both sparse (place and number of each
+cell that is not 0; null where there is nothing to compare with), and pixels, right pixels and summed
+confidence of each bin of equal width (null without confidence). A scorer's parts have a row an image and
+holdout ('' for none): the code of its counts (metrics.scores.grouped_counts). The manifest's key says what a
+part was made from.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ _LISTS = {"bin_count": pa.int64(), "bin_right": pa.int64(), "bin_confidence": pa
 
 @dataclass(frozen=True, eq=False)
 class MapCounts:
-    """What is counted of one image's map: (C + 1, C + 1) cells against its labels and against the map of its parent, and calibration bins (3, B); None where there is nothing to count."""
+    """What is counted of one image's map: (C + 1, C + 1) cells against its labels and against the map of its
+    parent, and calibration bins (3, B); None where there is nothing to count.
+    """
 
     cells: np.ndarray | None = None
     agreement: np.ndarray | None = None
@@ -45,22 +51,32 @@ def put_map_counts(where: Path, shard: int, rows: Mapping[str, MapCounts]) -> st
         at = [None if cells is None else np.flatnonzero(cells) for cells in held]
         columns[f"{name}_at"] = pa.array(at, pa.list_(pa.int32()))
         columns[name] = pa.array(
-            [None if cells is None else cells.ravel()[where_] for cells, where_ in zip(held, at, strict=True)],
+            [
+                None if cells is None else cells.ravel()[where_]
+                for cells, where_ in zip(held, at, strict=True)
+            ],
             pa.list_(pa.int64()),
         )
     for number, (name, kind) in enumerate(_LISTS.items()):
-        values = [None if row.bins is None else row.bins[number].astype(kind.to_pandas_dtype()) for row in rows.values()]
+        values = [
+            None if row.bins is None else row.bins[number].astype(kind.to_pandas_dtype())
+            for row in rows.values()
+        ]
         columns[name] = pa.array(values, pa.list_(kind))
     return put_part(where, part_name(shard), pa.table(columns), compression="zstd", group=_GROUP)
 
 
-def read_map_counts(where: Path, classes: int, parts: Mapping[str, Part] | None = None) -> dict[str, MapCounts]:
+def read_map_counts(
+    where: Path, classes: int, parts: Mapping[str, Part] | None = None
+) -> dict[str, MapCounts]:
     """Return {image id: counts} of all parts that count, or of some; ``classes`` is C."""
     out: dict[str, MapCounts] = {}
     for name, part in sorted((read_manifest(where) if parts is None else parts).items()):
         table = read_part(where, name, part).to_pydict()
         for k, id_ in enumerate(table["id"]):
-            cells, agreement = (_dense(table[f"{of}_at"][k], table[of][k], classes + 1) for of in ("cells", "agreement"))
+            cells, agreement = (
+                _dense(table[f"{of}_at"][k], table[of][k], classes + 1) for of in ("cells", "agreement")
+            )
             bins = None if table["bin_count"][k] is None else np.array([table[of][k] for of in _LISTS], float)
             out[id_] = MapCounts(cells, agreement, bins)
     return out
@@ -78,7 +94,11 @@ def put_score_counts(where: Path, shard: int, rows: Sequence[tuple[str, str, byt
     """Write one shard's counts of a scorer, (image id, holdout, code), and return the checksum."""
     ids, holdouts, codes = zip(*rows, strict=True) if rows else ((), (), ())
     table = pa.table(
-        {"id": pa.array(ids, pa.string()), "holdout": pa.array(holdouts, pa.string()), "code": pa.array(codes, pa.large_binary())}
+        {
+            "id": pa.array(ids, pa.string()),
+            "holdout": pa.array(holdouts, pa.string()),
+            "code": pa.array(codes, pa.large_binary()),
+        }
     )
     return put_part(where, part_name(shard), table, compression="zstd", group=64)
 

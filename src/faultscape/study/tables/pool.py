@@ -1,7 +1,9 @@
-"""The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the corpus takes a thousand.
+"""The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the
+corpus takes a thousand.
 
-Conventions: in corpus order, or in the order among equals; a place is an image's number in it. ``ranks`` say which place among equals an image has; ``families`` are the
-same for images of one near-duplicate group, ``shards`` the shard of each.
+Conventions: in corpus order, or in the order among equals; a place is an image's number in it. ``ranks`` say
+which place among equals an image has; ``families`` are the same for images of one near-duplicate group,
+``shards`` the shard of each.
 """
 
 from __future__ import annotations
@@ -33,7 +35,13 @@ class Pool:
 
     def taken(self, order: np.ndarray) -> Pool:
         """Return the pool with its images in another ``order`` (I,)."""
-        return Pool(self.ids.take(pa.array(order)), self.ranks[order], self.families[order], self.shards[order], self.digest)
+        return Pool(
+            self.ids.take(pa.array(order)),
+            self.ranks[order],
+            self.families[order],
+            self.shards[order],
+            self.digest,
+        )
 
     def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
         """Return the ids at some places."""
@@ -42,9 +50,13 @@ class Pool:
 
 
 def read_groups(root: Path) -> dict[str, str]:
-    """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where none does."""
+    """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where
+    none does.
+    """
     names = column_names(root) if (root / "corpus.parquet").exists() else []
-    if "group" not in names or duplicates_column(names) == "group":  # earlier versions kept near-duplicates there
+    if (
+        "group" not in names or duplicates_column(names) == "group"
+    ):  # earlier versions kept near-duplicates there
         return {}
     table = read_columns(root, ["id", "group"])
     table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
@@ -52,24 +64,34 @@ def read_groups(root: Path) -> dict[str, str]:
 
 
 def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
-    """Return the pool of a study in corpus order; with ``keep_duplicates`` every image is a family of its own.
+    """Return the pool of a study in corpus order; with ``keep_duplicates`` every image is a family of its
+    own.
 
-    Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties), without one those of the ids.
+    Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties), without one those of
+    the ids.
     """
     path = root / "corpus.parquet"
     if not path.exists():
-        return Pool(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), "")
+        return Pool(
+            pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), ""
+        )
     duplicates = duplicates_column(column_names(root))
     columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
     table = read_columns(root, columns, [("role", "=", "pool")])
     ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
-    ids, groups = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups))
+    ids, groups = (
+        column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups)
+    )
     by_id = np.empty(len(ids), np.int64)
     by_id[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
     ranks = by_id if seed is None else tie_ranks(_keys(table), seed, by_id)
     families = np.arange(len(ids))
     if not keep_duplicates:
-        families = pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=groups)).to_numpy().astype(np.int64)
+        families = (
+            pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=groups))
+            .to_numpy()
+            .astype(np.int64)
+        )
     digest = hashlib.sha256()
     for start in range(0, len(ids), _AT_ONCE):
         for column in (ids, groups):

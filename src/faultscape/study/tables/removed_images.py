@@ -1,7 +1,9 @@
-"""removed.parquet: the images that left the corpus, each with its shard, so that maps and counts of a shard's other images stay right, and the image can come back.
+"""removed.parquet: the images that left the corpus, each with its shard, so that maps and counts of a shard's
+other images stay right, and the image can come back.
 
-Conventions: rows as in corpus.parquet. An image that stands in both tables is in the corpus: who removes one writes this table first, and nothing is taken out of it. A *whole* shard is
-all that it was cut with: parts of maps and counts are of whole shards, and whoever reads them asks for the images of the corpus alone.
+Conventions: rows as in corpus.parquet. An image that stands in both tables is in the corpus: who removes one
+writes this table first, and nothing is taken out of it. A *whole* shard is all that it was cut with: parts of
+maps and counts are of whole shards, and whoever reads them asks for the images of the corpus alone.
 """
 
 from __future__ import annotations
@@ -51,12 +53,16 @@ def whole_corpus(root: Path) -> dict[str, Image]:
 
 
 def whole_shard(root: Path, number: int) -> list[Image]:
-    """Return all images that a shard was cut with, those that left the corpus too, in the order of their ids."""
+    """Return all images that a shard was cut with, those that left the corpus too, in the order of their
+    ids.
+    """
     return _by_id([*read_corpus(root, number), *removed_by_shard(root).get(number, [])])
 
 
 def each_whole_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
-    """Yield (number, all images that it was cut with) of every shard, those too of which no image is left, in the order of shards."""
+    """Yield (number, all images that it was cut with) of every shard, those too of which no image is left, in
+    the order of shards.
+    """
     gone = removed_by_shard(root)
     for number, images in each_shard(root):
         for before in [one for one in sorted(gone) if one < number]:
@@ -66,10 +72,19 @@ def each_whole_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
 
 
 def each_whole_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield (number, (id, digest) of all images that it was cut with) of every shard that has an image left, without reading the other columns of the corpus."""
+    """Yield (number, (id, digest) of all images that it was cut with) of every shard that has an image left,
+    without reading the other columns of the corpus.
+    """
     gone = removed_by_shard(root)
     for number, rows in each_digest(root):
-        yield number, sorted([*rows, *((image.id, image.digest) for image in gone.get(number, []))]) if number in gone else rows
+        yield (
+            number,
+            (
+                sorted([*rows, *((image.id, image.digest) for image in gone.get(number, []))])
+                if number in gone
+                else rows
+            ),
+        )
 
 
 def whole_sizes(root: Path) -> dict[int, int]:

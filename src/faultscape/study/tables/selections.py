@@ -1,9 +1,12 @@
-"""selection.csv and selection.json: which images were chosen, append-only, and the definition that was fixed when they were.
+"""selection.csv and selection.json: which images were chosen, append-only, and the definition that was fixed
+when they were.
 
-Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a duel's (defender, attacker, class), a pair's
-(model_a, model_b) or a draw for all models at once, as its first line says. The JSON also names the models in order, a key of the corpus and
-predictions that the images were drawn from, and how many rows count: those behind them are of a writer that was killed before it put the JSON.
-A selection that another took the place of (``select --replace``) says which in its definition; one that was removed, and is labelled, lies in STUDY/removed/NAME-DATE as it lay in the study.
+Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a
+duel's (defender, attacker, class), a pair's (model_a, model_b) or a draw for all models at once, as its first
+line says. The JSON also names the models in order, a key of the corpus and predictions that the images were
+drawn from, and how many rows count: those behind them are of a writer that was killed before it put the JSON.
+A selection that another took the place of (``select --replace``) says which in its definition; one that was
+removed, and is labelled, lies in STUDY/removed/NAME-DATE as it lay in the study.
 """
 
 from __future__ import annotations
@@ -48,13 +51,18 @@ def names(root: Path) -> list[str]:
 
 
 def read_removed(root: Path) -> list[Slots]:
-    """Return the labelled selections that were removed, in the order of their folders' names: what they chose has labels still."""
+    """Return the labelled selections that were removed, in the order of their folders' names: what they chose
+    has labels still.
+    """
     folders = sorted(path for path in (root / REMOVED).glob("*/") if path.is_dir())
     return [read_selection(folder, name)[0] for folder in folders for name in names(folder)]
 
 
 def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple[Slots, str]:
-    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this name, DamagedSelectionError when its files are damaged, StudyChangedError when another faultscape put another in its place meanwhile, or took away one that was ``seen``."""
+    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this
+    name, DamagedSelectionError when its files are damaged, StudyChangedError when another faultscape put
+    another in its place meanwhile, or took away one that was ``seen``.
+    """
     table, about = path(root, name), path(root, name, "json")
     if (data := _bytes_of(about)) is None:
         if seen:
@@ -62,7 +70,11 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
         known = names(root)
         raise SelectionError(
             f"there is no selection {name!r}; "
-            + (f"there are {', '.join(known)}.{closest(name, known)}" if known else f"make one with `faultscape select {root}`")
+            + (
+                f"there are {', '.join(known)}.{closest(name, known)}"
+                if known
+                else f"make one with `faultscape select {root}`"
+            )
         )
     try:
         said = cast("dict[str, Any]", read_object(data))
@@ -81,7 +93,9 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
         read = [_READ[str(f.type)] for f in fields(kind)]
         if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
             raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
-        rows = tuple(kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number])
+        rows = tuple(
+            kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number]
+        )
         drawn = [row.image for row in rows if isinstance(row, Draw)]
         if len(set(drawn)) < len(drawn):
             twice = next(image for image, times in Counter(drawn).items() if times > 1)
@@ -96,8 +110,8 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
             f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`",
         )
         raise DamagedSelectionError(
-            f"{table} or {about} is damaged: {why}; put them back from a copy, or take both away with {away} and choose again with {again} "
-            "(labels lie elsewhere, and stay)"
+            f"{table} or {about} is damaged: {why}; put them back from a copy, or take both away with {away}"
+            f" and choose again with {again} (labels lie elsewhere, and stay)"
         ) from None
     if _bytes_of(about) != data:  # the rows may be of another selection
         raise StudyChangedError(_CHANGED.format(name))
@@ -105,7 +119,9 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
 
 
 def _bytes_of(file: Path) -> bytes | None:
-    """Return what a file holds, None where there is none; what cannot be read holds nothing, which is said as any other damage."""
+    """Return what a file holds, None where there is none; what cannot be read holds nothing, which is said as
+    any other damage.
+    """
     try:
         return file.read_bytes()
     except FileNotFoundError:
@@ -115,11 +131,22 @@ def _bytes_of(file: Path) -> bytes | None:
 
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
-    """Put a selection; rows already there are expected at the head of ``slots.rows``. Its new rows count once its JSON is put."""
+    """Put a selection; rows already there are expected at the head of ``slots.rows``. Its new rows count once
+    its JSON is put.
+    """
     columns = next(columns for columns, kind in _KINDS.items() if isinstance(slots.rows[0], kind))
-    cells = ["" if isinstance(value, float) and math.isnan(value) else value for row in slots.rows for value in astuple(row)]
+    cells = [
+        "" if isinstance(value, float) and math.isnan(value) else value
+        for row in slots.rows
+        for value in astuple(row)
+    ]
     width = len(columns)
     text = csv_text([columns, *(cells[k : k + width] for k in range(0, len(cells), width))])
-    about = {"models": list(slots.models), "definition": slots.definition, "drawn_from": drawn_from, "rows": len(slots.rows)}
+    about = {
+        "models": list(slots.models),
+        "definition": slots.definition,
+        "drawn_from": drawn_from,
+        "rows": len(slots.rows),
+    }
     put(path(root, name), text.encode())
     put(path(root, name, "json"), (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())

@@ -1,8 +1,12 @@
-"""sets.json: the sets of a study that were made of its other sets, those that are data sets of a known layout, and the classes that were held out.
+"""sets.json: the sets of a study that were made of its other sets, those that are data sets of a known
+layout, and the classes that were held out.
 
-Conventions: a set has a name, as in corpus.parquet, whose rows hold the recipes of its images. Here stands what made it: the ``kind`` of stress, the set that it was made ``of``,
-the ``line`` of options that were given, the ``parameters`` that decide what is made, and the ``inputs`` that it follows from. ``labels`` is "parents" where no pixel moves, so that
-labels of the parents are its own, "own" where they lie in stress/SET, "none" where there are none. Of a data set ``fingerprints`` say from which files the truth of each shard was read. A held-out class list is a name and the names of the classes that it withholds.
+Conventions: a set has a name, as in corpus.parquet, whose rows hold the recipes of its images. Here stands
+what made it: the ``kind`` of stress, the set that it was made ``of``, the ``line`` of options that were
+given, the ``parameters`` that decide what is made, and the ``inputs`` that it follows from. ``labels`` is
+"parents" where no pixel moves, so that labels of the parents are its own, "own" where they lie in stress/SET,
+"none" where there are none. Of a data set ``fingerprints`` say from which files the truth of each shard was
+read. A held-out class list is a name and the names of the classes that it withholds.
 """
 
 from __future__ import annotations
@@ -61,7 +65,8 @@ def read_stress(root: Path) -> StressSets:
         return StressSets.model_validate_json(path.read_bytes()) if path.exists() else StressSets()
     except (OSError, ValueError):
         raise StudyError(
-            f"{path} is damaged; delete it and run the lines of `faultscape stress` and `collect --layout` again"
+            f"{path} is damaged; delete it and run the lines of `faultscape stress` and `collect --layout`"
+            " again"
         ) from None
 
 
@@ -75,7 +80,12 @@ def drop_sets(root: Path, names: Iterable[str]) -> None:
     """Forget sets of which no image is left."""
     held, gone = read_stress(root), set(names)
     if gone & held.sets.keys():
-        _put(root, held.model_copy(update={"sets": {name: about for name, about in held.sets.items() if name not in gone}}))
+        _put(
+            root,
+            held.model_copy(
+                update={"sets": {name: about for name, about in held.sets.items() if name not in gone}}
+            ),
+        )
 
 
 def add_source(root: Path, name: str, source: DataSource) -> None:
@@ -87,22 +97,31 @@ def add_source(root: Path, name: str, source: DataSource) -> None:
 def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:
     """Enter classes that are held out, under a name."""
     held = read_stress(root)
-    _put(root, held.model_copy(update={"holdouts": {**held.holdouts, check_name(name, "holdout"): list(classes)}}))
+    _put(
+        root,
+        held.model_copy(update={"holdouts": {**held.holdouts, check_name(name, "holdout"): list(classes)}}),
+    )
 
 
 def drop_holdout(root: Path, name: str) -> tuple[str, ...]:
     """Forget a holdout, and return the classes that it withheld; StudyError for one that there is not."""
     held = read_stress(root)
     if name not in held.holdouts:
-        raise StudyError(
-            f"{root} has no holdout {name!r}; there {('are ' + ', '.join(held.holdouts)) if held.holdouts else 'is none'}.{closest(name, [*held.holdouts])}"
-        )
-    _put(root, held.model_copy(update={"holdouts": {other: of for other, of in held.holdouts.items() if other != name}}))
+        there = f"are {', '.join(held.holdouts)}" if held.holdouts else "is none"
+        raise StudyError(f"{root} has no holdout {name!r}; there {there}.{closest(name, [*held.holdouts])}")
+    _put(
+        root,
+        held.model_copy(
+            update={"holdouts": {other: of for other, of in held.holdouts.items() if other != name}}
+        ),
+    )
     return tuple(held.holdouts[name])
 
 
 def rename_held_classes(root: Path, renamed: Mapping[str, str]) -> None:
-    """Call classes what they are called now, {old name: new name}: those that are held out, and the ego vehicle of blended sets."""
+    """Call classes what they are called now, {old name: new name}: those that are held out, and the ego
+    vehicle of blended sets.
+    """
     held = read_stress(root) if renamed else StressSets()
 
     def called(words: Held) -> Held:

@@ -1,7 +1,11 @@
-"""How long a model takes for one frame: the forward pass, with its labels and scores, and with loading and writing (S4, inference time).
+"""How long a model takes for one frame: the forward pass, with its labels and scores, and with loading and
+writing (S4, inference time).
 
-Conventions: milliseconds a frame, median and quartiles over batches, each batch counted once for every frame in it; a batch that was the first its network saw (warm-up)
-is left out. Of a shard that was predicted again, by another network say, only the last time counts. Where some ran alone, batches of one frame count and no others, as S4 times them. Loading, the model and writing run side by side, so that a whole run takes less than their sum. Times lie outside every law.
+Conventions: milliseconds a frame, median and quartiles over batches, each batch counted once for every frame
+in it; a batch that was the first its network saw (warm-up) is left out. Of a shard that was predicted again,
+by another network say, only the last time counts. Where some ran alone, batches of one frame count and no
+others, as S4 times them. Loading, the model and writing run side by side, so that a whole run takes less than
+their sum. Times lie outside every law.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ _ALONE = 8  # frames that ran alone, from which on they are enough
 
 @dataclass(frozen=True)
 class FrameTimes:
-    """One model on one device: frames measured, in batches of how many (their median), and (first quartile, median, third quartile) in milliseconds.
+    """One model on one device: frames measured, in batches of how many (their median), and (first quartile,
+    median, third quartile) in milliseconds.
 
-    ``scored`` adds labels and scores to the forward pass; of times that an earlier version noted they are in ``whole`` alone.
+    ``scored`` adds labels and scores to the forward pass; of times that an earlier version noted they are in
+    ``whole`` alone.
     """
 
     name: str
@@ -34,7 +40,9 @@ class FrameTimes:
 
 
 def frame_times(root: Path) -> list[FrameTimes]:
-    """Return the times of each network of a study and device, in the order in which they first ran; none where nothing was measured."""
+    """Return the times of each network of a study and device, in the order in which they first ran; none
+    where nothing was measured.
+    """
     path = root / "timings.parquet"
     try:
         rows = pq.read_table(path).to_pylist() if path.exists() else []
@@ -53,7 +61,9 @@ def frame_times(root: Path) -> list[FrameTimes]:
         alone = [row for row in mine if row["items"] == 1]
         mine = alone if len(alone) >= _ALONE else mine
         frames = np.array([row["items"] for row in mine])
-        model, score, whole = (np.array([row.get(key) or 0.0 for row in mine]) / frames * 1000 for key in _PARTS)
+        model, score, whole = (
+            np.array([row.get(key) or 0.0 for row in mine]) / frames * 1000 for key in _PARTS
+        )
         spread = [_quartiles(values, frames) for values in (model, model + score, whole)]
         out.append(FrameTimes(name, device, int(frames.sum()), int(np.median(frames)), *spread))
     return out

@@ -1,7 +1,9 @@
-"""queries.csv and the web folder: search terms, the pictures that came from the web with their licences, and what a person said of them.
+"""queries.csv and the web folder: search terms, the pictures that came from the web with their licences, and
+what a person said of them.
 
-Conventions: ``web/pictures.csv`` is append-only: a row is whole when its line ends, and of two rows with one URL the later counts. ``left_out`` says why a picture
-that came is not for review ('' = it is). A cell that a spreadsheet would run as a formula is written with ``'`` before it. Files lie in ``web/pictures`` and
+Conventions: ``web/pictures.csv`` is append-only: a row is whole when its line ends, and of two rows with one
+URL the later counts. ``left_out`` says why a picture that came is not for review ('' = it is). A cell that a
+spreadsheet would run as a formula is written with ``'`` before it. Files lie in ``web/pictures`` and
 ``web/thumbnails``.
 """
 
@@ -32,7 +34,9 @@ class Term:
 
 @dataclass(frozen=True)
 class WebPicture:
-    """A picture that came from the web; ``dhash`` is 64 bits as a signed number, ``transparent`` the share of pixels that are seen through."""
+    """A picture that came from the web; ``dhash`` is 64 bits as a signed number, ``transparent`` the share of
+    pixels that are seen through.
+    """
 
     id: str
     url: str
@@ -53,16 +57,26 @@ class WebPicture:
 
 
 def read_terms(path: Path) -> list[Term]:
-    """Return the lines of a file of search terms; none when it is not there. Only the column ``query`` is needed."""
+    """Return the lines of a file of search terms; none when it is not there. Only the column ``query`` is
+    needed.
+    """
     if not path.exists():
         return []
-    lines = [Term(row.get("query", ""), row.get("kind", ""), row.get("classes", "")) for row in read_rows(path, ["query"])]
+    lines = [
+        Term(row.get("query", ""), row.get("kind", ""), row.get("classes", ""))
+        for row in read_rows(path, ["query"])
+    ]
     return [line for line in lines if line.query]
 
 
 def write_terms(path: Path, terms: Iterable[Term]) -> None:
     """Put a file of search terms."""
-    put(path, csv_text([[f.name for f in fields(Term)], *([guarded(c) for c in astuple(t)] for t in terms)]).encode())
+    put(
+        path,
+        csv_text(
+            [[f.name for f in fields(Term)], *([guarded(c) for c in astuple(t)] for t in terms)]
+        ).encode(),
+    )
 
 
 def read_pictures(root: Path) -> dict[str, WebPicture]:
@@ -74,9 +88,14 @@ def read_pictures(root: Path) -> dict[str, WebPicture]:
         whole = path.read_bytes()
         rows = _parsed(whole[: whole.rfind(b"\n") + 1].decode("utf-8"))
         types = {"width": int, "height": int, "dhash": int, "transparent": float}
-        pictures = [WebPicture(**{f.name: types.get(f.name, str)(row[f.name]) for f in fields(WebPicture)}) for row in rows]
+        pictures = [
+            WebPicture(**{f.name: types.get(f.name, str)(row[f.name]) for f in fields(WebPicture)})
+            for row in rows
+        ]
     except (OSError, ValueError, KeyError, csv.Error) as error:
-        raise StudyError(f"{path} is damaged ({error}); mend that line, or move the folder away and download again") from None
+        raise StudyError(
+            f"{path} is damaged ({error}); mend that line, or move the folder away and download again"
+        ) from None
     return {picture.url: picture for picture in pictures}
 
 
@@ -100,12 +119,16 @@ def add_picture(root: Path, picture: WebPicture) -> None:
 
 
 def read_decisions(path: Path) -> dict[str, str]:
-    """Return {id: accept, reject or ''} of an accept.csv, '' for what is undecided again; CorpusError when it holds anything else."""
+    """Return {id: accept, reject or ''} of an accept.csv, '' for what is undecided again; CorpusError when it
+    holds anything else.
+    """
     decisions = {}
     for number, row in enumerate(read_rows(path, ["id", "decision"]), 2):
         decision = row["decision"].lower()
         if decision not in ("accept", "reject", ""):
-            raise CorpusError(f"{path}, line {number}: decision {row['decision']!r} is not known; use accept or reject")
+            raise CorpusError(
+                f"{path}, line {number}: decision {row['decision']!r} is not known; use accept or reject"
+            )
         decisions[row["id"]] = decision
     return decisions
 
@@ -116,7 +139,9 @@ def write_decisions(root: Path, decisions: dict[str, str]) -> None:
 
 
 def read_rows(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
-    """Return the rows of a person's CSV file by the names in its first line, cells without blanks around them; CorpusError when a needed column is missing."""
+    """Return the rows of a person's CSV file by the names in its first line, cells without blanks around
+    them; CorpusError when a needed column is missing.
+    """
     try:
         rows = _parsed(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -124,7 +149,9 @@ def read_rows(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise CorpusError(f"{path}: cannot be read as CSV in UTF-8: {error}") from None
     if missing := [name for name in needed if rows and name not in rows[0]]:
-        raise CorpusError(f"{path}: has no column {missing[0]!r}; its first line must name the columns {', '.join(needed)}")
+        raise CorpusError(
+            f"{path}: has no column {missing[0]!r}; its first line must name the columns {', '.join(needed)}"
+        )
     return rows
 
 
@@ -132,4 +159,8 @@ def _parsed(text: str) -> list[dict[str, str]]:
     lines = csv.reader(io.StringIO(text, newline=""))
     names = [name.strip().lower() for name in next(lines, [])]
     empty = dict.fromkeys(names, "")
-    return [empty | dict(zip(names, (bare(cell.strip()) for cell in line), strict=False)) for line in lines if any(line)]
+    return [
+        empty | dict(zip(names, (bare(cell.strip()) for cell in line), strict=False))
+        for line in lines
+        if any(line)
+    ]

@@ -1,8 +1,11 @@
 """BatchEnsemble: members that share one weight, each with two vectors and a bias of its own.
 
-Conventions: y_e = ((x * alpha_e) W^T) * gamma_e + b_e. The vectors alpha and gamma are the *fast weights*; they start as Normal(1, spread), or as random signs, of which the share
-``spread`` is +1. Members are the channels of the head, and are averaged as probabilities after up-sampling; the loss is the mean of the members' losses.
-Source: Wen et al. 2020; S3 2. The authors' code writes the start as one number: -.5 is Normal(1, .5), +.5 random signs.
+Conventions: y_e = ((x * alpha_e) W^T) * gamma_e + b_e. The vectors alpha and gamma are the *fast weights*;
+they start as Normal(1, spread), or as random signs, of which the share ``spread`` is +1. Members are the
+channels of the head, and are averaged as probabilities after up-sampling; the loss is the mean of the
+members' losses.
+Source: Wen et al. 2020; S3 2. The authors' code writes the start as one number: -.5 is Normal(1, .5), +.5
+random signs.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 MEMBERS, SPREAD = 3, 0.5
 
 
-def fast_weights(members: int, width: int, start: FastStart, spread: float, generator: torch.Generator) -> nn.Parameter:
+def fast_weights(
+    members: int, width: int, start: FastStart, spread: float, generator: torch.Generator
+) -> nn.Parameter:
     """Return (E, width) fast weights; those of a single member are 1, so that it is the linear layer.
 
     >>> fast_weights(1, 2, "normal", 0.5, torch.Generator()).tolist()
@@ -71,7 +76,9 @@ class BatchEnsembleHead(Head):
         return self.weight, self.bias.mean(0)
 
     def folded(self) -> tuple[Tensor, Tensor]:
-        """Return the weight of all members, into which the vectors are folded: it costs one layer of E x C outputs."""
+        """Return the weight of all members, into which the vectors are folded: it costs one layer of E x C
+        outputs.
+        """
         weight = self.gamma[:, :, None] * self.weight[None] * self.alpha[:, None, :]  # (E, C, D)
         return weight.flatten(0, 1), self.bias.flatten()
 
@@ -81,7 +88,8 @@ class BatchEnsembleHead(Head):
 
 
 class BatchEnsembleLinear(nn.Module):
-    """A linear layer within a network, of inputs that were repeated for each member: (E x N, ..., D), member by member.
+    """A linear layer within a network, of inputs that were repeated for each member: (E x N, ..., D), member
+    by member.
 
     >>> BatchEnsembleLinear(nn.Linear(3, 2), members=2)(torch.zeros(4, 5, 3)).shape
     torch.Size([4, 5, 2])
@@ -110,7 +118,9 @@ class BatchEnsembleLinear(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the layer's output for each member's part of the batch."""
         parted = inputs.unflatten(0, (self.members, -1))
-        alpha, gamma, bias = (self._beside(values, parted.ndim) for values in (self.alpha, self.gamma, self.bias))
+        alpha, gamma, bias = (
+            self._beside(values, parted.ndim) for values in (self.alpha, self.gamma, self.bias)
+        )
         return (nn.functional.linear(parted * alpha, self.weight) * gamma + bias).flatten(0, 1)
 
     def _beside(self, values: Tensor, axes: int) -> Tensor:

@@ -1,8 +1,11 @@
-"""What a head gives for each pixel, laid out as channels, so that whatever a network does behind its last layer (reshape, bilinear up-sampling) is done to all of it.
+"""What a head gives for each pixel, laid out as channels, so that whatever a network does behind its last
+layer (reshape, bilinear up-sampling) is done to all of it.
 
-Conventions: a head takes features (..., D) and returns channels (..., K): logits (C), then logits of members (T x C, member by member), then the variance (1), as far
-as the head has them. `Doubt` holds the same apart: logits (N, C, h, w), members (N, T, C, h, w), variance (N, h, w); of a network that gives a picture one answer they lack h and w. Where members stand in place of logits, the
-prediction is the mean of their probabilities, taken after up-sampling: log-mean-exp of their log-softmax (S3, BatchEnsemble).
+Conventions: a head takes features (..., D) and returns channels (..., K): logits (C), then logits of members
+(T x C, member by member), then the variance (1), as far as the head has them. `Doubt` holds the same apart:
+logits (N, C, h, w), members (N, T, C, h, w), variance (N, h, w); of a network that gives a picture one answer
+they lack h and w. Where members stand in place of logits, the prediction is the mean of their probabilities,
+taken after up-sampling: log-mean-exp of their log-softmax (S3, BatchEnsemble).
 """
 
 from __future__ import annotations
@@ -17,12 +20,16 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError
 
-Start = tuple[Tensor, Tensor | None]  # weight (C, D) and bias (C,) of the layer that a head takes the place of
+Start = tuple[
+    Tensor, Tensor | None
+]  # weight (C, D) and bias (C,) of the layer that a head takes the place of
 
 
 @dataclass(frozen=True)
 class Channels:
-    """The channels of a head: whether logits come first, how many ``members`` follow, and whether the ``variance`` is last."""
+    """The channels of a head: whether logits come first, how many ``members`` follow, and whether the
+    ``variance`` is last.
+    """
 
     classes: int
     logits: bool = True
@@ -37,7 +44,10 @@ class Channels:
 
 @dataclass(frozen=True, eq=False)
 class Doubt:
-    """What a network with such a head says of N images: ``own`` logits (N, C, h, w) where it has them, logits of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and of one with an outlier head the logit (N, h, w) that a pixel is an ``outlier``."""
+    """What a network with such a head says of N images: ``own`` logits (N, C, h, w) where it has them, logits
+    of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and of one with an outlier head
+    the logit (N, h, w) that a pixel is an ``outlier``.
+    """
 
     own: Tensor | None
     members: Tensor | None = None
@@ -58,7 +68,9 @@ class Doubt:
 class Head(nn.Module):
     """A last layer: features (..., D) in, `channels` out, which may be others in training than in use.
 
-    ``dimensions`` is D and ``classes`` C. ``in_whole_precision`` is set where a head computes in float32 whatever its features are. ``draws`` is how many members a head makes for the scorers that ask how they differ, where it has no members of its own; 0 makes none.
+    ``dimensions`` is D and ``classes`` C. ``in_whole_precision`` is set where a head computes in float32
+    whatever its features are. ``draws`` is how many members a head makes for the scorers that ask how they
+    differ, where it has no members of its own; 0 makes none.
     """
 
     dimensions: int
@@ -76,17 +88,23 @@ class Head(nn.Module):
         return []
 
     def folded(self) -> Start | None:
-        """Return the weight (K, D) and the bias (K,) of the one linear map that this head is; None where it is not one."""
+        """Return the weight (K, D) and the bias (K,) of the one linear map that this head is; None where it
+        is not one.
+        """
         return None
 
     def start(self) -> Start | None:
-        """Return the weight and the bias that another head of the same features can start from; None where there are none."""
+        """Return the weight and the bias that another head of the same features can start from; None where
+        there are none.
+        """
         return None
 
 
 @contextmanager
 def whole_precision(device: torch.device) -> Iterator[None]:
-    """Leave mixed precision while the block runs: variances and draws are sums of small squares, which half precision loses."""
+    """Leave mixed precision while the block runs: variances and draws are sums of small squares, which half
+    precision loses.
+    """
     if torch.is_autocast_enabled(device.type):
         with torch.autocast(device.type, enabled=False):
             yield
@@ -110,7 +128,8 @@ def mean_of_members(members: Tensor) -> Tensor:
 
 
 def split(values: Tensor, channels: Channels, name: str = "the network") -> Doubt:
-    """Return the channels (N, K, h, w), or (N, K), of a head apart; ModelError where there are not as many as the head gave.
+    """Return the channels (N, K, h, w), or (N, K), of a head apart; ModelError where there are not as many as
+    the head gave.
 
     >>> held = split(torch.zeros(1, 7, 2, 2), Channels(2, members=2, variance=True))
     >>> held.logits.shape[1], held.members.shape[1:3], held.variance.shape
@@ -118,8 +137,8 @@ def split(values: Tensor, channels: Channels, name: str = "the network") -> Doub
     """
     if values.ndim not in (2, 4) or values.shape[1] != channels.total:
         raise ModelError(
-            f"{name}: returned shape {tuple(values.shape)}, but the head produces {channels.total} channels: the replaced layer is not the one "
-            "that produces the output; name that one with layer="
+            f"{name}: returned shape {tuple(values.shape)}, but the head produces {channels.total} channels:"
+            " the replaced layer is not the one that produces the output; name that one with layer="
         )
     count, parts = channels.classes, iter(values.split(_widths(channels), dim=1))
     own = next(parts) if channels.logits else None

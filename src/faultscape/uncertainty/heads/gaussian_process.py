@@ -1,10 +1,18 @@
-"""A Gaussian process as a last layer: random features, a linear layer on them, and a Laplace approximation of what the data say of its weights; alone, or with BatchEnsemble's members.
+"""A Gaussian process as a last layer: random features, a linear layer on them, and a Laplace approximation of
+what the data say of its weights; alone, or with BatchEnsemble's members.
 
-Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at standard deviation 1 (``normalised``), W ~ Normal(0, 2 / D) and b even in [0, 2 pi) from the seed, never
-trained. s = sqrt(2 / F) for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F / 2. The likelihood is Gaussian, so that all
-classes share one precision P = ridge I + sum phi phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field factor m, taken before up-sampling;
-in training they are phi beta. P is summed once more over the training data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n for the n
-cells of features in the batch, as the authors' code does. Pixels without a label that counts (void, withheld, padding) say nothing of the weights: a cell of features counts by the share of its pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8 would stand for.
+Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at standard deviation 1
+(``normalised``), W ~ Normal(0, 2 / D) and b even in [0, 2 pi) from the seed, never trained. s = sqrt(2 / F)
+for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior
+variance is F / 2. The likelihood is Gaussian, so that all classes share one precision P = ridge I + sum phi
+phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field
+factor m, taken before up-sampling; in training they are phi beta. P is summed once more over the training
+data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T
+phi / n for the n cells of features in the batch, as the authors' code does. Pixels without a label that
+counts (void, withheld, padding) say nothing of the weights: a cell of features counts by the share of its
+pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same
+features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8
+would stand for.
 Source: Liu et al. 2020; S3 2; with BatchEnsemble, S3 4 (left there for later work).
 """
 
@@ -27,7 +35,8 @@ _ROWS = 1 << 14  # pixels whose random features are held at a time
 
 
 class GaussianProcessHead(Head):
-    """Features (..., D) to logits (..., C), in use with the variance behind them; with ``members`` to logits of members.
+    """Features (..., D) to logits (..., C), in use with the variance behind them; with ``members`` to logits
+    of members.
 
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
     >>> held = head(torch.zeros(5, 3))
@@ -66,7 +75,9 @@ class GaussianProcessHead(Head):
         self.normalised, self.seed = normalised, seed
         self.size = (2 / features) ** 0.5 if scaled else 1.0
         generator = torch.Generator().manual_seed(seed)
-        self.register_buffer("kernel", torch.randn(features, dimensions, generator=generator) * (2 / dimensions) ** 0.5)
+        self.register_buffer(
+            "kernel", torch.randn(features, dimensions, generator=generator) * (2 / dimensions) ** 0.5
+        )
         self.register_buffer("phase", torch.rand(features, generator=generator) * 2 * math.pi)
         self.weight, bias = linear_parameters(features, classes, None, seed)
         count = max(1, members)
@@ -74,7 +85,9 @@ class GaussianProcessHead(Head):
         if members:
             self.alpha = fast_weights(members, dimensions, fast_start, spread, generator)
             self.gamma = fast_weights(members, classes, fast_start, spread, generator)
-        self.register_buffer("precision", torch.eye(features, dtype=torch.float64).repeat(count, 1, 1) * ridge)
+        self.register_buffer(
+            "precision", torch.eye(features, dtype=torch.float64).repeat(count, 1, 1) * ridge
+        )
         self.register_buffer("root", torch.eye(features).repeat(count, 1, 1) / ridge**0.5)
         self.register_buffer("noise", torch.empty(0), persistent=False)
         self.gathering = False
@@ -84,9 +97,13 @@ class GaussianProcessHead(Head):
 
     @property
     def channels(self) -> Channels:
-        """Logits, in use with the variance and the members that were asked for; with members of its own these in place of logits."""
+        """Logits, in use with the variance and the members that were asked for; with members of its own these
+        in place of logits.
+        """
         used = not self.training
-        return Channels(self.classes, not self.members, self.members or (self.draws if used else 0), variance=used)
+        return Channels(
+            self.classes, not self.members, self.members or (self.draws if used else 0), variance=used
+        )
 
     def fast_parameters(self) -> list[nn.Parameter]:
         """Return alpha and gamma, where there are members."""
@@ -100,7 +117,9 @@ class GaussianProcessHead(Head):
 
     @property
     def beta(self) -> Tensor:
-        """The weights (C, F) of phi. What is trained are those of cos(W x' + b), so that training does not depend on how phi is scaled."""
+        """The weights (C, F) of phi. What is trained are those of cos(W x' + b), so that training does not
+        depend on how phi is scaled.
+        """
         return self.weight / self.size
 
     def random_features(self, features: Tensor, member: int = 0) -> Tensor:
@@ -123,7 +142,11 @@ class GaussianProcessHead(Head):
     def _channels_of(self, features: Tensor) -> Tensor:
         flat = features.reshape(-1, features.shape[-1])
         if self.gathering or (self.training and self.momentum):
-            shares = None if self.counted is None else shares_of_cells(self.counted.to(flat), tuple(features.shape)).reshape(-1)
+            shares = (
+                None
+                if self.counted is None
+                else shares_of_cells(self.counted.to(flat), tuple(features.shape)).reshape(-1)
+            )
             self._gather(flat.detach(), shares)
         whole = is_exporting()  # a file has no blocks, since their number would be that of one size
         made = self._block(flat) if whole else torch.cat([self._block(block) for block in flat.split(_ROWS)])
@@ -140,7 +163,9 @@ class GaussianProcessHead(Head):
                 own = own / torch.sqrt(1 + self.mean_field * variance)[:, None]
                 variances.append(variance)
                 if self.draws and not self.members:
-                    drawn.append(nn.functional.linear(phi, self._drawn_weights(), self.bias.repeat(1, self.draws)[0]))
+                    drawn.append(
+                        nn.functional.linear(phi, self._drawn_weights(), self.bias.repeat(1, self.draws)[0])
+                    )
             logits.append(own)
         shown = [torch.stack(variances).mean(0)[:, None]] if variances else []
         return torch.cat([*logits, *drawn, *shown], dim=1)
@@ -155,7 +180,9 @@ class GaussianProcessHead(Head):
 
     @torch.no_grad()
     def _gather(self, features: Tensor, shares: Tensor | None) -> None:
-        """Add what features (n, D) say to the precision: their sum, or with a momentum their mean, once the batch is whole."""
+        """Add what features (n, D) say to the precision: their sum, or with a momentum their mean, once the
+        batch is whole.
+        """
         total = torch.zeros_like(self.precision)
         weights = features.new_ones(len(features)) if shares is None else shares
         cells = float(weights.double().sum())
@@ -173,7 +200,9 @@ class GaussianProcessHead(Head):
 
     @torch.no_grad()
     def begin_batch(self) -> None:
-        """Wait until all parts of a batch were seen before the covariance follows them; what an attempt before said is forgotten."""
+        """Wait until all parts of a batch were seen before the covariance follows them; what an attempt
+        before said is forgotten.
+        """
         self._waiting, self._cells = torch.zeros_like(self.precision), 0.0
 
     @torch.no_grad()
@@ -207,7 +236,8 @@ def processes_of(net: nn.Module) -> list[GaussianProcessHead]:
 
 
 def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the share of pixels that count in every cell of features (N, ..., D) of images (N, H, W): (N, h, w) of a grid, (N, n) of tokens in the order of rows, (N,) of one answer an image.
+    """Return the share of pixels that count in every cell of features (N, ..., D) of images (N, H, W): (N, h,
+    w) of a grid, (N, n) of tokens in the order of rows, (N,) of one answer an image.
 
     Errors: ModelError for features whose cells lie on no grid that fits the images.
 
@@ -216,14 +246,21 @@ def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
     ([[1.0, 0.0]], [0.5])
     """
     tall, wide = counted.shape[1:]
-    grid = (1, 1) if len(shape) == 2 else _grid(shape[1], tall / wide) if len(shape) == 3 else (shape[1], shape[2])
+    grid = (
+        (1, 1)
+        if len(shape) == 2
+        else _grid(shape[1], tall / wide)
+        if len(shape) == 3
+        else (shape[1], shape[2])
+    )
     if (
         shape[0] != len(counted)
         or len(shape) not in (2, 3, 4)
         or (len(shape) == 3 and not 0.8 < grid[1] / grid[0] / (wide / tall) < 1.25)
     ):
         raise ModelError(
-            f"features of shape {shape} lie on no grid of {len(counted)} images of {wide}x{tall}, so pixels without a label cannot be left out of the covariance"
+            f"features of shape {shape} lie on no grid of {len(counted)} images of {wide}x{tall}, so pixels"
+            " without a label cannot be left out of the covariance"
         )
     return nn.functional.adaptive_avg_pool2d(counted[:, None], grid).reshape(shape[:-1])
 
@@ -236,7 +273,9 @@ def _grid(cells: int, ratio: float) -> tuple[int, int]:
 
 
 def _cholesky(precision: Tensor) -> Tensor:
-    """Return the Cholesky factor of precisions (E, F, F); where a momentum let the ridge fade, so that one is singular, with a little of its mean diagonal added. ModelError where that does not do."""
+    """Return the Cholesky factor of precisions (E, F, F); where a momentum let the ridge fade, so that one is
+    singular, with a little of its mean diagonal added. ModelError where that does not do.
+    """
     unit = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
     size = precision.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
     for share in (0.0, 1e-10, 1e-8, 1e-6):
@@ -244,5 +283,6 @@ def _cholesky(precision: Tensor) -> Tensor:
         if not failed.any():
             return lower
     raise ModelError(
-        "the precision matrix of the Gaussian process is not finite or not positive definite: features are not finite, or a momentum let it fade"
+        "the precision matrix of the Gaussian process is not finite or not positive definite: features are"
+        " not finite, or a momentum let it fade"
     )

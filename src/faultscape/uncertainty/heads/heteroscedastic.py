@@ -1,9 +1,13 @@
-"""A heteroscedastic head: logits are Gaussian, with a covariance of low rank and a diagonal that follow from the features; probabilities are the mean softmax of draws.
+"""A heteroscedastic head: logits are Gaussian, with a covariance of low rank and a diagonal that follow from
+the features; probabilities are the mean softmax of draws.
 
-Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors and d = softplus + .001; p = mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is
-independent for each class and the same at all pixels. In training every step draws it anew, or V and d would fit the draws; in use it is that of the seed, so that an image gives the same whatever runs beside it. ``shared_noise`` is the authors' form: one
-number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work goes in blocks of pixels, so that memory does not grow with the image; in training
-blocks are computed again in the backward pass.
+Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors and d = softplus + .001; p =
+mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is independent for each class
+and the same at all pixels. In training every step draws it anew, or V and d would fit the draws; in use it is
+that of the seed, so that an image gives the same whatever runs beside it. ``shared_noise`` is the authors'
+form: one number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work
+goes in blocks of pixels, so that memory does not grow with the image; in training blocks are computed again
+in the backward pass.
 Source: Collier et al. 2021; S3 2.
 """
 
@@ -18,7 +22,9 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
 _LEAST_SCALE = 1e-3
-_AT_ONCE = 1 << 17  # logits of all draws that a processor holds at a time: more than its cache holds takes longer
+_AT_ONCE = (
+    1 << 17
+)  # logits of all draws that a processor holds at a time: more than its cache holds takes longer
 _AT_ONCE_ON_GPU = 1 << 26  # 256 MiB: small blocks would leave a GPU waiting for the next
 _DRAWS = 25  # draws of all pixels that a file holds at a time
 
@@ -32,10 +38,17 @@ def mean_softmax(
     temperature: float = TEMPERATURE,
     floor: float = FLOOR,
 ) -> Tensor:
-    """Return log of the mean softmax (n, C) of draws of logits with a location (n, C), factors (n, C, K) and a scale (n, C); noise is (S, K) and (S, C), or (S, 1) where classes share it.
+    """Return log of the mean softmax (n, C) of draws of logits with a location (n, C), factors (n, C, K) and
+    a scale (n, C); noise is (S, K) and (S, C), or (S, 1) where classes share it.
 
     >>> noise = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0))
-    >>> mean_softmax(torch.tensor([[2.0, 1.0, 0.0]]), torch.zeros(1, 3, 1), torch.full((1, 3), 1.5), noise[:, :1], noise).exp().round(decimals=2)
+    >>> mean_softmax(
+    ...     torch.tensor([[2.0, 1.0, 0.0]]),
+    ...     torch.zeros(1, 3, 1),
+    ...     torch.full((1, 3), 1.5),
+    ...     noise[:, :1],
+    ...     noise,
+    ... ).exp().round(decimals=2)
     tensor([[0.5500, 0.3000, 0.1500]])
     """
     drawn = draws(location, factors, scale, of_factors, of_classes)
@@ -44,11 +57,16 @@ def mean_softmax(
 
 def draws(location: Tensor, factors: Tensor, scale: Tensor, of_factors: Tensor, of_classes: Tensor) -> Tensor:
     """Return draws of logits (n, S, C)."""
-    return location[:, None] + torch.einsum("nck,sk->nsc", factors, of_factors) + scale[:, None] * of_classes[None]
+    return (
+        location[:, None]
+        + torch.einsum("nck,sk->nsc", factors, of_factors)
+        + scale[:, None] * of_classes[None]
+    )
 
 
 class HeteroscedasticHead(Head):
-    """Logits whose noise follows from the features: features (..., D) to log of the mean probability (..., C), with ``draws`` members behind it where they are asked for.
+    """Logits whose noise follows from the features: features (..., D) to log of the mean probability (...,
+    C), with ``draws`` members behind it where they are asked for.
 
     >>> HeteroscedasticHead(3, 2, samples=10).eval()(torch.zeros(5, 3)).shape
     torch.Size([5, 2])
@@ -77,9 +95,13 @@ class HeteroscedasticHead(Head):
         self.factor, self.factor_bias = linear_parameters(dimensions, classes * factors, None, seed + 1)
         self.scale, self.scale_bias = linear_parameters(dimensions, classes, None, seed + 2)
         generator = torch.Generator().manual_seed(seed + 3)
-        self.register_buffer("of_factors", torch.randn(samples, factors, generator=generator), persistent=False)
+        self.register_buffer(
+            "of_factors", torch.randn(samples, factors, generator=generator), persistent=False
+        )
         shared = 1 if shared_noise else classes
-        self.register_buffer("of_classes", torch.randn(samples, shared, generator=generator), persistent=False)
+        self.register_buffer(
+            "of_classes", torch.randn(samples, shared, generator=generator), persistent=False
+        )
 
     @property
     def channels(self) -> Channels:
@@ -91,10 +113,16 @@ class HeteroscedasticHead(Head):
         return self.location, self.location_bias
 
     def noise(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the location (n, C), the factors (n, C, K) and the scale (n, C) of the logits of features (n, D)."""
+        """Return the location (n, C), the factors (n, C, K) and the scale (n, C) of the logits of features
+        (n, D).
+        """
         location = nn.functional.linear(features, self.location, self.location_bias)
-        factors = nn.functional.linear(features, self.factor, self.factor_bias).unflatten(-1, (self.classes, self.factors))
-        scale = nn.functional.softplus(nn.functional.linear(features, self.scale, self.scale_bias)) + _LEAST_SCALE
+        factors = nn.functional.linear(features, self.factor, self.factor_bias).unflatten(
+            -1, (self.classes, self.factors)
+        )
+        scale = (
+            nn.functional.softplus(nn.functional.linear(features, self.scale, self.scale_bias)) + _LEAST_SCALE
+        )
         return location, factors, scale
 
     def forward(self, features: Tensor) -> Tensor:
@@ -112,7 +140,9 @@ class HeteroscedasticHead(Head):
         return made.reshape(*features.shape[:-1], -1)
 
     def _mean(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
-        """Return log of the mean probability (n, C), block by block: of pixels, or in a file, whose number of pixels is free, of draws."""
+        """Return log of the mean probability (n, C), block by block: of pixels, or in a file, whose number of
+        pixels is free, of draws.
+        """
         if is_exporting():
             return self._mean_of_draws(location, factors, scale)
         at_once = _AT_ONCE if location.device.type == "cpu" else _AT_ONCE_ON_GPU
@@ -120,8 +150,12 @@ class HeteroscedasticHead(Head):
         blocks = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
         told = (*self._noise(), self.temperature)
         if self.training and torch.is_grad_enabled():
-            return torch.cat([checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks])
-        made = torch.empty_like(location)  # small results between large blocks would keep memory from being used again
+            return torch.cat(
+                [checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks]
+            )
+        made = torch.empty_like(
+            location
+        )  # small results between large blocks would keep memory from being used again
         for place, block in zip(range(0, len(location), step), blocks, strict=True):
             made[place : place + step] = mean_softmax(*block, *told)
         return made
@@ -134,7 +168,9 @@ class HeteroscedasticHead(Head):
 
     def _mean_of_draws(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
         total = torch.zeros_like(location)
-        for of_factors, of_classes in zip(self.of_factors.split(_DRAWS), self.of_classes.split(_DRAWS), strict=True):
+        for of_factors, of_classes in zip(
+            self.of_factors.split(_DRAWS), self.of_classes.split(_DRAWS), strict=True
+        ):
             drawn = draws(location, factors, scale, of_factors, of_classes)
             total = total + torch.softmax(drawn / self.temperature, dim=-1).sum(1)
         return (total / len(self.of_factors)).clamp_min(FLOOR).log()

@@ -36,15 +36,20 @@ class LinearHead(Head):
         return nn.functional.linear(features, self.weight, self.bias)
 
 
-def linear_parameters(dimensions: int, classes: int, start: Start | None, seed: int) -> tuple[nn.Parameter, nn.Parameter]:
+def linear_parameters(
+    dimensions: int, classes: int, start: Start | None, seed: int
+) -> tuple[nn.Parameter, nn.Parameter]:
     """Return a weight (C, D) and a bias (C,): those of a layer of the same size, else drawn anew.
 
-    New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of S3 draw those of their decoder (variance scaling of .02 by fan-in), and biases 0.
+    New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of S3 draw those
+    of their decoder (variance scaling of .02 by fan-in), and biases 0.
     """
     if start is not None and tuple(start[0].shape) == (classes, dimensions):
         bias = start[1] if start[1] is not None else torch.zeros(classes)
         return nn.Parameter(start[0].detach().clone()), nn.Parameter(bias.detach().clone())
     drawn = torch.empty(classes, dimensions)
     spread = (0.02 / dimensions) ** 0.5
-    nn.init.trunc_normal_(drawn, std=spread, a=-2 * spread, b=2 * spread, generator=torch.Generator().manual_seed(seed))
+    nn.init.trunc_normal_(
+        drawn, std=spread, a=-2 * spread, b=2 * spread, generator=torch.Generator().manual_seed(seed)
+    )
     return nn.Parameter(drawn), nn.Parameter(torch.zeros(classes))

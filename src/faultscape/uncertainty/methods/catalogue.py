@@ -1,7 +1,11 @@
-"""METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help, documents and tables are read off it.
+"""METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help,
+documents and tables are read off it.
 
-Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several; ``learns`` whether training images have a part in it, ``signed`` whether its layer is by default the last before an activation. ``options`` are what it can be told, with their defaults, ``search`` the values tried with --validation, a set with unknown
-objects; a method that was searched so has the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
+Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers
+it sees: none, one or several; ``learns`` whether training images have a part in it, ``signed`` whether its
+layer is by default the last before an activation. ``options`` are what it can be told, with their defaults,
+``search`` the values tried with --validation, a set with unknown objects; a method that was searched so has
+the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
 """
 
 from __future__ import annotations
@@ -43,7 +47,10 @@ class Method:
         """OptionError for an option that this method does not have, or a value that it cannot have."""
         if unknown := next((key for key in told if key not in self.options), None):
             known = ", ".join(self.options) or "no options"
-            raise OptionError(f"method {self.name} has no option {unknown!r}; it has {known}.{closest(unknown, [*self.options])}")
+            raise OptionError(
+                f"method {self.name} has no option {unknown!r}; it has"
+                f" {known}.{closest(unknown, [*self.options])}"
+            )
         for key, value in told.items():
             fits, words = _FITTING.get(key, (lambda _: True, ""))
             if not fits(value):
@@ -59,40 +66,86 @@ def _above(value: Value) -> bool:
 
 
 _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
-    **dict.fromkeys(("k", "steps", "batch", "blocks", "width", "depth"), (_whole, "a whole number, 1 or more")),
+    **dict.fromkeys(
+        ("k", "steps", "batch", "blocks", "width", "depth"), (_whole, "a whole number, 1 or more")
+    ),
     **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
     **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed",)},
 }
-_FLOW = {"steps": 3000, "rate": 1e-3, "batch": 512, "blocks": 32, "width": 256, "depth": 1, "epsilon": 0.0, "join": "minimum"}
+_FLOW = {
+    "steps": 3000,
+    "rate": 1e-3,
+    "batch": 512,
+    "blocks": 32,
+    "width": 256,
+    "depth": 1,
+    "epsilon": 0.0,
+    "join": "minimum",
+}
 
-# fmt: off
 METHODS: tuple[Method, ...] = (
     Method(
-        "odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", "odin:Odin", "none", {"temperature": 1.0, "epsilon": 0.0},
-        {"temperature": (1.0, 3.0, 10.0, 100.0, 1000.0), "epsilon": (0.0, 0.001, 0.002, 0.004)}, "S4 B.2; Liang et al. 2018", learns=False,
+        "odin",
+        "ODIN",
+        "1 - max softmax(z(x - e sign grad) / T)",
+        "odin:Odin",
+        "none",
+        {"temperature": 1.0, "epsilon": 0.0},
+        {"temperature": (1.0, 3.0, 10.0, 100.0, 1000.0), "epsilon": (0.0, 0.001, 0.002, 0.004)},
+        "S4 B.2; Liang et al. 2018",
+        learns=False,
     ),
     Method(
-        "standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", "standardised_logit:StandardisedMaxLogit", "none",
+        "standardised-max-logit",
+        "Standardised max logit",
+        "-(max z - mean of its class) / deviation of its class",
+        "standardised_logit:StandardisedMaxLogit",
+        "none",
         source="Jung et al. 2021",
     ),
     Method(
-        "mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", "mahalanobis:ClassDistance", "one", {"shrink": 1e-4}, source="Lee et al. 2018",
+        "mahalanobis",
+        "Mahalanobis distance",
+        "min over classes of sqrt((f - m)' S^-1 (f - m) / D)",
+        "mahalanobis:ClassDistance",
+        "one",
+        {"shrink": 1e-4},
+        source="Lee et al. 2018",
     ),
     Method(
-        "knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 10, "printed": False},
-        {"k": (1, 2, 5, 10, 20, 50, 100)}, "S4 5.1, eq. 5",
+        "knn",
+        "kNN density",
+        "-log mean exp(cos(f, f_i)) over the k nearest",
+        "knn_density:KnnDensity",
+        "one",
+        {"k": 10, "printed": False},
+        {"k": (1, 2, 5, 10, 20, 50, 100)},
+        "S4 5.1, eq. 5",
     ),
     Method(
-        "knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", "knn_density:KnnClassDensity", "one", {"k": 200, "printed": False},
-        {"k": (20, 50, 100, 200, 500)}, "S4 5.1, eq. 4",
+        "knn-class",
+        "kNN class density",
+        "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest",
+        "knn_density:KnnClassDensity",
+        "one",
+        {"k": 200, "printed": False},
+        {"k": (20, 50, 100, 200, 500)},
+        "S4 5.1, eq. 4",
     ),
     Method(
-        "flow", "Learned embedding density", "(NLL of f - mean NLL of training) / D", "flow_density:FlowDensity", "several", _FLOW, {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)}, "S4 5.2, eq. 6 to 8", signed=True,
+        "flow",
+        "Learned embedding density",
+        "(NLL of f - mean NLL of training) / D",
+        "flow_density:FlowDensity",
+        "several",
+        _FLOW,
+        {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)},
+        "S4 5.2, eq. 6 to 8",
+        signed=True,
     ),
 )
-# fmt: on
 
 
 def method_of(name: str) -> str:

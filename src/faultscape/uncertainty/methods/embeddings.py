@@ -1,8 +1,12 @@
-"""Embeddings: the features that a layer gives, as a grid over the image, and a sample of those of training images with the classes of their patches.
+"""Embeddings: the features that a layer gives, as a grid over the image, and a sample of those of training
+images with the classes of their patches.
 
-Conventions: a grid is (N, D, h, w). What a layer gives is a grid already, or tokens (N, L, D) row by row, perhaps behind a few that stand for no place (class, distillation and register tokens). The patch of a
-place is the part of the image that it is the like share of: row r of H belongs to row r * h // H of h. A training embedding has all classes of its patch (S4 5.1). One whose patch holds a pixel that is withheld (IGNORED) is
-never drawn, since it would teach a method the very objects that it is to find; nor is one without a pixel of any class.
+Conventions: a grid is (N, D, h, w). What a layer gives is a grid already, or tokens (N, L, D) row by row,
+perhaps behind a few that stand for no place (class, distillation and register tokens). The patch of a place
+is the part of the image that it is the like share of: row r of H belongs to row r * h // H of h. A training
+embedding has all classes of its patch (S4 5.1). One whose patch holds a pixel that is withheld (IGNORED) is
+never drawn, since it would teach a method the very objects that it is to find; nor is one without a pixel of
+any class.
 Source: S4 5.1 and B.5.
 """
 
@@ -27,7 +31,9 @@ _NO_PLACE = range(9)  # tokens that may stand before those of places
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """A sample of features (n, D) float32, which of the K classes the patch of each has, (n, K) bool, and whether all of its pixels are of known classes (n,) bool, None for all."""
+    """A sample of features (n, D) float32, which of the K classes the patch of each has, (n, K) bool, and
+    whether all of its pixels are of known classes (n,) bool, None for all.
+    """
 
     values: Tensor
     classes: Tensor
@@ -54,7 +60,8 @@ class Embeddings:
 
 
 def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> Tensor:
-    """Return what a layer gave for images of ``size`` (height, width) as (N, D, h, w). ModelError where it is no grid over the image, or no number.
+    """Return what a layer gave for images of ``size`` (height, width) as (N, D, h, w). ModelError where it is
+    no grid over the image, or no number.
 
     >>> as_grid(torch.zeros(1, 7, 5), (32, 48)).shape  # 2 x 3 patches of 16 pixels and a class token
     torch.Size([1, 5, 2, 3])
@@ -68,7 +75,8 @@ def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> T
             if (sides := _sides(values.shape[1] - before, size)) is not None:
                 return values[:, before:].transpose(1, 2).unflatten(2, sides)
     raise ModelError(
-        f"{name}: gave {tuple(values.shape)} for an image of {size[1]}x{size[0]}; expected features N x D x h x w, or tokens N x L x D of a grid of patches"
+        f"{name}: gave {tuple(values.shape)} for an image of {size[1]}x{size[0]}; expected features N x D x h"
+        " x w, or tokens N x L x D of a grid of patches"
     )
 
 
@@ -79,7 +87,9 @@ def _fits(tall: int, wide: int, size: tuple[int, int]) -> bool:
 
 
 def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (h, w) of the grid of so many places whose patches are squares of whole pixels, None where there is none."""
+    """Return (h, w) of the grid of so many places whose patches are squares of whole pixels, None where there
+    is none.
+    """
     height, width = size
     if places < 4:
         return None
@@ -91,8 +101,11 @@ def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
     return None
 
 
-def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which of the classes (h * w, K) the patch of each place has, of labels (H, W), which places (h * w,) may be drawn, and which have void pixels.
+def patch_classes(
+    labels: np.ndarray, sides: tuple[int, int], classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which of the classes (h * w, K) the patch of each place has, of labels (H, W), which places (h *
+    w,) may be drawn, and which have void pixels.
 
     >>> has, may, void = patch_classes(np.array([[0, 1, -100, 1], [0, -1, 1, 1]]), (1, 2), 2)
     >>> has.tolist(), may.tolist(), void.tolist()
@@ -101,7 +114,9 @@ def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> t
     rows, columns = (np.arange(n) * side // n for n, side in zip(labels.shape, sides, strict=True))
     place = rows[:, None] * sides[1] + columns
     kept = labels >= 0
-    counts = np.bincount((place[kept] * classes + labels[kept]).ravel(), minlength=sides[0] * sides[1] * classes)
+    counts = np.bincount(
+        (place[kept] * classes + labels[kept]).ravel(), minlength=sides[0] * sides[1] * classes
+    )
     has = counts.reshape(-1, classes) > 0
     withheld = np.bincount(place[labels == IGNORED].ravel(), minlength=len(has)) > 0
     void = np.bincount(place[labels == OUTSIDE].ravel(), minlength=len(has)) > 0
@@ -114,7 +129,9 @@ def grid_of(values: np.ndarray, size: tuple[int, int], name: str = "the layer") 
 
 
 def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int, key: str) -> Embeddings:
-    """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn evenly by the image's ``key``, with the classes of their patches, of labels (H, W). ModelError where features are not finite."""
+    """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn evenly by the image's ``key``,
+    with the classes of their patches, of labels (H, W). ModelError where features are not finite.
+    """
     grid = torch.as_tensor(grid)
     sides = (grid.shape[1], grid.shape[2])
     has, may, void = patch_classes(labels, sides, classes)
@@ -129,9 +146,13 @@ def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int,
 def together(parts: Sequence[Embeddings]) -> Embeddings:
     """Return all embeddings of several images. MetricError where there are none."""
     if not any(len(part) for part in parts):
-        raise MetricError("no training image has a patch with labelled pixels of known classes and none that are withheld")
+        raise MetricError(
+            "no training image has a patch with labelled pixels of known classes and none that are withheld"
+        )
     return Embeddings(
         torch.cat([part.values for part in parts]),
         torch.cat([part.classes for part in parts]),
-        torch.cat([torch.ones(len(part), dtype=torch.bool) if part.whole is None else part.whole for part in parts]),
+        torch.cat(
+            [torch.ones(len(part), dtype=torch.bool) if part.whole is None else part.whole for part in parts]
+        ),
     )

@@ -1,7 +1,9 @@
 """A flow in use: the same number as `RealNVP.nll`, with all that no longer changes worked into fewer steps.
 
-Conventions: features (n, D) in, the negative log-likelihood (n,) out; gradients go through. The affine map of each batch norm is worked into the coupling before it. On a processor features go through in blocks of ``_ROWS``, which its cache holds; on a GPU in
-blocks so large that starting kernels costs little. `RealNVP` is its plain twin.
+Conventions: features (n, D) in, the negative log-likelihood (n,) out; gradients go through. The affine map of
+each batch norm is worked into the coupling before it. On a processor features go through in blocks of
+``_ROWS``, which its cache holds; on a GPU in blocks so large that starting kernels costs little. `RealNVP` is
+its plain twin.
 Source: S4 5.2, eq. 7.
 """
 
@@ -21,7 +23,9 @@ _ROWS, _ROWS_OF_GPU = 512, 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A coupling and the norm behind it: weights and biases of its network, what multiplies and shifts the half that is kept, what is added to the logarithm of the other half's scale, and the permutation."""
+    """A coupling and the norm behind it: weights and biases of its network, what multiplies and shifts the
+    half that is kept, what is added to the logarithm of the other half's scale, and the permutation.
+    """
 
     layers: tuple[tuple[Tensor, Tensor], ...]
     gain: Tensor
@@ -32,7 +36,9 @@ class _Block:
 
 @dataclass(frozen=True, eq=False)
 class FixedFlow:
-    """A flow whose parameters stay as they are; ``constant`` is the part of the log-determinant that all vectors have."""
+    """A flow whose parameters stay as they are; ``constant`` is the part of the log-determinant that all
+    vectors have.
+    """
 
     dimensions: int
     centre: Tensor
@@ -48,7 +54,11 @@ class FixedFlow:
         for coupling, norm, order in flow.parts:
             factor = norm.log_scale - 0.5 * (norm.variance + norm.epsilon).log()
             gain = factor.exp()
-            shift, first, half = norm.shift - norm.mean * gain, coupling.first, flow.dimensions - coupling.first
+            shift, first, half = (
+                norm.shift - norm.mean * gain,
+                coupling.first,
+                flow.dimensions - coupling.first,
+            )
             *inner, (weight, bias) = [(layer.weight, layer.bias) for layer in coupling.linear_layers]
             weight = torch.cat([weight[:half] / LIMIT, weight[half:] * gain[first:, None]])
             bias = torch.cat([bias[:half] / LIMIT, bias[half:] * gain[first:] + shift[first:]])
@@ -62,14 +72,19 @@ class FixedFlow:
         """Return the negative log-likelihood (n,) of features (n, D), in nats.
 
         >>> flow = RealNVP(2, blocks=2).eval()
-        >>> bool(torch.isclose(FixedFlow.of(flow).nll(torch.ones(1, 2)), flow.nll(torch.ones(1, 2)), atol=1e-4))
+        >>> bool(
+        ...     torch.isclose(FixedFlow.of(flow).nll(torch.ones(1, 2)), flow.nll(torch.ones(1, 2)), atol=1e-4)
+        ... )
         True
         """
         rows = _ROWS if features.device.type == "cpu" else _ROWS_OF_GPU
         return torch.cat([self._nll(part) for part in features.split(rows)])
 
     def _nll(self, features: Tensor) -> Tensor:
-        values, total = (features - self.centre) / self.spread, features.new_full((len(features),), self.constant)
+        values, total = (
+            (features - self.centre) / self.spread,
+            features.new_full((len(features),), self.constant),
+        )
         for block in self.blocks:
             first = len(block.gain)
             kept, other = values[:, :first], values[:, first:]
@@ -79,6 +94,9 @@ class FixedFlow:
             raw, shift = linear(hidden, *block.layers[-1]).chunk(2, dim=1)
             log_scale = torch.add(block.log_gain, raw.tanh(), alpha=LIMIT)
             total = total + log_scale.sum(1)
-            halves = torch.addcmul(block.shift, kept, block.gain), torch.addcmul(shift, other, log_scale.exp())
+            halves = (
+                torch.addcmul(block.shift, kept, block.gain),
+                torch.addcmul(shift, other, log_scale.exp()),
+            )
             values = torch.cat(halves, dim=1).index_select(1, block.order)
         return 0.5 * (values.square().sum(1) + self.dimensions * math.log(2 * math.pi)) - total

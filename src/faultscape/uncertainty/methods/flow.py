@@ -1,9 +1,14 @@
-"""RealNVP: an invertible network whose output is Gaussian, so that it says how likely a vector of features is.
+"""RealNVP: an invertible network whose output is Gaussian, so that it says how likely a vector of features
+is.
 
-Conventions: features (n, D) in, the latent vector (n, D) and log |det| (n,) out. A step is an affine coupling, a batch norm and a fixed permutation, as S4 has them; before the first stands a
-fixed affine map that brings the training features to mean 0 and variance 1. Couplings start as the identity. Logarithms of scales are held within ``LIMIT`` by a tanh, which the paper does not
-have: a coupling may otherwise overflow far from all training features, where it is asked most. In use features go through in blocks of ``_ROWS``, which a processor's cache holds.
-Source: S4 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity start). Width and depth of the couplings are ours: the paper prints none.
+Conventions: features (n, D) in, the latent vector (n, D) and log |det| (n,) out. A step is an affine
+coupling, a batch norm and a fixed permutation, as S4 has them; before the first stands a fixed affine map
+that brings the training features to mean 0 and variance 1. Couplings start as the identity. Logarithms of
+scales are held within ``LIMIT`` by a tanh, which the paper does not have: a coupling may otherwise overflow
+far from all training features, where it is asked most. In use features go through in blocks of ``_ROWS``,
+which a processor's cache holds.
+Source: S4 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity start). Width and depth
+of the couplings are ours: the paper prints none.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ _ROWS = 512
 
 
 class Coupling(nn.Module):
-    """An affine coupling: the second half of a vector is scaled and shifted by what a small network makes of the first."""
+    """An affine coupling: the second half of a vector is scaled and shifted by what a small network makes of
+    the first.
+    """
 
     def __init__(self, dimensions: int, width: int, depth: int) -> None:
         super().__init__()
@@ -58,7 +65,9 @@ class Coupling(nn.Module):
 
 
 class FlowNorm(nn.Module):
-    """Batch norm that is invertible: in training by the batch, in use by running means, with a scale and a shift that are learnt."""
+    """Batch norm that is invertible: in training by the batch, in use by running means, with a scale and a
+    shift that are learnt.
+    """
 
     mean: Tensor
     variance: Tensor
@@ -66,7 +75,10 @@ class FlowNorm(nn.Module):
     def __init__(self, dimensions: int, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.momentum, self.epsilon = momentum, epsilon
-        self.log_scale, self.shift = nn.Parameter(torch.zeros(dimensions)), nn.Parameter(torch.zeros(dimensions))
+        self.log_scale, self.shift = (
+            nn.Parameter(torch.zeros(dimensions)),
+            nn.Parameter(torch.zeros(dimensions)),
+        )
         self.register_buffer("mean", torch.zeros(dimensions))
         self.register_buffer("variance", torch.ones(dimensions))
 
@@ -90,7 +102,8 @@ class FlowNorm(nn.Module):
 class RealNVP(nn.Module):
     """A flow of so many blocks over vectors of ``dimensions``; its permutations follow from the seed.
 
-    Called with features (n, D) it returns their latent vectors (n, D) and log |det| (n,); `nll` gives the negative log-likelihood (n,) of S4 eq. 7. Errors: MetricError for features of another width.
+    Called with features (n, D) it returns their latent vectors (n, D) and log |det| (n,); `nll` gives the
+    negative log-likelihood (n,) of S4 eq. 7. Errors: MetricError for features of another width.
 
     >>> flow = RealNVP(4, blocks=2).eval()
     >>> flow.nll(torch.zeros(3, 4)).shape
@@ -101,7 +114,9 @@ class RealNVP(nn.Module):
     centre: Tensor
     spread: Tensor
 
-    def __init__(self, dimensions: int, blocks: int = BLOCKS, width: int = WIDTH, depth: int = DEPTH, seed: int = 0) -> None:
+    def __init__(
+        self, dimensions: int, blocks: int = BLOCKS, width: int = WIDTH, depth: int = DEPTH, seed: int = 0
+    ) -> None:
         super().__init__()
         self.dimensions = dimensions
         generator = torch.Generator().manual_seed(seed)
@@ -117,7 +132,10 @@ class RealNVP(nn.Module):
     @property
     def parts(self) -> list[tuple[Coupling, FlowNorm, Tensor]]:
         """Its blocks: a coupling, a norm and a permutation each."""
-        return cast("list[tuple[Coupling, FlowNorm, Tensor]]", list(zip(self.couplings, self.norms, self.orders, strict=True)))
+        return cast(
+            "list[tuple[Coupling, FlowNorm, Tensor]]",
+            list(zip(self.couplings, self.norms, self.orders, strict=True)),
+        )
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Return the latent vectors (n, D) and log |det| (n,) of features (n, D)."""
@@ -140,12 +158,16 @@ class RealNVP(nn.Module):
         """Return the negative log-likelihood (n,) of features (n, D), in nats (S4 eq. 7).
 
         >>> flow = RealNVP(2, blocks=2).eval()
-        >>> bool(torch.isclose(flow.nll(torch.zeros(1, 2))[0], torch.tensor(math.log(2 * math.pi)), atol=1e-4))
+        >>> bool(
+        ...     torch.isclose(flow.nll(torch.zeros(1, 2))[0], torch.tensor(math.log(2 * math.pi)), atol=1e-4)
+        ... )
         True
         """
         if features.ndim != 2 or features.shape[1] != self.dimensions:
             raise MetricError(f"this flow is of features (n, {self.dimensions}); got {tuple(features.shape)}")
-        return torch.cat([self._nll(part) for part in (features.split(_ROWS) if not self.training else [features])])
+        return torch.cat(
+            [self._nll(part) for part in (features.split(_ROWS) if not self.training else [features])]
+        )
 
     def _nll(self, features: Tensor) -> Tensor:
         latent, total = self(features)

@@ -1,8 +1,10 @@
 """The method flow: the negative log-likelihood of features under a flow, of one layer or of several together.
 
-Conventions: of each layer the NLL less its mean over the training embeddings (eq. 8), so that 0 is as likely as they are on average, divided by the number of features: layers of different widths then speak in one unit, nats a
-feature (the division is ours, and changes no order within a layer). Several layers are joined at the size of the image: by their minimum, or weighted by a logistic regression on a validation set with unknown objects. With
-``epsilon`` the input is first moved against the gradient of the mean NLL (S4 Table 9).
+Conventions: of each layer the NLL less its mean over the training embeddings (eq. 8), so that 0 is as likely
+as they are on average, divided by the number of features: layers of different widths then speak in one unit,
+nats a feature (the division is ours, and changes no order within a layer). Several layers are joined at the
+size of the image: by their minimum, or weighted by a logistic regression on a validation set with unknown
+objects. With ``epsilon`` the input is first moved against the gradient of the mean NLL (S4 Table 9).
 Source: S4 5.2, eq. 6 to 8, B.6.
 """
 
@@ -22,27 +24,41 @@ from faultscape.uncertainty.methods.flow_fit import TrainedFlow
 
 
 class FlowDensity:
-    """A flow for each layer with the channels that it is of and the mean NLL of its training embeddings, and how layers are joined: ``weights`` of a logistic regression, or their minimum."""
+    """A flow for each layer with the channels that it is of and the mean NLL of its training embeddings, and
+    how layers are joined: ``weights`` of a logistic regression, or their minimum.
+    """
 
-    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
+    ) -> None:
         self.layers, self.epsilon = tuple(layers), float(options["epsilon"])
         self.flows: list[RealNVP] = []
         self.channels: list[Tensor] = []
         self._fixed: dict[tuple[int, str], FixedFlow] = {}
         for number in range(len(self.layers)):
             begin = f"flow{number}/"
-            held = {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
+            held = {
+                name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)
+            }
             self.channels.append(held.pop("channels"))
-            flow = RealNVP(len(held["centre"]), int(options["blocks"]), int(options["width"]), int(options["depth"]))
+            flow = RealNVP(
+                len(held["centre"]), int(options["blocks"]), int(options["width"]), int(options["depth"])
+            )
             flow.load_state_dict(held)
             self.flows.append(flow.eval().requires_grad_(requires_grad=False))
         self.means, self.weights = tensors["means"], tensors.get("weights")
 
     @classmethod
     def of(
-        cls, layers: Sequence[str], options: Mapping[str, Value], flows: Sequence[TrainedFlow], weights: np.ndarray | None = None
+        cls,
+        layers: Sequence[str],
+        options: Mapping[str, Value],
+        flows: Sequence[TrainedFlow],
+        weights: np.ndarray | None = None,
     ) -> FlowDensity:
-        """Return the method with flows that were trained, one a layer, and the weights (L,) that join them, None for their minimum."""
+        """Return the method with flows that were trained, one a layer, and the weights (L,) that join them,
+        None for their minimum.
+        """
         tensors = {
             f"flow{k}/{name}": value
             for k, one in enumerate(flows)
@@ -66,7 +82,9 @@ class FlowDensity:
         channels = self.channels[number].to(grid.device)
         some = grid if len(channels) == grid.shape[1] else grid.index_select(1, channels)
         rows = some.permute(0, 2, 3, 1).reshape(-1, len(channels)).float()
-        return ((flow.nll(rows) - self.means[number].to(grid.device)) / flow.dimensions).reshape(len(grid), 1, *grid.shape[2:])
+        return ((flow.nll(rows) - self.means[number].to(grid.device)) / flow.dimensions).reshape(
+            len(grid), 1, *grid.shape[2:]
+        )
 
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
         """Return the mean NLL of the image over all layers."""

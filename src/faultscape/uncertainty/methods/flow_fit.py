@@ -1,8 +1,13 @@
-"""Train a flow on embeddings by their likelihood alone, and keep the one that is best on embeddings that it did not learn from.
+"""Train a flow on embeddings by their likelihood alone, and keep the one that is best on embeddings that it
+did not learn from.
 
-Conventions: of the embeddings, in an order that follows from the seed, the first 2,000 (at most a tenth) choose the step, the next as many are reported, the rest is learnt. No unknown object has a part in it. Batches follow from the seed and the step, so that a
-run that was killed goes on from its last checkpoint to the same flow. A loss that is not finite stops it. Channels that are the same number in all that is learnt have no density, and are left out.
-Source: S4 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate 1e-4, 200k steps). Batch size, width and depth are ours.
+Conventions: of the embeddings, in an order that follows from the seed, the first 2,000 (at most a tenth)
+choose the step, the next as many are reported, the rest is learnt. No unknown object has a part in it.
+Batches follow from the seed and the step, so that a run that was killed goes on from its last checkpoint to
+the same flow. A loss that is not finite stops it. Channels that are the same number in all that is learnt
+have no density, and are left out.
+Source: S4 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate 1e-4, 200k steps).
+Batch size, width and depth are ours.
 """
 
 from __future__ import annotations
@@ -41,7 +46,9 @@ class FlowPlan:
 
 @dataclass(frozen=True)
 class TrainedFlow:
-    """A flow in use, the places of the channels (D,) that it is of, the mean NLL of what it learnt from, of the embeddings that chose it and of those that had no part, and the step that was chosen."""
+    """A flow in use, the places of the channels (D,) that it is of, the mean NLL of what it learnt from, of
+    the embeddings that chose it and of those that had no part, and the step that was chosen.
+    """
 
     flow: RealNVP
     channels: Tensor
@@ -52,7 +59,9 @@ class TrainedFlow:
 
     @torch.no_grad()
     def normalised_nll(self, features: Tensor) -> Tensor:
-        """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (S4 eq. 8)."""
+        """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (S4
+        eq. 8).
+        """
         return (self.flow.nll(features[:, self.channels]) - self.learnt) / self.flow.dimensions
 
 
@@ -64,9 +73,11 @@ def train_flow(
     device: str = "cpu",
     tick: Callable[[int], None] = lambda _: None,
 ) -> TrainedFlow:
-    """Return a flow trained by the negative log-likelihood of embeddings (n, D) (S4 eq. 6), with that likelihood less its mean over them (S4 eq. 8).
+    """Return a flow trained by the negative log-likelihood of embeddings (n, D) (S4 eq. 6), with that
+    likelihood less its mean over them (S4 eq. 8).
 
-    Checkpoints of this ``key`` go to a folder, and away when it is done. Errors: MetricError for too few embeddings, ModelError where the loss is not finite.
+    Checkpoints of this ``key`` go to a folder, and away when it is done. Errors: MetricError for too few
+    embeddings, ModelError where the loss is not finite.
 
     >>> made = train_flow(torch.randn(200, 2), FlowPlan(steps=2, blocks=1, width=4))
     >>> made.normalised_nll(torch.zeros(3, 2)).shape
@@ -76,15 +87,23 @@ def train_flow(
     held = min(HELD_OUT, len(values) // 10)
     if held < 10 or values.shape[1] < 2:
         raise MetricError(
-            f"{len(values)} embeddings of {values.shape[1]} numbers; a flow needs 100 or more of 2 or more: keep more, or choose another layer"
+            f"{len(values)} embeddings of {values.shape[1]} numbers; a flow needs 100 or more of 2 or more:"
+            " keep more, or choose another layer"
         )
     if not torch.isfinite(values).all():
         raise MetricError("embeddings hold NaN or infinity; expected finite numbers")
     channels = varying(values[order[2 * held :]])
     if len(channels) < 2:
-        raise MetricError(f"{len(channels)} of {values.shape[1]} channels vary; a flow needs 2 or more: choose another layer")
+        raise MetricError(
+            f"{len(channels)} of {values.shape[1]} channels vary; a flow needs 2 or more: choose another"
+            " layer"
+        )
     values = values[:, channels]
-    choosing, testing, learning = values[order[:held]], values[order[held : 2 * held]], values[order[2 * held :]]
+    choosing, testing, learning = (
+        values[order[:held]],
+        values[order[held : 2 * held]],
+        values[order[2 * held :]],
+    )
     flow = RealNVP(len(channels), plan.blocks, plan.width, plan.depth, plan.seed)
     flow.centre.copy_(learning.mean(0))
     flow.spread.copy_(learning.std(0).clamp_min(1e-12))
@@ -95,7 +114,9 @@ def train_flow(
     if (
         folder
         and about["step"]
-        and (of_best := checkpoints.read(folder / "best", key, kept, torch.optim.SGD(kept.parameters(), 1.0)))["step"]
+        and (
+            of_best := checkpoints.read(folder / "best", key, kept, torch.optim.SGD(kept.parameters(), 1.0))
+        )["step"]
     ):
         best, best_step = float(of_best["nll"]), int(of_best["step"])
     every = max(1, plan.steps // _LOOKS)
@@ -106,7 +127,8 @@ def train_flow(
         value = flow.nll(learning[torch.from_numpy(some)].to(device)).mean()
         if not torch.isfinite(value):
             raise ModelError(
-                f"the flow's loss is {float(value.detach())} at step {step + 1}; lower --rate, or choose a layer before an activation"
+                f"the flow's loss is {float(value.detach())} at step {step + 1}; lower --rate, or choose a"
+                " layer before an activation"
             )
         optimiser.zero_grad()
         value.backward()
@@ -120,17 +142,31 @@ def train_flow(
                 kept.load_state_dict(flow.state_dict())
         if folder and (step + 1) % every == 0 and step + 1 < plan.steps:
             if best_step == step + 1:  # before the other, which may count only with this one
-                checkpoints.write(folder / "best", best_step, key, kept, torch.optim.SGD(kept.parameters(), 1.0), {"nll": best})
+                checkpoints.write(
+                    folder / "best",
+                    best_step,
+                    key,
+                    kept,
+                    torch.optim.SGD(kept.parameters(), 1.0),
+                    {"nll": best},
+                )
             checkpoints.write(folder, step + 1, key, flow, optimiser, {})
     flow.load_state_dict(kept.state_dict())
     for place in (folder / "best", folder) if folder else ():
         checkpoints.remove(place)
     made = TrainedFlow(
-        flow.eval(), channels, _mean_nll(flow, learning, device), best, _mean_nll(flow, testing, device), best_step
+        flow.eval(),
+        channels,
+        _mean_nll(flow, learning, device),
+        best,
+        _mean_nll(flow, testing, device),
+        best_step,
     )
     flow.cpu()
     if not all(math.isfinite(number) for number in (made.learnt, made.chosen, made.tested)):
-        raise ModelError("the flow gives no finite likelihood; choose a layer before an activation, or lower --rate")
+        raise ModelError(
+            "the flow gives no finite likelihood; choose a layer before an activation, or lower --rate"
+        )
     return made
 
 
@@ -146,4 +182,6 @@ def varying(values: Tensor) -> Tensor:
 @torch.no_grad()
 def _mean_nll(flow: RealNVP, values: Tensor, device: str) -> float:
     flow.eval()
-    return float(torch.cat([flow.nll(part.to(device)).cpu() for part in values.split(1 << 16)]).double().mean())
+    return float(
+        torch.cat([flow.nll(part.to(device)).cpu() for part in values.split(1 << 16)]).double().mean()
+    )

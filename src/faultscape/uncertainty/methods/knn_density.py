@@ -1,6 +1,8 @@
-"""The methods knn and knn-class: the density of a feature among those of training images, and the share of it that has the predicted class.
+"""The methods knn and knn-class: the density of a feature among those of training images, and the share of it
+that has the predicted class.
 
-Conventions: see `neighbours`. The prediction is brought to the grid of the layer by the mean of the probabilities of each place's patch. Of knn-class a neighbour has all classes of its patch.
+Conventions: see `neighbours`. The prediction is brought to the grid of the layer by the mean of the
+probabilities of each place's patch. Of knn-class a neighbour has all classes of its patch.
 Source: S4 5.1, eq. 4 and 5, B.5.
 """
 
@@ -34,17 +36,26 @@ class KnnDensity:
         self.layers = tuple(layers)
         self.k, self.printed = int(options["k"]), bool(options["printed"])
         self.neighbours = neighbours or Neighbours(tensors["keys"])
-        self.classes, self.channels = (tensors["classes"], tensors["channels"]) if self.by_class else (None, None)
+        self.classes, self.channels = (
+            (tensors["classes"], tensors["channels"]) if self.by_class else (None, None)
+        )
         if self.k > len(self.neighbours.keys):
             raise MetricError(
-                f"k is {self.k}, and there are {len(self.neighbours.keys)} training embeddings; lower k, or keep more"
+                f"k is {self.k}, and there are {len(self.neighbours.keys)} training embeddings; lower k, or"
+                " keep more"
             )
 
     @classmethod
     def fit(
-        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+        cls,
+        layers: Sequence[str],
+        samples: Sequence[Embeddings],
+        options: Mapping[str, Value],
+        channels: np.ndarray,
     ) -> KnnDensity:
-        """Return the method with these training features; ``channels`` (C,) is the class of each channel of the network, -1 of none."""
+        """Return the method with these training features; ``channels`` (C,) is the class of each channel of
+        the network, -1 of none.
+        """
         tensors = dict[str, Tensor]()
         if cls.by_class:
             tensors = {"classes": samples[0].classes, "channels": torch.from_numpy(channels)}
@@ -59,7 +70,9 @@ class KnnDensity:
         if self.classes is None or self.channels is None:
             score = density_score(cosines, printed=self.printed)
         else:
-            shares = torch.nn.functional.adaptive_avg_pool2d(logits.float().softmax(1), (grid.shape[2], grid.shape[3]))
+            shares = torch.nn.functional.adaptive_avg_pool2d(
+                logits.float().softmax(1), (grid.shape[2], grid.shape[3])
+            )
             said = self.channels.to(shares.device)[shares.argmax(1)].reshape(-1, 1)
             own = self.classes.to(shares.device)[places, said.clamp_min(0)] & (said >= 0)
             score = class_score(cosines, own, printed=self.printed)
@@ -82,7 +95,9 @@ class KnnClassDensity(KnnDensity):
 
 
 def share_neighbours(methods: Iterable[object]) -> None:
-    """Let methods of one layer with the same training features search a grid once: the one of the largest k does it for all."""
+    """Let methods of one layer with the same training features search a grid once: the one of the largest k
+    does it for all.
+    """
     found = [method for method in methods if isinstance(method, KnnDensity)]
     for method in found:
         method.neighbours.most = 0

@@ -1,6 +1,8 @@
-"""The layers of a network that a method can tap: by name, all that give a grid of features, or what the last layer is given.
+"""The layers of a network that a method can tap: by name, all that give a grid of features, or what the last
+layer is given.
 
-Conventions: names are those of ``named_modules``; ``LAYER:in`` is what a layer is given. Of a network with another head (`replace_head`) a layer may be named as in the network itself.
+Conventions: names are those of ``named_modules``; ``LAYER:in`` is what a layer is given. Of a network with
+another head (`replace_head`) a layer may be named as in the network itself.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ def penultimate(net: nn.Module) -> str:
 
 
 def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> str:
-    """Return the last layer that gives a grid of features of either sign when ``run`` shows the network an image of ``size``, before what the last layer is given: behind an activation many features are the same number, and have no density (S4 B.6)."""
+    """Return the last layer that gives a grid of features of either sign when ``run`` shows the network an
+    image of ``size``, before what the last layer is given: behind an activation many features are the same
+    number, and have no density (S4 B.6).
+    """
     signed: set[str] = set()
 
     def look(name: str, value: torch.Tensor) -> None:
@@ -47,7 +52,9 @@ def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
         plain = layer.removesuffix(INPUT)
         if plain not in known and f"net.{plain}" not in known:
             raise ModelError(
-                f"{name}: has no layer {plain!r}.{closest(plain, [*known, *(key.removeprefix('net.') for key in known)])} Its last layers are {', '.join(known[-8:])}"
+                f"{name}: has no layer"
+                f" {plain!r}.{closest(plain, [*known, *(key.removeprefix('net.') for key in known)])} Its"
+                f" last layers are {', '.join(known[-8:])}"
             )
 
 
@@ -57,9 +64,12 @@ def grid_layers(
     size: tuple[int, int],
     look_at: Callable[[str, torch.Tensor], None] = lambda *_: None,
 ) -> list[str]:
-    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run`` shows the network one, in the order in which they run, up to what the last layer is given, which is the last of them.
+    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run``
+    shows the network one, in the order in which they run, up to what the last layer is given, which is the
+    last of them.
 
-    Left out is what runs after the last layer, or in an auxiliary head; of layers that give the same numbers the last is there. ``look_at`` sees each with what it gave.
+    Left out is what runs after the last layer, or in an auxiliary head; of layers that give the same numbers
+    the last is there. ``look_at`` sees each with what it gave.
     """
     head, last = last_layer(net)
     seen: dict[str, tuple[torch.Size, bytes]] = {}  # the shape and a digest of what layers gave

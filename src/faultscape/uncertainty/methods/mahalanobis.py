@@ -1,7 +1,10 @@
-"""The method mahalanobis, and what it is made of: the distance to the nearest class, of Gaussians of one covariance around the mean features of each class.
+"""The method mahalanobis, and what it is made of: the distance to the nearest class, of Gaussians of one
+covariance around the mean features of each class.
 
-Conventions: features are (n, D); a feature counts for the one class that its whole patch has. The covariance is that within classes, with a small share of its mean variance added to its diagonal
-(``SHRINK``), so that it can be inverted where features are linearly dependent. Distances are squared, and to the nearest class mean; the method's score is sqrt(distance / D): the root mean square per feature, in standard deviations.
+Conventions: features are (n, D); a feature counts for the one class that its whole patch has. The covariance
+is that within classes, with a small share of its mean variance added to its diagonal (``SHRINK``), so that it
+can be inverted where features are linearly dependent. Distances are squared, and to the nearest class mean;
+the method's score is sqrt(distance / D): the root mean square per feature, in standard deviations.
 Source: Lee et al. 2018, eq. 1 and 2; a baseline of S4's successors (SegmentMeIfYouCan).
 """
 
@@ -23,15 +26,21 @@ _ROWS, _ROWS_OF_GPU = 512, 1 << 17  # features at a time: what a processor's cac
 
 
 def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -> tuple[Tensor, Tensor]:
-    """Return the means (K, D) of the classes that have features, and W (D, D) such that W (z - mean) has the covariance 1, of features (n, D) and the classes (n,) that they have, -1 of none. MetricError without any.
+    """Return the means (K, D) of the classes that have features, and W (D, D) such that W (z - mean) has the
+    covariance 1, of features (n, D) and the classes (n,) that they have, -1 of none. MetricError without any.
 
-    >>> means, whiten = class_gaussians(torch.tensor([[0.0, 1.0], [0.0, -1.0], [4.0, 1.0], [4.0, -1.0]]), torch.tensor([0, 0, 1, 1]))
+    >>> means, whiten = class_gaussians(
+    ...     torch.tensor([[0.0, 1.0], [0.0, -1.0], [4.0, 1.0], [4.0, -1.0]]), torch.tensor([0, 0, 1, 1])
+    ... )
     >>> means.tolist()
     [[0.0, 0.0], [4.0, 0.0]]
     """
     known = classes >= 0
     if not known.any():
-        raise MetricError("no training embedding lies in a patch of one class; give larger images, or a layer of a finer grid")
+        raise MetricError(
+            "no training embedding lies in a patch of one class; give larger images, or a layer of a finer"
+            " grid"
+        )
     values, own = features[known].double(), classes[known]
     if not torch.isfinite(values).all():
         raise MetricError("features hold NaN or infinity; expected finite numbers")
@@ -49,7 +58,9 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
 def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Tensor:
     """Return the squared Mahalanobis distance (n,) of features (n, D) to the nearest of the means (K, D).
 
-    >>> mahalanobis_distances(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.eye(2)).tolist()
+    >>> mahalanobis_distances(
+    ...     torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.eye(2)
+    ... ).tolist()
     [4.0]
     """
     centres = means @ whiten.T
@@ -69,13 +80,19 @@ class ClassDistance:
 
     epsilon = 0.0
 
-    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
+    ) -> None:
         del options
         self.layers, self.means, self.whiten = tuple(layers), tensors["means"], tensors["whiten"]
 
     @classmethod
     def fit(
-        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+        cls,
+        layers: Sequence[str],
+        samples: Sequence[Embeddings],
+        options: Mapping[str, Value],
+        channels: np.ndarray,
     ) -> ClassDistance:
         """Return the method with the Gaussians of these training features."""
         del channels

@@ -1,8 +1,11 @@
 """A method that was fitted to a network: what it asks of that, and the one file that holds it.
 
-Conventions: a method taps ``layers`` of a network by their names. `values` runs beside the network, on its device: it makes arrays (N, K, h, w) of the features of these layers and of the logits, of any size each. `score` makes the (H, W) float32
-score of one image's, large = more anomalous, at the size of its labels. Where ``epsilon`` is above 0 the network sees the image a second time, each number of its input moved by that much against the gradient of its `objective` (`MovesInput`), and the method scores
-what it says then. A file is a safetensors file: tensors, and in its metadata a JSON object of what they are; nothing is unpickled.
+Conventions: a method taps ``layers`` of a network by their names. `values` runs beside the network, on its
+device: it makes arrays (N, K, h, w) of the features of these layers and of the logits, of any size each.
+`score` makes the (H, W) float32 score of one image's, large = more anomalous, at the size of its labels.
+Where ``epsilon`` is above 0 the network sees the image a second time, each number of its input moved by that
+much against the gradient of its `objective` (`MovesInput`), and the method scores what it says then. A file
+is a safetensors file: tensors, and in its metadata a JSON object of what they are; nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ class Fitted(Protocol):
     epsilon: float
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return arrays (N, K, h, w) of the grids (N, D, h, w) of the layers, in their order, and of the logits (N, C, h, w)."""
+        """Return arrays (N, K, h, w) of the grids (N, D, h, w) of the layers, in their order, and of the
+        logits (N, C, h, w).
+        """
         ...
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
@@ -55,7 +60,9 @@ def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None
 
 
 def read(path: Path) -> tuple[MethodAbout, dict[str, Tensor]]:
-    """Return what the file of a fitted method says of itself, and its tensors. ModelError where it is none."""
+    """Return what the file of a fitted method says of itself, and its tensors. ModelError where it is
+    none.
+    """
     from safetensors import SafetensorError, safe_open
 
     about = read_about(path)

@@ -1,9 +1,14 @@
-"""How near features lie to those of training images: the density of the nearest neighbours by cosine, and the share of them that have the predicted class.
+"""How near features lie to those of training images: the density of the nearest neighbours by cosine, and the
+share of them that have the predicted class.
 
-Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0). Neighbours are exact: the largest cosines of all, found a block of training features at a time; of equal ones those that come first, so that the
-nearest few are always the first of the nearest many. NaN is nearest of all, so that it shows. The paper prints exp(-cos) in eq. 4 and 5 and calls the sum a density, though it is largest for what is far. A density grows with nearness: here it is the
-mean of exp(cos) over k neighbours, and the score its negative logarithm, from -1 (k features just like it) to 1. ``printed`` takes the mean of exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's share of the density is taken
-from 1; as printed the weights of near and far neighbours are swapped.
+Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0).
+Neighbours are exact: the largest cosines of all, found a block of training features at a time; of equal ones
+those that come first, so that the nearest few are always the first of the nearest many. NaN is nearest of
+all, so that it shows. The paper prints exp(-cos) in eq. 4 and 5 and calls the sum a density, though it is
+largest for what is far. A density grows with nearness: here it is the mean of exp(cos) over k neighbours, and
+the score its negative logarithm, from -1 (k features just like it) to 1. ``printed`` takes the mean of
+exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's
+share of the density is taken from 1; as printed the weights of near and far neighbours are swapped.
 Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel 2018 (cosine).
 """
 
@@ -15,12 +20,15 @@ from torch import Tensor
 
 from faultscape.errors import MetricError
 
-# queries and keys held against each other at a time: 8 MB of cosines, near a processor's cache, and a few times that while they are chosen from; on a GPU, which waits for each block to be counted, 1 GB
+# queries and keys held against each other at a time: 8 MB of cosines, near a processor's cache, and a few
+# times that while they are chosen from; on a GPU, which waits for each block to be counted, 1 GB
 _BLOCK, _BLOCK_ON_GPU = (512, 4096), (16_384, 16_384)
 
 
 class Neighbours:
-    """Training features (m, D) of length 1, among which methods look for neighbours. Those that share them search a grid once, for ``most`` neighbours; 0 where one method has them alone."""
+    """Training features (m, D) of length 1, among which methods look for neighbours. Those that share them
+    search a grid once, for ``most`` neighbours; 0 where one method has them alone.
+    """
 
     def __init__(self, keys: Tensor) -> None:
         self.keys, self.most = keys, 0
@@ -28,7 +36,9 @@ class Neighbours:
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
     def of(self, grid: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the cosines (N * h * w, k) and the places of the k nearest of the features of a grid (N, D, h, w)."""
+        """Return the cosines (N * h * w, k) and the places of the k nearest of the features of a grid (N, D,
+        h, w).
+        """
         last = self._last
         if last is None or last[0] is not grid or last[1].shape[1] < k:
             queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
@@ -58,7 +68,8 @@ def unit(features: Tensor) -> Tensor:
 
 
 def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the cosines (n, k), the largest first, and the places (n, k) of the k nearest of keys (m, D), of length 1 as the queries (n, D) are. MetricError where there are fewer than k.
+    """Return the cosines (n, k), the largest first, and the places (n, k) of the k nearest of keys (m, D), of
+    length 1 as the queries (n, D) are. MetricError where there are fewer than k.
 
     >>> keys = unit(torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))
     >>> nearest(keys[:1], keys, 2)[1].tolist()
@@ -67,7 +78,9 @@ def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if k < 1:
         raise MetricError(f"k is {k}; expected 1 or more neighbours")
     if k > len(keys):
-        raise MetricError(f"{len(keys)} training embeddings; {k} neighbours need as many: lower k, or keep more embeddings")
+        raise MetricError(
+            f"{len(keys)} training embeddings; {k} neighbours need as many: lower k, or keep more embeddings"
+        )
     if not len(queries):
         return queries.new_empty((0, k)), torch.empty((0, k), dtype=torch.long, device=queries.device)
     many, block = _BLOCK if queries.device.type == "cpu" else _BLOCK_ON_GPU
@@ -95,7 +108,10 @@ def _below_largest(values: Tensor, k: int) -> Tensor:
 
 
 def _above(values: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return of each row of values (n, m) what is above ``least`` (n, 1), or NaN, in its order, and where: few of many. Rows are filled up with -inf; one that has far more than k keeps those that may be among its k largest."""
+    """Return of each row of values (n, m) what is above ``least`` (n, 1), or NaN, in its order, and where:
+    few of many. Rows are filled up with -inf; one that has far more than k keeps those that may be among its
+    k largest.
+    """
     rows, columns = _places((values <= least).logical_not_())
     counts = rows.bincount(minlength=len(values))
     if (many := counts > 4 * k).any():
@@ -110,7 +126,9 @@ def _above(values: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows and the columns where a mask (n, m) is true. On a processor NumPy finds the few of many in a tenth of the time."""
+    """Return the rows and the columns where a mask (n, m) is true. On a processor NumPy finds the few of many
+    in a tenth of the time.
+    """
     if mask.device.type != "cpu":
         rows, columns = mask.nonzero(as_tuple=True)
         return rows, columns
@@ -120,7 +138,8 @@ def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
-    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (S4 eq. 5). Errors: MetricError for cosines of another shape.
+    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (S4 eq. 5).
+    Errors: MetricError for cosines of another shape.
 
     >>> density_score(torch.tensor([[1.0, 1.0], [0.0, 0.0]])).round(decimals=4).tolist()
     [-1.0, -0.0]
@@ -131,12 +150,15 @@ def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
 
 
 def class_score(cosines: Tensor, has: Tensor, *, printed: bool = False) -> Tensor:
-    """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class, ``has`` (n, k) (S4 eq. 4). Errors: MetricError where shapes differ.
+    """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class,
+    ``has`` (n, k) (S4 eq. 4). Errors: MetricError where shapes differ.
 
     >>> class_score(torch.zeros(1, 4), torch.tensor([[True, True, True, False]])).tolist()
     [0.25]
     """
     if cosines.ndim != 2 or cosines.shape != has.shape:
-        raise MetricError(f"cosines and has are (n, k) both; got {tuple(cosines.shape)} and {tuple(has.shape)}")
+        raise MetricError(
+            f"cosines and has are (n, k) both; got {tuple(cosines.shape)} and {tuple(has.shape)}"
+        )
     weights = (-cosines if printed else cosines).exp()
     return (weights * ~has).sum(1) / weights.sum(1)

@@ -1,7 +1,10 @@
-"""The method odin: one less the largest probability at a temperature, of an image that was first moved towards what the network says of it.
+"""The method odin: one less the largest probability at a temperature, of an image that was first moved
+towards what the network says of it.
 
-Conventions: each number of the network's input moves by ``epsilon`` against the gradient of the mean over pixels of -log max softmax(z / T). Nothing is fitted: temperature and epsilon are given, or searched on a validation set with unknown objects.
-S4 left both out of its benchmark (B.2: temperature helped little, and the gradient did not fit into memory), so that epsilon is 0 by default, which costs no second look.
+Conventions: each number of the network's input moves by ``epsilon`` against the gradient of the mean over
+pixels of -log max softmax(z / T). Nothing is fitted: temperature and epsilon are given, or searched on a
+validation set with unknown objects. S4 left both out of its benchmark (B.2: temperature helped little, and
+the gradient did not fit into memory), so that epsilon is 0 by default, which costs no second look.
 Source: Liang et al. 2018, eq. 1 and 2; SegmentMeIfYouCan takes epsilon 1e-4 and temperature 3.
 """
 
@@ -20,14 +23,20 @@ from faultscape.uncertainty.methods.embeddings import Embeddings
 class Odin:
     """A temperature and the length of a step."""
 
-    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
+    ) -> None:
         del layers, tensors
         self.layers: tuple[str, ...] = ()
         self.temperature, self.epsilon = float(options["temperature"]), float(options["epsilon"])
 
     @classmethod
     def fit(
-        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+        cls,
+        layers: Sequence[str],
+        samples: Sequence[Embeddings],
+        options: Mapping[str, Value],
+        channels: np.ndarray,
     ) -> Odin:
         """Return the method; nothing is fitted."""
         del samples, channels

@@ -1,7 +1,10 @@
-"""The method standardised-max-logit: how far the largest logit lies below what is usual where this class is predicted.
+"""The method standardised-max-logit: how far the largest logit lies below what is usual where this class is
+predicted.
 
-Conventions: of each channel the mean and the standard deviation of the largest logit where it is the largest, over training images; a channel that is the largest in fewer than 100 sampled pixels has those of all. The score is -(max z - mean) / deviation of the predicted channel, made at the
-size of the labels. The smoothing and the treatment of boundaries of the paper are left out.
+Conventions: of each channel the mean and the standard deviation of the largest logit where it is the largest,
+over training images; a channel that is the largest in fewer than 100 sampled pixels has those of all. The
+score is -(max z - mean) / deviation of the predicted channel, made at the size of the labels. The smoothing
+and the treatment of boundaries of the paper are left out.
 Source: Jung et al. 2021, eq. 3 to 5.
 """
 
@@ -25,14 +28,20 @@ class StandardisedMaxLogit:
 
     epsilon = 0.0
 
-    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
+    ) -> None:
         del layers, options
         self.layers: tuple[str, ...] = ()
         self.mean, self.deviation = tensors["mean"], tensors["deviation"]
 
     @classmethod
     def fit(
-        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+        cls,
+        layers: Sequence[str],
+        samples: Sequence[Embeddings],
+        options: Mapping[str, Value],
+        channels: np.ndarray,
     ) -> StandardisedMaxLogit:
         """Return the method with the statistics of these logits, a sample of pixels of training images."""
         del channels

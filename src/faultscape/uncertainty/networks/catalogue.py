@@ -1,7 +1,10 @@
-"""BACKBONES: the networks that `train` builds by name, each a complete entry; help, documents and tables are read off it.
+"""BACKBONES: the networks that `train` builds by name, each a complete entry; help, documents and tables are
+read off it.
 
-Conventions: reading this loads no torch: ``place`` names the function that builds one, of a ``size``, with so many classes and a rate of dropout. Pixels are divided by 255, less ``mean``, over ``std``. A network that
-is no entry is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights it starts from, or ``file.py:function``, which returns a module that ends in a linear layer or a 1x1 convolution.
+Conventions: reading this loads no torch: ``place`` names the function that builds one, of a ``size``, with so
+many classes and a rate of dropout. Pixels are divided by 255, less ``mean``, over ``std``. A network that is
+no entry is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights it starts from, or
+``file.py:function``, which returns a module that ends in a linear layer or a 1x1 convolution.
 """
 
 from __future__ import annotations
@@ -15,17 +18,31 @@ from faultscape.plug import is_own
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 PLAIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 _DEPTHS: Mapping[str, int] = {  # blocks of a vision transformer, or of the stage before an encoder's last
-    "T": 12, "S": 12, "B": 12, "L": 24, "b0": 2, "b1": 2, "b2": 6, "b3": 18, "b4": 27, "b5": 40, "18": 2, "50": 6, "101": 23,
-}  # fmt: skip
+    "T": 12,
+    "S": 12,
+    "B": 12,
+    "L": 24,
+    "b0": 2,
+    "b1": 2,
+    "b2": 6,
+    "b3": 18,
+    "b4": 27,
+    "b5": 40,
+    "18": 2,
+    "50": 6,
+    "101": 23,
+}
 MIDDLE = "middle"  # the word for a backbone's own layers of MC dropout
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network by name: what builds it, what both sides of its input are multiples of, its ``stride`` from pixels to logits, and the ``mean`` and ``std`` of its pixels.
+    """A network by name: what builds it, what both sides of its input are multiples of, its ``stride`` from
+    pixels to logits, and the ``mean`` and ``std`` of its pixels.
 
-    ``middle`` are the blocks of its encoder behind which MC dropout stands by default (`--dropout-at middle`): up to four, spread over a vision transformer, or over the stage before the last, which stands for the middle flow of S4's encoder. ``any_crop``: it is trained on
-    crops of any size, such as 513 x 513.
+    ``middle`` are the blocks of its encoder behind which MC dropout stands by default (`--dropout-at
+    middle`): up to four, spread over a vision transformer, or over the stage before the last, which stands
+    for the middle flow of S4's encoder. ``any_crop``: it is trained on crops of any size, such as 513 x 513.
     """
 
     name: str
@@ -48,7 +65,9 @@ def _spread(pattern: str, blocks: int) -> tuple[str, ...]:
     >>> _spread("block {}", 23)
     ('block 4', 'block 10', 'block 16', 'block 22')
     """
-    return tuple(dict.fromkeys(pattern.format(blocks * (k + 1) // 4 - 1) for k in range(4) if blocks * (k + 1) >= 4))
+    return tuple(
+        dict.fromkeys(pattern.format(blocks * (k + 1) // 4 - 1) for k in range(4) if blocks * (k + 1) >= 4)
+    )
 
 
 def _segmenter(size: str, parameters: float) -> Backbone:
@@ -117,7 +136,8 @@ BACKBONES: tuple[Backbone, ...] = (
 
 
 def backbone_named(name: str) -> Backbone | None:
-    """Return the backbone of a name, None for one of the hub, of a folder or of a file; OptionError with the nearest name otherwise.
+    """Return the backbone of a name, None for one of the hub, of a folder or of a file; OptionError with the
+    nearest name otherwise.
 
     >>> backbone_named("segmenter-L/16").multiple
     16
@@ -129,5 +149,6 @@ def backbone_named(name: str) -> Backbone | None:
         return None
     known = [backbone.name for backbone in BACKBONES]
     raise OptionError(
-        f"backbone {name!r} is not known; use {', '.join(known)}, hf:OWNER/MODEL or file.py:function.{closest(name, known)}"
+        f"backbone {name!r} is not known; use {', '.join(known)}, hf:OWNER/MODEL or"
+        f" file.py:function.{closest(name, known)}"
     )

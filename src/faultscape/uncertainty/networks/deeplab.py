@@ -1,7 +1,9 @@
-"""DeepLabv3+: a convolutional encoder of output stride 16, pooling at several rates with image-level features, and a decoder that adds features of stride 4.
+"""DeepLabv3+: a convolutional encoder of output stride 16, pooling at several rates with image-level
+features, and a decoder that adds features of stride 4.
 
-Conventions: pixels (N, 3, H, W) to logits (N, K, H / 4, W / 4). The encoder is a ResNet of the transformers library whose last stage is dilated in place of strided. S4's own base has an Xception-71 and
-a dense prediction cell, of which no weights can be had for torch.
+Conventions: pixels (N, 3, H, W) to logits (N, K, H / 4, W / 4). The encoder is a ResNet of the transformers
+library whose last stage is dilated in place of strided. S4's own base has an Xception-71 and a dense
+prediction cell, of which no weights can be had for torch.
 Source: Chen et al. 2018; S4 B.1.
 """
 
@@ -12,7 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-SIZES = {"18": ("basic", (64, 128, 256, 512), (2, 2, 2, 2)), "50": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 6, 3)), "101": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 23, 3))}  # fmt: skip
+SIZES = {
+    "18": ("basic", (64, 128, 256, 512), (2, 2, 2, 2)),
+    "50": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 6, 3)),
+    "101": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 23, 3)),
+}
 STAGES = ("stage1", "stage4")  # of strides 4 and 16
 RATES = (6, 12, 18)  # of the dilated convolutions, at output stride 16
 WIDTH, LOW = 256, 48
@@ -26,7 +32,9 @@ class DeepLab(nn.Module):
         self.encoder = encoder
         self.pooling = Pooling(high, dropout)
         self.low = _convolution(low, LOW, 1)
-        self.decoder = nn.Sequential(_convolution(WIDTH + LOW, WIDTH, 3), _convolution(WIDTH, WIDTH, 3), nn.Dropout(dropout))
+        self.decoder = nn.Sequential(
+            _convolution(WIDTH + LOW, WIDTH, 3), _convolution(WIDTH, WIDTH, 3), nn.Dropout(dropout)
+        )
         self.head = nn.Conv2d(WIDTH, classes, 1)
 
     def forward(self, pixel_values: Tensor) -> Tensor:
@@ -37,14 +45,20 @@ class DeepLab(nn.Module):
 
 
 class Pooling(nn.Module):
-    """Features at several rates of dilation, and those of the whole image, side by side and brought to 256 channels."""
+    """Features at several rates of dilation, and those of the whole image, side by side and brought to 256
+    channels.
+    """
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
         rates = [_convolution(width, WIDTH, 3, rate) for rate in RATES]
         self.branches = nn.ModuleList([_convolution(width, WIDTH, 1), *rates])
-        self.image = nn.Sequential(nn.Conv2d(width, WIDTH, 1), nn.ReLU())  # no batch norm: one pixel an image has no spread
-        self.together = nn.Sequential(_convolution(WIDTH * (len(self.branches) + 1), WIDTH, 1), nn.Dropout(dropout))
+        self.image = nn.Sequential(
+            nn.Conv2d(width, WIDTH, 1), nn.ReLU()
+        )  # no batch norm: one pixel an image has no spread
+        self.together = nn.Sequential(
+            _convolution(WIDTH * (len(self.branches) + 1), WIDTH, 1), nn.Dropout(dropout)
+        )
 
     def forward(self, features: Tensor) -> Tensor:
         """Return (N, 256, h, w)."""
@@ -63,7 +77,9 @@ def deeplab(size: str, classes: int, dropout: float) -> DeepLab:
 
 
 def of_encoder(encoder: Any, classes: int, dropout: float = 0.1) -> DeepLab:
-    """Return a DeepLabv3+ on a ResNet of the library that gives STAGES, whose last stage is dilated from now on."""
+    """Return a DeepLabv3+ on a ResNet of the library that gives STAGES, whose last stage is dilated from now
+    on.
+    """
     widths = encoder.config.hidden_sizes
     for module in encoder.encoder.stages[-1].modules():
         if isinstance(module, nn.Conv2d):

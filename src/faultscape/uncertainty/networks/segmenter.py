@@ -1,8 +1,10 @@
 """Segmenter: a ViT whose patch tokens are mapped to classes by one linear layer.
 
-Conventions: pixels (N, 3, H, W), both sides multiples of 16, to logits (N, K, H / 16, W / 16); whoever asks for maps up-samples them, bilinearly. The class token is dropped, and position
-embeddings are brought to the input's grid, bicubically. With ``member_blocks`` the last encoder blocks have BatchEnsemble's fast weights in their MLPs: their inputs are repeated for each member,
-and each member's tokens go through its own part of the head.
+Conventions: pixels (N, 3, H, W), both sides multiples of 16, to logits (N, K, H / 16, W / 16); whoever asks
+for maps up-samples them, bilinearly. The class token is dropped, and position embeddings are brought to the
+input's grid, bicubically. With ``member_blocks`` the last encoder blocks have BatchEnsemble's fast weights in
+their MLPs: their inputs are repeated for each member, and each member's tokens go through its own part of the
+head.
 Source: Strudel et al. 2021; S3 2, and its code for the blocks (22 and 23 of ViT-L).
 """
 
@@ -18,7 +20,12 @@ from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 PATCH = 16
-SIZES = {"T": (192, 12, 3), "S": (384, 12, 6), "B": (768, 12, 12), "L": (1024, 24, 16)}  # width, blocks, heads
+SIZES = {
+    "T": (192, 12, 3),
+    "S": (384, 12, 6),
+    "B": (768, 12, 12),
+    "L": (1024, 24, 16),
+}  # width, blocks, heads
 
 
 class Segmenter(nn.Module):
@@ -42,24 +49,33 @@ class Segmenter(nn.Module):
         return made.transpose(1, 2).unflatten(2, (rows, columns))
 
     def use_members(self, blocks: int, members: int, fast_start: FastStart, spread: float, seed: int) -> None:
-        """Give the MLPs of the last encoder blocks fast weights. Errors: OptionError for more blocks than there are."""
+        """Give the MLPs of the last encoder blocks fast weights. Errors: OptionError for more blocks than
+        there are.
+        """
         layers = blocks_of(self.vit)
         if not 0 < blocks <= len(layers):
-            raise OptionError(f"fast weights requested for the last {blocks} blocks, but the encoder has only {len(layers)}")
+            raise OptionError(
+                f"fast weights requested for the last {blocks} blocks, but the encoder has only {len(layers)}"
+            )
         self.members = members
         layers[-blocks].register_forward_pre_hook(_repeated(members), with_kwargs=True)
         for number, block in enumerate(layers[-blocks:]):
             wide = [
-                (name, m) for name, m in block.named_modules() if isinstance(m, nn.Linear) and m.in_features != m.out_features
+                (name, m)
+                for name, m in block.named_modules()
+                if isinstance(m, nn.Linear) and m.in_features != m.out_features
             ]
             for place, (name, layer) in enumerate(wide):
                 block.set_submodule(
-                    name, BatchEnsembleLinear(layer, members, fast_start, spread, seed + 1000 + 2 * number + place)
+                    name,
+                    BatchEnsembleLinear(layer, members, fast_start, spread, seed + 1000 + 2 * number + place),
                 )
 
 
 def segmenter(size: str, classes: int, dropout: float, image: int = 768) -> Segmenter:
-    """Return a Segmenter of a size (T, S, B or L), its weights drawn anew; position embeddings are those of a square image."""
+    """Return a Segmenter of a size (T, S, B or L), its weights drawn anew; position embeddings are those of a
+    square image.
+    """
     from transformers import ViTConfig, ViTModel
 
     width, blocks, heads = SIZES[size]
@@ -82,7 +98,9 @@ def blocks_of(vit: Any) -> Any:
 
 
 def _repeated(members: int) -> Any:
-    def before(_module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def before(
+        _module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         count = inputs[0].shape[0]
 
         def repeat(value: Any) -> Any:  # tokens, and whatever else the library says of each image
@@ -95,8 +113,12 @@ def _repeated(members: int) -> Any:
 
 
 def _own_parts(made: Tensor, members: int) -> Tensor:
-    """Return (N, L, E x C) of a head's channels (E x N, L, E x C): of each member's tokens that member's logits."""
+    """Return (N, L, E x C) of a head's channels (E x N, L, E x C): of each member's tokens that member's
+    logits.
+    """
     if made.shape[-1] % members:
-        raise OptionError("fast weights in encoder blocks need the head batch-ensemble with the same number of members")
+        raise OptionError(
+            "fast weights in encoder blocks need the head batch-ensemble with the same number of members"
+        )
     parts = made.unflatten(0, (members, -1)).unflatten(-1, (members, -1))  # (E, N, L, E, C)
     return parts.diagonal(dim1=0, dim2=3).permute(0, 1, 3, 2).flatten(2)

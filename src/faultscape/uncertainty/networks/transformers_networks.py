@@ -1,7 +1,9 @@
-"""Networks of the transformers library: SegFormer of any size, and whatever folder of the library segments or encodes.
+"""Networks of the transformers library: SegFormer of any size, and whatever folder of the library segments or
+encodes.
 
-Conventions: what a folder holds becomes the start of a network, its last layer drawn anew where the classes differ. A semantic network stays as it is; a ViT becomes the encoder of a
-`Segmenter`, a ResNet that of a `DeepLab`. A network is described by its configuration, so that it is built again without the folder.
+Conventions: what a folder holds becomes the start of a network, its last layer drawn anew where the classes
+differ. A semantic network stays as it is; a ViT becomes the encoder of a `Segmenter`, a ResNet that of a
+`DeepLab`. A network is described by its configuration, so that it is built again without the folder.
 Source: Xie et al. 2021 (SegFormer).
 """
 
@@ -29,7 +31,12 @@ SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
 }
 ENCODERS = ("vit", "resnet")  # that a Segmenter and a DeepLab are made of
 MULTIPLE = 32  # of both sides of the input of a network of the hub
-_ELSEWHERE = ("auto_map", "backbone", "use_pretrained_backbone", "use_timm_backbone")  # what loads code or weights from elsewhere
+_ELSEWHERE = (
+    "auto_map",
+    "backbone",
+    "use_pretrained_backbone",
+    "use_timm_backbone",
+)  # what loads code or weights from elsewhere
 
 
 def segformer(size: str, classes: int, dropout: float) -> nn.Module:
@@ -38,12 +45,16 @@ def segformer(size: str, classes: int, dropout: float) -> nn.Module:
 
     widths, depths, decoder = SEGFORMERS[size]
     told: dict[str, Any] = {"num_labels": classes, "classifier_dropout_prob": dropout}
-    config = SegformerConfig(hidden_sizes=list(widths), depths=list(depths), decoder_hidden_size=decoder, **told)
+    config = SegformerConfig(
+        hidden_sizes=list(widths), depths=list(depths), decoder_hidden_size=decoder, **told
+    )
     return SegformerForSemanticSegmentation(config)
 
 
 def of_folder(folder: str, classes: int) -> nn.Module:
-    """Return the network that a folder of the library holds, with its weights; ModelError where it neither segments by classes nor is one of ENCODERS."""
+    """Return the network that a folder of the library holds, with its weights; ModelError where it neither
+    segments by classes nor is one of ENCODERS.
+    """
     import transformers
 
     config = _config(folder)
@@ -57,17 +68,23 @@ def of_folder(folder: str, classes: int) -> nn.Module:
             auto = transformers.AutoModelForSemanticSegmentation
     safe = any(Path(folder).glob("*.safetensors"))
     if not safe:
-        raise ModelError(f"{folder}: has no safetensors weights; other formats are not read because they can run code")
+        raise ModelError(
+            f"{folder}: has no safetensors weights; other formats are not read because they can run code"
+        )
     try:
         with without_warnings():
-            made = auto.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **told)
+            made = auto.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **told
+            )
     except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
         raise ModelError(f"{folder}: transformers cannot load it: {library_text(error)}") from None
     return _with_decoder(config.model_type, made, classes)
 
 
 def config_of(net: Any) -> tuple[JsonObject, int]:
-    """Return the configuration of a network of the library, or of its encoder, and what both sides of its input are raised to multiples of."""
+    """Return the configuration of a network of the library, or of its encoder, and what both sides of its
+    input are raised to multiples of.
+    """
     if isinstance(net, Segmenter):
         return net.vit.config.to_dict(), net.patch
     if isinstance(net, deeplab.DeepLab):
@@ -87,12 +104,16 @@ def _with_decoder(kind: str, net: Any, classes: int) -> nn.Module:
 
 
 def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
-    """Return a network of a configuration of the library, its weights drawn anew; ModelError for one that cannot be built, or that would load code or weights from elsewhere."""
+    """Return a network of a configuration of the library, its weights drawn anew; ModelError for one that
+    cannot be built, or that would load code or weights from elsewhere.
+    """
     import transformers
 
     kind = str(config.get("model_type", ""))
     if kind not in supported():
-        raise ModelError(f"a configuration of kind {kind!r} is not supported; supported kinds: {', '.join(supported())}")
+        raise ModelError(
+            f"a configuration of kind {kind!r} is not supported; supported kinds: {', '.join(supported())}"
+        )
     if unsafe := _elsewhere(config):
         raise ModelError(f"its configuration has {unsafe!r}, which loads code or weights from elsewhere")
     try:
@@ -106,21 +127,31 @@ def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
                 case "resnet":
                     made = transformers.ResNetBackbone(held)
                 case _:
-                    made = transformers.AutoModelForSemanticSegmentation.from_config(held, trust_remote_code=False)
+                    made = transformers.AutoModelForSemanticSegmentation.from_config(
+                        held, trust_remote_code=False
+                    )
             return _with_decoder(kind, made, classes)
-    except Exception as error:  # noqa: BLE001 - a hostile configuration fails anywhere in the library
-        raise ModelError(f"transformers cannot build a {kind} of its configuration: {library_text(error)}") from None
+    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
+        raise ModelError(
+            f"transformers cannot build a {kind} of its configuration: {library_text(error)}"
+        ) from None
 
 
 def supported() -> tuple[str, ...]:
-    """Return the kinds of configurations that a network can be made of: those that the library knows to segment by classes, and encoders."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
+    """Return the kinds of configurations that a network can be made of: those that the library knows to
+    segment by classes, and encoders.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC,
+    )
 
     return tuple(sorted([*SEMANTIC, *ENCODERS]))
 
 
 def _elsewhere(config: Mapping[str, object]) -> str:
-    """Return the first key of a configuration, or of one within it, that loads code or weights from elsewhere."""
+    """Return the first key of a configuration, or of one within it, that loads code or weights from
+    elsewhere.
+    """
     for key, value in config.items():
         if key in _ELSEWHERE and value:
             return key
@@ -133,12 +164,21 @@ def _config(folder: str) -> Any:
     import transformers
 
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
-        raise ModelError(f"{folder}: transformers cannot read its config.json: {library_text(error)}") from None
+        config = transformers.AutoConfig.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
+        raise ModelError(
+            f"{folder}: transformers cannot read its config.json: {library_text(error)}"
+        ) from None
     if unsafe := _elsewhere(config.to_dict()):
-        raise ModelError(f"{folder}: its configuration has {unsafe!r}, which loads code or weights from elsewhere")
+        raise ModelError(
+            f"{folder}: its configuration has {unsafe!r}, which loads code or weights from elsewhere"
+        )
     if config.model_type not in supported():
         known = ", ".join(supported())
-        raise ModelError(f"{folder}: is of kind {config.model_type!r}, which train does not support; supported kinds: {known}")
+        raise ModelError(
+            f"{folder}: is of kind {config.model_type!r}, which train does not support; supported kinds:"
+            f" {known}"
+        )
     return config

@@ -1,7 +1,9 @@
 """Checkpoints: all that training needs to go on as if it had never stopped, as tensors in one file.
 
-Conventions: a checkpoint is ``step-N-KEY.safetensors``, KEY the first digits of that of what is trained: weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the key, what mixed precision knows)
-in its metadata. Chance is no part of it, since it follows from the seed and the step. The last two are kept; one is put only where all weights are finite.
+Conventions: a checkpoint is ``step-N-KEY.safetensors``, KEY the first digits of that of what is trained:
+weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the
+key, what mixed precision knows) in its metadata. Chance is no part of it, since it follows from the seed and
+the step. The last two are kept; one is put only where all weights are finite.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _NAME = re.compile(r"step-(\d+)-(\w+)\.safetensors")
 KEPT = 2
 
 
-def write(folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.optim.Optimizer, more: dict[str, Any]) -> None:
+def write(
+    folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.optim.Optimizer, more: dict[str, Any]
+) -> None:
     """Put the checkpoint of a step, and remove all but the last."""
     from safetensors.torch import save
 
@@ -44,11 +48,15 @@ def write(folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.op
 def found(folder: Path, key: str = "") -> list[Path]:
     """Return the checkpoints of a folder, of one key or of all, the earliest first."""
     held = [(path, _NAME.fullmatch(path.name)) for path in folder.iterdir()] if folder.is_dir() else []
-    return sorted((path for path, name in held if name and (not key or name[2] == _short(key))), key=lambda path: path.name)
+    return sorted(
+        (path for path, name in held if name and (not key or name[2] == _short(key))),
+        key=lambda path: path.name,
+    )
 
 
 def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-    """Bring a network and its optimiser to where the last whole checkpoint of this key was; returns its words, {"step": 0} where there is none.
+    """Bring a network and its optimiser to where the last whole checkpoint of this key was; returns its
+    words, {"step": 0} where there is none.
 
     Errors: ModelError where a checkpoint is of another network than its key says.
     """
@@ -59,11 +67,17 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {}).get("about", "{}"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
-        except (SafetensorError, OSError, ValueError):  # cut short by whatever killed the run: the one before it is whole
+        except (
+            SafetensorError,
+            OSError,
+            ValueError,
+        ):  # cut short by whatever killed the run: the one before it is whole
             continue
         if about.get("key") != key:
             continue
-        weights = {name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")}
+        weights = {
+            name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")
+        }
         if why := differing(dict(net.state_dict()), weights):
             raise ModelError(f"{path}: does not match the network: {why}; delete {folder} to start over")
         net.load_state_dict(weights)

@@ -1,7 +1,9 @@
-"""What a network is shown in training: a random part of an image at a random scale, mirrored or not, and the labels of the same pixels.
+"""What a network is shown in training: a random part of an image at a random scale, mirrored or not, and the
+labels of the same pixels.
 
-Conventions: photos are (H, W, 3) uint8 and labels (H, W) int16 places of classes, IGNORED (-100) or OUTSIDE (-1). Chance comes in as a generator: the same generator, the same crop. What an image does
-not fill is IGNORED. Pixels are divided by 255, less the mean, over the standard deviation: (3, H, W) float32.
+Conventions: photos are (H, W, 3) uint8 and labels (H, W) int16 places of classes, IGNORED (-100) or OUTSIDE
+(-1). Chance comes in as a generator: the same generator, the same crop. What an image does not fill is
+IGNORED. Pixels are divided by 255, less the mean, over the standard deviation: (3, H, W) float32.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from faultscape.uncertainty.training.labels import IGNORED
 from faultscape.uncertainty.training.plan import Size, TrainingPlan
 
 
-def crop(photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def crop(
+    photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the photo and the labels of a random crop, (h, w, 3) uint8 and (h, w) int16.
 
     >>> plan = TrainingPlan(crop=(4, 2), scale=(1.0, 1.0), flip=False)
-    >>> seen, said = crop(np.full((2, 3, 3), 7, np.uint8), np.zeros((2, 3), np.int16), plan, np.random.default_rng(0))
+    >>> seen, said = crop(
+    ...     np.full((2, 3, 3), 7, np.uint8), np.zeros((2, 3), np.int16), plan, np.random.default_rng(0)
+    ... )
     >>> seen.shape, said.tolist()
     ((2, 4, 3), [[0, 0, 0, -100], [0, 0, 0, -100]])
     """
@@ -28,7 +34,8 @@ def crop(photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.rand
     photo, labels = resized(photo, labels, (max(1, round(width * factor)), max(1, round(height * factor))))
     wide, tall = plan.crop
     rows, columns = (
-        _part(length, window, at) for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left))
+        _part(length, window, at)
+        for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left))
     )
     seen, said = np.zeros((tall, wide, 3), np.uint8), np.full((tall, wide), IGNORED, np.int16)
     part = photo[rows, columns]
@@ -45,14 +52,18 @@ def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarr
 
     if (photo.shape[1], photo.shape[0]) == size == (labels.shape[1], labels.shape[0]):
         return photo, labels
-    at_size = cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)  # as `predict` brings photos to their size
+    at_size = cv2.resize(
+        photo, size, interpolation=cv2.INTER_LINEAR
+    )  # as `predict` brings photos to their size
     return at_size, cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST_EXACT)
 
 
 def pixels(photo: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
     """Return (3, H, W) float32 of a photo (H, W, 3) uint8."""
     scaled = photo.astype(np.float32) / np.float32(255)
-    return np.ascontiguousarray(((scaled - np.array(mean, np.float32)) / np.array(std, np.float32)).transpose(2, 0, 1))
+    return np.ascontiguousarray(
+        ((scaled - np.array(mean, np.float32)) / np.array(std, np.float32)).transpose(2, 0, 1)
+    )
 
 
 def _part(length: int, window: int, at: float) -> slice:

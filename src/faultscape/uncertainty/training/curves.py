@@ -1,6 +1,7 @@
 """log.csv of a network: a row a step, with what validation found.
 
-Conventions: while training lasts the log lies beside the checkpoints, under the key of what is trained, so that a network keeps its own until another one is whole; after a run that was killed rows behind the
+Conventions: while training lasts the log lies beside the checkpoints, under the key of what is trained, so
+that a network keeps its own until another one is whole; after a run that was killed rows behind the
 checkpoint are written again. Seconds lie outside every law.
 """
 
@@ -21,7 +22,9 @@ COLUMNS = ("step", "loss", "rate", "gradient_norm", "seconds", "validation_miou"
 
 @dataclass(frozen=True)
 class Row:
-    """One step: loss, rate, the norm of the gradients before it was bounded, seconds, and what validation found after it (NaN where it did not look)."""
+    """One step: loss, rate, the norm of the gradients before it was bounded, seconds, and what validation
+    found after it (NaN where it did not look).
+    """
 
     step: int
     loss: float
@@ -38,7 +41,9 @@ def log_of(folder: Path, key: str = "") -> Path:
 
 
 def read_rows(folder: Path, key: str = "") -> list[Row]:
-    """Return the rows of a network's log, or of that of what has this key; none where there is none, and none that is damaged."""
+    """Return the rows of a network's log, or of that of what has this key; none where there is none, and none
+    that is damaged.
+    """
     try:
         held = list(csv.DictReader(log_of(folder, key).read_text(encoding="utf-8").splitlines()))
     except OSError:
@@ -59,7 +64,12 @@ def write_rows(folder: Path, rows: Sequence[Row], key: str = "") -> None:
     out = csv.writer(text, lineterminator="\n")
     out.writerow(COLUMNS)
     for row in rows:
-        out.writerow([row.step, *("" if math.isnan(value := getattr(row, name)) else f"{value:.8g}" for name in COLUMNS[1:])])
+        out.writerow(
+            [
+                row.step,
+                *("" if math.isnan(value := getattr(row, name)) else f"{value:.8g}" for name in COLUMNS[1:]),
+            ]
+        )
     path = log_of(folder, key)
     path.parent.mkdir(parents=True, exist_ok=True)
     put(path, text.getvalue().encode())

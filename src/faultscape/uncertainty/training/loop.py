@@ -1,7 +1,11 @@
-"""The one loop that trains: a step is a batch of random crops, a loss, gradients of bounded norm, a rate that follows the plan.
+"""The one loop that trains: a step is a batch of random crops, a loss, gradients of bounded norm, a rate that
+follows the plan.
 
-Conventions: nothing depends on when a run began or was stopped: the order of images follows from the seed and the epoch, a crop from the seed, the step and its place in the batch, and what a network leaves
-out at random from the seed and the step. So a run that was killed goes on from its last checkpoint to the same bytes, on a processor with the same number of threads. Accelerate brings devices and mixed precision. A loss that is not finite stops the run, whose last good checkpoint stays.
+Conventions: nothing depends on when a run began or was stopped: the order of images follows from the seed and
+the epoch, a crop from the seed, the step and its place in the batch, and what a network leaves out at random
+from the seed and the step. So a run that was killed goes on from its last checkpoint to the same bytes, on a
+processor with the same number of threads. Accelerate brings devices and mixed precision. A loss that is not
+finite stops the run, whose last good checkpoint stays.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ from faultscape.uncertainty.training.crops import crop, pixels
 from faultscape.uncertainty.training.memory import Shares
 from faultscape.uncertainty.training.plan import TrainingPlan
 
-Read = Callable[[int], tuple[np.ndarray, np.ndarray]]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
+Read = Callable[
+    [int], tuple[np.ndarray, np.ndarray]
+]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
 EVERY = 120.0  # seconds between two checkpoints
 _SKIPPED = 40  # steps in a row that half precision may leave out while it looks for its scale
 _AHEAD = 2  # batches that are read before the network is ready for them
@@ -36,7 +42,9 @@ _AHEAD = 2  # batches that are read before the network is ready for them
 
 @dataclass(frozen=True)
 class Task:
-    """What a network is to learn from: how many ``images`` there are, how one is ``read`` and what it is ``called``, by which ``loss``, with which class ``weights``, and how its input is normalised."""
+    """What a network is to learn from: how many ``images`` there are, how one is ``read`` and what it is
+    ``called``, by which ``loss``, with which class ``weights``, and how its input is normalised.
+    """
 
     images: int
     read: Read
@@ -49,7 +57,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step said: its number from 1, the loss, the rate, the norm of the gradients before it was bounded, and what validation found after it."""
+    """What a step said: its number from 1, the loss, the rate, the norm of the gradients before it was
+    bounded, and what validation found after it.
+    """
 
     step: int
     loss: float
@@ -61,7 +71,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Machine:
-    """What training runs on: the device, ``no``, ``fp16`` or ``bf16`` precision, threads for reading images, and the seconds between two checkpoints."""
+    """What training runs on: the device, ``no``, ``fp16`` or ``bf16`` precision, threads for reading images,
+    and the seconds between two checkpoints.
+    """
 
     device: str = "cpu"
     precision: str = "no"
@@ -79,9 +91,11 @@ def train(
     validate: Callable[[nn.Module], dict[str, float]] | None = None,
     say: Callable[[str], None] = print,
 ) -> Iterator[Step]:
-    """Yield each step of training a network by a plan, from the last checkpoint of this ``key`` in a folder on; at the end the network is trained, and in training mode.
+    """Yield each step of training a network by a plan, from the last checkpoint of this ``key`` in a folder
+    on; at the end the network is trained, and in training mode.
 
-    Errors: ModelError where the loss or the gradients are not finite, or memory is too short for a single image.
+    Errors: ModelError where the loss or the gradients are not finite, or memory is too short for a single
+    image.
     """
     accelerator = _accelerator(machine)
     net = net.to(accelerator.device).train()
@@ -103,7 +117,9 @@ def train(
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
         with torch.random.fork_rng(devices=_cards(accelerator.device)):
             torch.manual_seed(_number(plan.seed, step))
-            value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
+            value = shares.gradients(
+                prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say
+            )
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         skipped = 0 if np.isfinite(norm) else skipped + 1
         if not np.isfinite(value) or skipped > (_SKIPPED if machine.precision == "fp16" else 0):
@@ -121,13 +137,19 @@ def train(
 
 
 def checkpoint_activations(net: nn.Module) -> None:
-    """Let a network of the transformers library compute its blocks again in the backward pass, for less memory; ModelError where it has none that can."""
+    """Let a network of the transformers library compute its blocks again in the backward pass, for less
+    memory; ModelError where it has none that can.
+    """
     for module in net.modules():
         if (enable := getattr(module, "activation_checkpointing_enable", None)) is not None:
             return enable()
-        if (enable := getattr(module, "gradient_checkpointing_enable", None)) is not None:  # its name in older versions
+        if (
+            enable := getattr(module, "gradient_checkpointing_enable", None)
+        ) is not None:  # its name in older versions
             return enable({"use_reentrant": False})
-    raise ModelError(f"{type(net).__name__}: does not support activation checkpointing; leave --checkpoint-activations out")
+    raise ModelError(
+        f"{type(net).__name__}: does not support activation checkpointing; leave --checkpoint-activations out"
+    )
 
 
 def order(seed: int, epoch: int, images: int) -> np.ndarray:
@@ -150,8 +172,12 @@ def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
     return [int(ordered[k % images]) for k in range(place * plan.batch, (place + 1) * plan.batch)]
 
 
-def _batches(plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) of each step; the next ones are read meanwhile."""
+def _batches(
+    plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int
+) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
+    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) of each step; the next ones are read
+    meanwhile.
+    """
 
     def example(step: int, place: int, number: int) -> tuple[np.ndarray, np.ndarray]:
         photo, labels = task.read(number)
@@ -164,7 +190,10 @@ def _batches(plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int)
             if step >= 0:
                 mine = [*enumerate(members_of(plan, step, task.images))]
                 waiting.append(
-                    ([number for _, number in mine], [pool.submit(example, step, place, number) for place, number in mine])
+                    (
+                        [number for _, number in mine],
+                        [pool.submit(example, step, place, number) for place, number in mine],
+                    )
                 )
             if len(waiting) > _AHEAD or (step < 0 and waiting):
                 numbers, futures = waiting.pop(0)
@@ -174,7 +203,9 @@ def _batches(plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int)
 
 
 def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
-    """Return the optimiser of a plan; biases and what has one axis (norms) do not decay, and fast weights learn at their own rate."""
+    """Return the optimiser of a plan; biases and what has one axis (norms) do not decay, and fast weights
+    learn at their own rate.
+    """
     heads = [module for module in net.modules() if isinstance(module, Head | BatchEnsembleLinear)]
     fast = {id(parameter) for head in heads for parameter in head.fast_parameters()}
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
@@ -184,7 +215,8 @@ def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
             decay = plan.weight_decay if plain else 0.0
             groups.setdefault((plan.fast_rate if id(parameter) in fast else 1.0, decay), []).append(parameter)
     told: list[dict[str, Any]] = [
-        {"params": held, "factor": factor, "weight_decay": decay, "lr": plan.rate} for (factor, decay), held in groups.items()
+        {"params": held, "factor": factor, "weight_decay": decay, "lr": plan.rate}
+        for (factor, decay), held in groups.items()
     ]
     match plan.optimiser:
         case "adam":
@@ -209,7 +241,11 @@ def _accelerator(machine: Machine) -> Any:
 
 
 def _cards(device: torch.device) -> list[int]:
-    return [torch.cuda.current_device() if device.index is None else device.index] if device.type == "cuda" else []
+    return (
+        [torch.cuda.current_device() if device.index is None else device.index]
+        if device.type == "cuda"
+        else []
+    )
 
 
 def _is_due(step: int, plan: TrainingPlan, images: int, total: int) -> bool:
@@ -225,7 +261,11 @@ def _not_finite(step: int, value: float, norm: float, names: Sequence[str], fold
         if held
         else "there is no checkpoint yet"
     )
-    advice = "Lower --rate, or add --warm-up" if step > 1 else "Check these images, and the weights that it starts from"
+    advice = (
+        "Lower --rate, or add --warm-up"
+        if step > 1
+        else "Check these images, and the weights that it starts from"
+    )
     return f"{what} at step {step} (images {', '.join(names[:4])}, ...): training stopped; {last}. {advice}"
 
 

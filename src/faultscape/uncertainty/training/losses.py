@@ -1,8 +1,13 @@
-"""What training makes small: the cross-entropy of a network's logits at the size of its labels, of members the mean of theirs.
+"""What training makes small: the cross-entropy of a network's logits at the size of its labels, of members
+the mean of theirs.
 
-Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels whose label is ``IGNORED`` (-100) count nothing, which void and withheld pixels are. Classes may have weights. Where
-pixels are known to be of no class (``OUTSIDE``, -1: void from the start, never withheld), the void class takes them as a class of its own, the entropy loss asks for even probabilities there, an outlier head learns to tell them from all others, and a Dirichlet is to be flat there.
-Source: S3 2 and its code (mean of member losses); S4 5.1 and B.4 for void pixels; Bevandic et al. 2019 (outlier head).
+Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels whose label is ``IGNORED``
+(-100) count nothing, which void and withheld pixels are. Classes may have weights. Where pixels are known to
+be of no class (``OUTSIDE``, -1: void from the start, never withheld), the void class takes them as a class of
+its own, the entropy loss asks for even probabilities there, an outlier head learns to tell them from all
+others, and a Dirichlet is to be flat there.
+Source: S3 2 and its code (mean of member losses); S4 5.1 and B.4 for void pixels; Bevandic et al. 2019
+(outlier head).
 """
 
 from __future__ import annotations
@@ -25,18 +30,24 @@ _, VOID_CLASS, _EVEN, OUTLIER_HEAD, DIRICHLET = LOSSES
 
 @dataclass(frozen=True)
 class Counts:
-    """How much the pixels of a batch weigh: those of classes, and how many are outside of all, and of a class."""
+    """How much the pixels of a batch weigh: those of classes, and how many are outside of all, and of a
+    class.
+    """
 
     known: Tensor
     outside: Tensor
     seen: Tensor
 
 
-def counts_of(labels: Tensor, weights: Tensor | None = None, name: LossName = "ce", channels: int = 0) -> Counts:
+def counts_of(
+    labels: Tensor, weights: Tensor | None = None, name: LossName = "ce", channels: int = 0
+) -> Counts:
     """Return what the labels of a whole batch weigh, so that its parts can be done one after another."""
     known = _known(labels, name, channels)
     seen = known[known != IGNORED]
-    weight = weights[seen].sum() if weights is not None else torch.tensor(float(len(seen)), device=labels.device)
+    weight = (
+        weights[seen].sum() if weights is not None else torch.tensor(float(len(seen)), device=labels.device)
+    )
     return Counts(weight, (labels == OUTSIDE).sum(), (labels >= 0).sum())
 
 
@@ -48,11 +59,15 @@ def loss(
     outside_weight: float = 1.0,
     of: Counts | None = None,
 ) -> Tensor:
-    """Return the loss of what a network says of images whose labels are (N, H, W), or (N,) of one answer each.
+    """Return the loss of what a network says of images whose labels are (N, H, W), or (N,) of one answer
+    each.
 
-    ``name`` is ce, void-class (the last class is that of void pixels), entropy (beside ce, ``outside_weight`` times the cross-entropy to even probabilities on void pixels), outlier-head (beside ce, ``outside_weight`` times the binary cross-entropy of the outlier's logit, of known and of void pixels half each) or dirichlet
-    (beside ce, .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight`` times .1 times that from the flat one on void pixels: S4 eq. 3). ``of`` are the counts of
-    the batch that these images are a part of: the losses of its parts add up to its own. Errors: OptionError for another name.
+    ``name`` is ce, void-class (the last class is that of void pixels), entropy (beside ce, ``outside_weight``
+    times the cross-entropy to even probabilities on void pixels), outlier-head (beside ce, ``outside_weight``
+    times the binary cross-entropy of the outlier's logit, of known and of void pixels half each) or dirichlet
+    (beside ce, .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight`` times .1
+    times that from the flat one on void pixels: S4 eq. 3). ``of`` are the counts of the batch that these
+    images are a part of: the losses of its parts add up to its own. Errors: OptionError for another name.
 
     >>> said = Doubt(torch.zeros(1, 2, 2, 2))
     >>> round(float(loss(said, torch.tensor([[[0, 1], [IGNORED, 1]]]))), 4)
@@ -75,9 +90,13 @@ def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
     return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == VOID_CLASS else IGNORED)
 
 
-def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts) -> Tensor:
+def _one(
+    logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts
+) -> Tensor:
     if labels.ndim == 3 and logits.shape[2:] != labels.shape[1:]:
-        logits = nn.functional.interpolate(logits, size=labels.shape[1:], mode="bilinear", align_corners=False)
+        logits = nn.functional.interpolate(
+            logits, size=labels.shape[1:], mode="bilinear", align_corners=False
+        )
     logits = logits.float()
     known = _known(labels, name, logits.shape[1])
     total = nn.functional.cross_entropy(logits, known, weights, ignore_index=IGNORED, reduction="sum")
@@ -96,7 +115,9 @@ def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName,
 
 def _of_outliers(outlier: Tensor, labels: Tensor, of: Counts) -> Tensor:
     if labels.ndim == 3 and outlier.shape[1:] != labels.shape[1:]:
-        outlier = nn.functional.interpolate(outlier[:, None], size=labels.shape[1:], mode="bilinear", align_corners=False)[:, 0]
+        outlier = nn.functional.interpolate(
+            outlier[:, None], size=labels.shape[1:], mode="bilinear", align_corners=False
+        )[:, 0]
     outside = labels == OUTSIDE
     each = nn.functional.binary_cross_entropy_with_logits(outlier.float(), outside.float(), reduction="none")
     known = (each * (labels >= 0)).sum() / of.seen.clamp_min(1)

@@ -1,6 +1,7 @@
 """What memory allows: a batch goes through a network in parts where it does not fit as a whole.
 
-Conventions: parts give the gradients of the whole batch, since each counts by the pixels of all; batch norm and what is drawn at random see each part by itself.
+Conventions: parts give the gradients of the whole batch, since each counts by the pixels of all; batch norm
+and what is drawn at random see each part by itself.
 """
 
 from __future__ import annotations
@@ -22,19 +23,24 @@ from faultscape.uncertainty.training.losses import VOID_CLASS, counts_of, loss
 
 @contextmanager
 def in_memory(image: Tensor) -> Iterator[None]:
-    """Let an image (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does not fit into memory."""
+    """Let an image (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does
+    not fit into memory.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         raise ModelError(
-            f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
+            f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation or"
+            " the covariance, which use whole images; use a smaller --size"
         ) from error
 
 
 class Shares:
-    """How many images of a batch go through the network at once: all of them, or half as many whenever memory is too short, to the same gradients."""
+    """How many images of a batch go through the network at once: all of them, or half as many whenever memory
+    is too short, to the same gradients.
+    """
 
     def __init__(self, most: int, processes: Sequence[GaussianProcessHead] = ()) -> None:
         self.most, self._processes = most, processes
@@ -54,7 +60,9 @@ class Shares:
         """Fill the gradients of a batch and return its loss."""
         of = counts_of(labels, weights, name, _channels(net))
 
-        def share(part: Tensor, said: Tensor) -> float:  # of its own, so that nothing of it is held when it fails
+        def share(
+            part: Tensor, said: Tensor
+        ) -> float:  # of its own, so that nothing of it is held when it fails
             for head in self._processes:
                 head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
             with accelerator.autocast():
@@ -90,7 +98,8 @@ class Shares:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         say(
-            f"note: out of memory with {at_once} images at once; continuing with {self.most} at a time (a step still averages {batch})"
+            f"note: out of memory with {at_once} images at once; continuing with {self.most} at a time (a"
+            f" step still averages {batch})"
         )
 
 

@@ -1,7 +1,9 @@
 """How a network is trained, in numbers: how long, at which rate, on which crops.
 
-Conventions: a plan is in ``epochs``, or in ``steps`` where these are given. Sizes are (width, height) in pixels; a crop that an image does not fill has void beside it. The rate rises over ``warm_up`` epochs, at most half of the steps,
-and then falls: polynomial r (1 - t)^power, cosine r (1 + cos pi t) / 2, or constant, for t from 0 to 1. Fast weights (BatchEnsemble) learn ``fast_rate`` times as fast.
+Conventions: a plan is in ``epochs``, or in ``steps`` where these are given. Sizes are (width, height) in
+pixels; a crop that an image does not fill has void beside it. The rate rises over ``warm_up`` epochs, at most
+half of the steps, and then falls: polynomial r (1 - t)^power, cosine r (1 + cos pi t) / 2, or constant, for t
+from 0 to 1. Fast weights (BatchEnsemble) learn ``fast_rate`` times as fast.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How long, at which rate and on what a network is trained; ``size`` is that to which images are brought first, None for their own, and ``scale`` a range of random factors after it."""
+    """How long, at which rate and on what a network is trained; ``size`` is that to which images are brought
+    first, None for their own, and ``scale`` a range of random factors after it.
+    """
 
     epochs: float = 100.0
     steps: int = 0
@@ -63,7 +67,8 @@ class TrainingPlan:
                 raise OptionError(f"--{name.replace('_', '-')} is 0 or more; got {value:g}")
         if not 0 < self.scale[0] <= self.scale[1] <= 20:
             raise OptionError(
-                f"--scale is two factors between 0 and 20, the smaller first; got {self.scale[0]:g} and {self.scale[1]:g}"
+                f"--scale is two factors between 0 and 20, the smaller first; got {self.scale[0]:g} and"
+                f" {self.scale[1]:g}"
             )
         for name, kind, value in (
             ("schedule", Schedule, self.schedule),
@@ -74,7 +79,9 @@ class TrainingPlan:
                 raise OptionError(f"--{name} {value!r} is not known; use {', '.join(get_args(kind))}")
 
     def steps_an_epoch(self, images: int) -> int:
-        """Return how many steps go once over so many images; images that do not fill a batch are left for another epoch's order."""
+        """Return how many steps go once over so many images; images that do not fill a batch are left for
+        another epoch's order.
+        """
         return max(1, images // self.batch)
 
     def all_steps(self, images: int) -> int:

@@ -1,7 +1,9 @@
 """PRESETS: plans of training, with what heads are told under them, each a complete entry.
 
-Conventions: a preset of S3 has the numbers of Cityscapes and those of ADE20K (150 classes), and a class list of a hundred or more takes the latter. ``heads`` are options that heads have under the
-preset and would not have by themselves. What the paper and its code leave open is ours: the optimiser's other constants, crops of images that were scaled by .5 to 2, flips.
+Conventions: a preset of S3 has the numbers of Cityscapes and those of ADE20K (150 classes), and a class list
+of a hundred or more takes the latter. ``heads`` are options that heads have under the preset and would not
+have by themselves. What the paper and its code leave open is ours: the optimiser's other constants, crops of
+images that were scaled by .5 to 2, flips.
 Source: S3 2 (s3-paper) and the code of its authors (s3-code), which differ.
 """
 
@@ -19,9 +21,12 @@ MANY_CLASSES = 100  # of ADE20K's kind
 
 @dataclass(frozen=True)
 class TrainingPreset:
-    """A plan by name: ``many`` is that of a class list of a hundred or more, ``heads`` the options of heads, ``epochs_of_many`` the epochs of heads that have others in ``many``, ``window`` and ``stride`` how a network sees in use.
+    """A plan by name: ``many`` is that of a class list of a hundred or more, ``heads`` the options of heads,
+    ``epochs_of_many`` the epochs of heads that have others in ``many``, ``window`` and ``stride`` how a
+    network sees in use.
 
-    ``member_blocks``: the last encoder blocks that have fast weights under the head batch-ensemble. ``from_init``: the share of its steps that a network which starts from another takes.
+    ``member_blocks``: the last encoder blocks that have fast weights under the head batch-ensemble.
+    ``from_init``: the share of its steps that a network which starts from another takes.
     """
 
     name: str
@@ -46,7 +51,14 @@ class TrainingPreset:
 
 
 _PAPER = TrainingPlan(
-    epochs=100, batch=64, rate=1e-4, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768)
+    epochs=100,
+    batch=64,
+    rate=1e-4,
+    schedule="polynomial",
+    optimiser="adam",
+    weight_decay=0.0,
+    gradient_norm=1.0,
+    crop=(768, 768),
 )
 _PAPER_MANY = replace(_PAPER, batch=32, rate=3e-5, crop=(640, 640))
 _CODE, _CODE_MANY = (replace(plan, schedule="cosine", warm_up=1) for plan in (_PAPER, _PAPER_MANY))
@@ -76,7 +88,11 @@ _BAYESIAN = TrainingPlan(  # what S4 leaves open is DeepLab's own
     gradient_norm=1e6,
     crop=(513, 513),
 )
-_UNSCALED = "the variance of random features that are not scaled is half their number before training and about their number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities are nearly even"
+_UNSCALED = (
+    "the variance of random features that are not scaled is half their number before training and about their"
+    " number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities"
+    " are nearly even"
+)
 
 PRESETS: tuple[TrainingPreset, ...] = (
     TrainingPreset(

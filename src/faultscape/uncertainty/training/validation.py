@@ -1,7 +1,10 @@
 """What a network is worth while it is trained: mean IoU and negative log-likelihood over whole images.
 
-Conventions: images are brought to the size of the plan (None: their own), raised to what the network's sides are multiples of, and its logits, or its members', up-sampled bilinearly to their labels (H, W);
-a network that sees windows is shown each image in windows side by side, so that memory is bounded by one. IGNORED and OUTSIDE pixels do not count. Mean IoU is over the classes that occur in truth or prediction. It is watched, and chooses nothing: the last step is the network.
+Conventions: images are brought to the size of the plan (None: their own), raised to what the network's sides
+are multiples of, and its logits, or its members', up-sampled bilinearly to their labels (H, W); a network
+that sees windows is shown each image in windows side by side, so that memory is bounded by one. IGNORED and
+OUTSIDE pixels do not count. Mean IoU is over the classes that occur in truth or prediction. It is watched,
+and chooses nothing: the last step is the network.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ Pairs = Iterable[Sequence[Tensor]]  # of images (N, 3, H, W) and labels (N, H, W
 
 @dataclass(frozen=True)
 class Images:
-    """Whole images: how many, how one is read (photo (H, W, 3) uint8, labels (H, W) int16), at which size they are shown, and how pixels are normalised; ``window`` is the side of the squares in which they are shown, 0 for whole."""
+    """Whole images: how many, how one is read (photo (H, W, 3) uint8, labels (H, W) int16), at which size
+    they are shown, and how pixels are normalised; ``window`` is the side of the squares in which they are
+    shown, 0 for whole.
+    """
 
     count: int
     read: Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -34,8 +40,12 @@ class Images:
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
     window: int = 0
 
-    def tensors(self, device: str | torch.device, numbers: Sequence[int] | None = None) -> Iterator[tuple[Tensor, np.ndarray]]:
-        """Yield (image (1, 3, h, w), labels (H, W)) of all images, or of some; of windows, each with the labels that no window before it had."""
+    def tensors(
+        self, device: str | torch.device, numbers: Sequence[int] | None = None
+    ) -> Iterator[tuple[Tensor, np.ndarray]]:
+        """Yield (image (1, 3, h, w), labels (H, W)) of all images, or of some; of windows, each with the
+        labels that no window before it had.
+        """
         for number in range(self.count) if numbers is None else numbers:
             photo, labels = self.read(number)
             width, height = self.size or (photo.shape[1], photo.shape[0])
@@ -52,14 +62,20 @@ class Images:
 
 
 def side_by_side(size: Size, window: int) -> list[tuple[slice, slice]]:
-    """Return the windows (rows, columns) that cover a picture of (width, height), the last of a row or column moved back to end with it; the whole picture where ``window`` is 0.
+    """Return the windows (rows, columns) that cover a picture of (width, height), the last of a row or column
+    moved back to end with it; the whole picture where ``window`` is 0.
 
     >>> [columns.start for _, columns in side_by_side((10, 4), 4)]
     [0, 4, 6]
     """
     sides = [min(window or length, length) for length in size]
-    starts = [[min(at, length - side) for at in range(0, length, side)] for length, side in zip(size, sides, strict=True)]
-    return [(slice(top, top + sides[1]), slice(left, left + sides[0])) for top in starts[1] for left in starts[0]]
+    starts = [
+        [min(at, length - side) for at in range(0, length, side)]
+        for length, side in zip(size, sides, strict=True)
+    ]
+    return [
+        (slice(top, top + sides[1]), slice(left, left + sides[0])) for top in starts[1] for left in starts[0]
+    ]
 
 
 def some_of(count: int, most: int) -> list[int]:
@@ -72,7 +88,9 @@ def some_of(count: int, most: int) -> list[int]:
 
 
 def probabilities(said: Doubt, size: Size) -> Tensor:
-    """Return the probabilities (N, C, H, W) of what a network says, at a size (width, height): of members the mean of theirs, after up-sampling."""
+    """Return the probabilities (N, C, H, W) of what a network says, at a size (width, height): of members the
+    mean of theirs, after up-sampling.
+    """
     if said.own is not None:
         return _at_size(said.own, size).softmax(1)
     assert said.members is not None
@@ -85,9 +103,14 @@ def probabilities(said: Doubt, size: Size) -> Tensor:
 
 @torch.no_grad()
 def validate(
-    net: nn.Module, images: Images | Pairs, device: str | torch.device, most: int | None = None, classes: int | None = None
+    net: nn.Module,
+    images: Images | Pairs,
+    device: str | torch.device,
+    most: int | None = None,
+    classes: int | None = None,
 ) -> dict[str, float]:
-    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images (of an `Images` over at most so many, evenly spread); NaN where no pixel is labelled.
+    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over
+    images (of an `Images` over at most so many, evenly spread); NaN where no pixel is labelled.
 
     ``classes`` are the first channels, of which the mean is taken: a channel of void pixels is none of them.
     """
@@ -103,7 +126,9 @@ def validate(
         of_truth = np.take_along_axis(shares[:, known], truth[None], 0)[0]
         surprise -= float(np.log(np.maximum(of_truth, 1e-12), dtype=np.float64).sum())
         seen += len(truth)
-        counts += np.bincount(truth * len(shares) + shares[:, known].argmax(0), minlength=counts.size).reshape(counts.shape)
+        counts += np.bincount(
+            truth * len(shares) + shares[:, known].argmax(0), minlength=counts.size
+        ).reshape(counts.shape)
     net.train(was)
     shared, union = np.diag(counts), counts.sum(0) + counts.sum(1) - np.diag(counts)
     there = (union > 0) & (np.arange(len(union)) < (len(union) if classes is None else classes))
@@ -113,7 +138,9 @@ def validate(
     }
 
 
-def _shown(images: Images | Pairs, device: str | torch.device, most: int | None) -> Iterator[tuple[Tensor, np.ndarray]]:
+def _shown(
+    images: Images | Pairs, device: str | torch.device, most: int | None
+) -> Iterator[tuple[Tensor, np.ndarray]]:
     """Yield (image (1, 3, h, w), labels (H, W)) of images, of an `Images` of at most so many."""
     if isinstance(images, Images):
         yield from images.tensors(device, some_of(images.count, images.count if most is None else most))
@@ -123,4 +150,6 @@ def _shown(images: Images | Pairs, device: str | torch.device, most: int | None)
 
 
 def _at_size(logits: Tensor, size: Size) -> Tensor:
-    return nn.functional.interpolate(logits.float(), size=(size[1], size[0]), mode="bilinear", align_corners=False)
+    return nn.functional.interpolate(
+        logits.float(), size=(size[1], size[0]), mode="bilinear", align_corners=False
+    )

@@ -1,10 +1,14 @@
 """The runs in which Label Studio keeps what was painted with its brush: packed bits, four values a pixel.
 
-Conventions: a mask is (H, W); its values go row by row, each four times (red, green, blue, alpha), and alpha is what counts. 32 bits say how many values there are, 5 bits their width less one (8), 4 x 4 bits the
-widths less one of the four kinds of lengths (3, 4, 8, 16). Then block by block: 1 bit, 1 for a run; 2 bits, the kind of its length; the length less one; and the value of a run once, or all values. `encode` writes
-as the Python tools of Label Studio do: the shortest kind that holds a run, runs of more than 65,536 values in pieces of that many, all of them of the last kind, and 1 to 8 bits of zeros behind. Blocks of single
-values are only read: no run of a pixel is shorter than four.
-Source: the README file of @thi.ng/rle-pack; which kind is chosen and what stands behind was found by encoding masks with label-studio-sdk.
+Conventions: a mask is (H, W); its values go row by row, each four times (red, green, blue, alpha), and alpha
+is what counts. 32 bits say how many values there are, 5 bits their width less one (8), 4 x 4 bits the widths
+less one of the four kinds of lengths (3, 4, 8, 16). Then block by block: 1 bit, 1 for a run; 2 bits, the kind
+of its length; the length less one; and the value of a run once, or all values. `encode` writes as the Python
+tools of Label Studio do: the shortest kind that holds a run, runs of more than 65,536 values in pieces of
+that many, all of them of the last kind, and 1 to 8 bits of zeros behind. Blocks of single values are only
+read: no run of a pixel is shorter than four.
+Source: the README file of @thi.ng/rle-pack; which kind is chosen and what stands behind was found by encoding
+masks with label-studio-sdk.
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ def encode(mask: np.ndarray) -> bytes:
     [0, 0, 0, 8, 57, 27, 252, 127, 241, 128, 0]
     """
     alpha = np.ascontiguousarray(mask).reshape(-1)
-    values = (alpha.view(np.uint8) * np.uint8(255)) if alpha.dtype == bool else alpha.astype(np.uint8, copy=False)
+    values = (
+        (alpha.view(np.uint8) * np.uint8(255)) if alpha.dtype == bool else alpha.astype(np.uint8, copy=False)
+    )
     begins = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
     runs = np.diff(begins, append=len(values)) * 4
     more = (runs - 1) // _LONGEST  # pieces before the last one
@@ -40,15 +46,20 @@ def encode(mask: np.ndarray) -> bytes:
     whole = np.repeat(more == 0, more + 1)
     kind = np.where(whole, np.searchsorted([8, 16, 256], length, side="left"), 3)
     width = np.array(_KINDS)[kind]
-    bits = ((4 + kind) << width + 8) + (length - 1 << 8) + np.repeat(values[begins], more + 1)  # 4 is the bit of a run
+    bits = (
+        ((4 + kind) << width + 8) + (length - 1 << 8) + np.repeat(values[begins], more + 1)
+    )  # 4 is the bit of a run
     head = int.from_bytes((4 * len(values)).to_bytes(4, "big")) << 21 | (_WORD - 1) << 16
     for k, wide in enumerate(_KINDS):
         head |= wide - 1 << 4 * (3 - k)
-    return _packed(np.concatenate(([head >> 27, head & (1 << 27) - 1], bits)), np.concatenate(([26, 27], width + 11)))
+    return _packed(
+        np.concatenate(([head >> 27, head & (1 << 27) - 1], bits)), np.concatenate(([26, 27], width + 11))
+    )
 
 
 def decode(rle: bytes | Sequence[int], pixels: int) -> np.ndarray:
-    """Return the alpha of a mask of so many ``pixels``, row by row, uint8; LabelMapError says how the runs are damaged.
+    """Return the alpha of a mask of so many ``pixels``, row by row, uint8; LabelMapError says how the runs
+    are damaged.
 
     >>> decode([0, 0, 0, 8, 57, 27, 252, 127, 241, 128, 0], 2)
     array([255,   0], dtype=uint8)
@@ -89,8 +100,12 @@ def values_of(rle: bytes | Sequence[int]) -> int:
     return int.from_bytes(head[:4])
 
 
-def _walked(rle: bytes | Sequence[int], pixels: int) -> tuple[bytes, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bytes, the widths of lengths, and of each block where it begins, whether it holds single values, its kind and its length, once they are found to make so many pixels."""
+def _walked(
+    rle: bytes | Sequence[int], pixels: int
+) -> tuple[bytes, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bytes, the widths of lengths, and of each block where it begins, whether it holds single
+    values, its kind and its length, once they are found to make so many pixels.
+    """
     if len(rle) > min(MOST_BYTES, 8 * pixels + 16):
         raise LabelMapError(f"its runs take {len(rle):,} bytes, more than a mask of {pixels:,} pixels can")
     try:
@@ -115,7 +130,9 @@ def _walked(rle: bytes | Sequence[int], pixels: int) -> tuple[bytes, np.ndarray,
 def _widths(data: bytes, pixels: int) -> np.ndarray:
     """Return the widths of the four kinds of lengths, once the head is found to fit."""
     if (said := values_of(data)) != 4 * pixels:
-        raise LabelMapError(f"its runs are of {said:,} values; an image of {pixels:,} pixels has {4 * pixels:,}, four each")
+        raise LabelMapError(
+            f"its runs are of {said:,} values; an image of {pixels:,} pixels has {4 * pixels:,}, four each"
+        )
     head = int.from_bytes(data[:7]) >> 3
     if (wide := (head >> 16 & 31) + 1) != _WORD:
         raise LabelMapError(f"its runs have values of {wide} bits; masks have values of 8")
@@ -123,7 +140,9 @@ def _widths(data: bytes, pixels: int) -> np.ndarray:
 
 
 def _facts(words: np.ndarray, wide: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of blocks, whose first bits lead the ``words``, whether they hold single values, their kind, and how many values they stand for."""
+    """Return of blocks, whose first bits lead the ``words``, whether they hold single values, their kind, and
+    how many values they stand for.
+    """
     kind = words >> np.uint32(29) & np.uint32(3)
     length = (words << np.uint32(3) >> (32 - wide).astype(np.uint32)[kind]).astype(np.int64) + 1
     return words >> np.uint32(31) == 0, kind, length
@@ -136,12 +155,20 @@ def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
     while at < end:
         byte = at // 8
         some = padded[byte : byte + _CHUNK + 3].astype(np.uint32)
-        words = some[:-3] << np.uint32(24) | some[1:-2] << np.uint32(16) | some[2:-1] << np.uint32(8) | some[3:]
-        words = (words[:, None] << np.arange(8, dtype=np.uint32)).reshape(-1)[: end - 8 * byte]  # one for each bit
+        words = (
+            some[:-3] << np.uint32(24) | some[1:-2] << np.uint32(16) | some[2:-1] << np.uint32(8) | some[3:]
+        )
+        words = (words[:, None] << np.arange(8, dtype=np.uint32)).reshape(-1)[
+            : end - 8 * byte
+        ]  # one for each bit
         head = words >> np.uint32(29)  # run or not, and the kind
         count = (words << np.uint32(3) >> np.tile((32 - wide).astype(np.uint32), 2)[head]) + np.uint32(1)
         count[head >= 4] = 1
-        after = (np.arange(len(words), dtype=np.uint32) + np.tile(wide.astype(np.uint32) + 3, 2)[head] + _WORD * count).tolist()
+        after = (
+            np.arange(len(words), dtype=np.uint32)
+            + np.tile(wide.astype(np.uint32) + 3, 2)[head]
+            + _WORD * count
+        ).tolist()
         here, place = [], at - 8 * byte
         while place < len(after):
             here.append(place)
@@ -168,5 +195,7 @@ def _packed(codes: np.ndarray, widths: np.ndarray) -> bytes:
     out = np.zeros(int(ends[-1]) // 8 + 5, np.uint8)
     spread = codes.astype(np.int64) << 40 - widths - (begins & 7)
     for k in range(5):
-        np.add.at(out, (begins >> 3) + k, (spread >> 8 * (4 - k) & 255).astype(np.uint8))  # no two codes share a bit
+        np.add.at(
+            out, (begins >> 3) + k, (spread >> 8 * (4 - k) & 255).astype(np.uint8)
+        )  # no two codes share a bit
     return out[: int(ends[-1]) // 8 + 1].tobytes()

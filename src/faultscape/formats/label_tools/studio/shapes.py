@@ -1,8 +1,12 @@
-"""Label Studio's results that have an area, each as a piece that can be painted: runs of the brush, bitmasks, polygons, rectangles, ellipses.
+"""Label Studio's results that have an area, each as a piece that can be painted: runs of the brush, bitmasks,
+polygons, rectangles, ellipses.
 
-Conventions: points are in percent of the image; a pixel is inside an outline where its centre is (even-odd rule), inside a mask where its alpha is above 0, which is also how Label Studio shows it. Rectangles turn
-about their upper left corner, ellipses about their centre, clockwise. A PNG without transparency covers the whole image in Label Studio, and is refused.
-Source: Label Studio's documentation of its tags; that alpha counts and where shapes turn was read in its editor.
+Conventions: points are in percent of the image; a pixel is inside an outline where its centre is (even-odd
+rule), inside a mask where its alpha is above 0, which is also how Label Studio shows it. Rectangles turn
+about their upper left corner, ellipses about their centre, clockwise. A PNG without transparency covers the
+whole image in Label Studio, and is refused.
+Source: Label Studio's documentation of its tags; that alpha counts and where shapes turn was read in its
+editor.
 """
 
 from __future__ import annotations
@@ -27,7 +31,9 @@ from faultscape.formats.label_tools.studio import brush
 from faultscape.nouns import Classes
 
 _SHAPES = ("brush", "bitmask", "polygon", "rectangle", "ellipse")
-AREAS = {name: shape for shape in _SHAPES for name in (shape, f"{shape}labels")}  # types of results, and which shape each is
+AREAS = {
+    name: shape for shape in _SHAPES for name in (shape, f"{shape}labels")
+}  # types of results, and which shape each is
 PNG = "data:image/png;base64,"
 _FAR = 1e6  # percent
 
@@ -38,27 +44,36 @@ def type_of(result: dict[str, Any]) -> str:
     return kind.lower() if isinstance(kind, str) else ""
 
 
-def piece_of(result: Any, size: tuple[int, int], beside: dict[Any, Any], classes: Classes, where: str) -> Piece:
+def piece_of(
+    result: Any, size: tuple[int, int], beside: dict[Any, Any], classes: Classes, where: str
+) -> Piece:
     """Return what a result paints; LabellingError says why it paints nothing."""
     value = result.get("value") if isinstance(result, dict) else None
     if not isinstance(value, dict):
         raise LabellingError(f"{where}: has no value")
     kind = type_of(result)
     if kind not in AREAS:
-        raise LabellingError(f"{where}: a {kind[:40] or 'result without a type'} has no area; use {', '.join(_SHAPES)}")
+        raise LabellingError(
+            f"{where}: a {kind[:40] or 'result without a type'} has no area; use {', '.join(_SHAPES)}"
+        )
     if (result.get("original_width"), result.get("original_height")) != size:
         said = f"{str(result.get('original_width'))[:12]} x {str(result.get('original_height'))[:12]}"
         raise LabellingError(f"{where}: is of an image of {said} pixels, others of {size[0]} x {size[1]}")
     if result.get("image_rotation", 0) not in (0, None):
         raise LabellingError(
-            f"{where}: its image was turned by {str(result['image_rotation'])[:12]} degrees in Label Studio; turn it back"
+            f"{where}: its image was turned by {str(result['image_rotation'])[:12]} degrees in Label Studio;"
+            " turn it back"
         )
     labels = (
-        value.get(kind) or value.get("labels") or (beside.get(result.get("id")) if isinstance(result.get("id"), str) else None)
+        value.get(kind)
+        or value.get("labels")
+        or (beside.get(result.get("id")) if isinstance(result.get("id"), str) else None)
     )
     if not isinstance(labels, list) or len(labels) != 1 or not isinstance(labels[0], str):
         count = len(labels) if isinstance(labels, list) else 0
-        raise LabellingError(f"{where}: has {count or 'no'} label{'s' if count > 1 else ''}, and a pixel is of one class")
+        raise LabellingError(
+            f"{where}: has {count or 'no'} label{'s' if count > 1 else ''}, and a pixel is of one class"
+        )
     id_ = id_of(labels[0], classes, where)
     pixels = size[0] * size[1]
     match AREAS[kind]:
@@ -71,10 +86,14 @@ def piece_of(result: Any, size: tuple[int, int], beside: dict[Any, Any], classes
                 raise LabellingError(f"{where}: its mask is no text imageDataURL")
             return Piece(id_, 20 * pixels, where, partial(bitmask, text, size, where))
         case "ellipse":
-            x, y, a, b, turn = (_numbers(value, name, where) for name in ("x", "y", "radiusX", "radiusY", "rotation"))
+            x, y, a, b, turn = (
+                _numbers(value, name, where) for name in ("x", "y", "radiusX", "radiusY", "rotation")
+            )
             return Piece(id_, 20 * pixels, where, partial(_ellipse, (x, y, a, b), turn, size))
         case "rectangle":
-            x, y, w, h, turn = (_numbers(value, name, where) for name in ("x", "y", "width", "height", "rotation"))
+            x, y, w, h, turn = (
+                _numbers(value, name, where) for name in ("x", "y", "width", "height", "rotation")
+            )
             corners = _turned(((x, y), (x + w, y), (x + w, y + h), (x, y + h)), turn, size)
         case _:
             corners = _corners(value.get("points"), size, where)
@@ -97,7 +116,8 @@ def _numbers(value: dict[str, Any], name: str, where: str) -> float:
 def _corners(points: Any, size: tuple[int, int], where: str) -> np.ndarray:
     """Return the corners of a polygon in pixels, (N, 2)."""
     good = isinstance(points, list) and all(
-        isinstance(p, list) and len(p) == 2 and all(type(v) in (int, float) and abs(v) < _FAR for v in p) for p in points
+        isinstance(p, list) and len(p) == 2 and all(type(v) in (int, float) and abs(v) < _FAR for v in p)
+        for p in points
     )
     if not good or len(points) < 3:
         raise LabellingError(f"{where}: a polygon needs three or more points [x, y] of finite numbers")
@@ -122,7 +142,9 @@ def _ellipse(shape: tuple[float, float, float, float], degrees: float, size: tup
     x, y, a, b = (v * side / 100 for v, side in zip(shape, (*size, *size), strict=True))
     if a <= 0 or b <= 0:
         return 0, 0, np.zeros((0, 0), bool)
-    cosine, sine = (math.cos(math.radians(degrees)), math.sin(math.radians(degrees))) if degrees % 360 else (1.0, 0.0)
+    cosine, sine = (
+        (math.cos(math.radians(degrees)), math.sin(math.radians(degrees))) if degrees % 360 else (1.0, 0.0)
+    )
     reach = np.array([math.hypot(a * cosine, b * sine), math.hypot(a * sine, b * cosine)])
     left, top = np.clip(np.floor(np.array([x, y]) - reach), 0, size).astype(int).tolist()
     right, bottom = np.clip(np.ceil(np.array([x, y]) + reach), 0, size).astype(int).tolist()
@@ -131,7 +153,9 @@ def _ellipse(shape: tuple[float, float, float, float], degrees: float, size: tup
     mask = np.empty((max(bottom - top, 0), max(right - left, 0)), bool)
     for k in range(0, len(mask), 256):  # rows at a time: of a large image all would take gigabytes
         d = down[k : k + 256]
-        mask[k : k + 256] = ((across * cosine + d * sine) / a) ** 2 + ((d * cosine - across * sine) / b) ** 2 <= 1
+        mask[k : k + 256] = ((across * cosine + d * sine) / a) ** 2 + (
+            (d * cosine - across * sine) / b
+        ) ** 2 <= 1
     return top, left, mask
 
 
@@ -142,7 +166,9 @@ def _brush(rle: list[int], size: tuple[int, int]) -> Box:
 
 
 def bitmask(text: str, size: tuple[int, int], where: str) -> Box:
-    """Return where the alpha of a PNG in base64 is above 0; LabellingError where it is none, has another size or no transparency."""
+    """Return where the alpha of a PNG in base64 is above 0; LabellingError where it is none, has another size
+    or no transparency.
+    """
     with decoding(where, LabellingError):
         return 0, 0, np.asarray(_opened(text, size, where).convert("RGBA").getchannel("A")) > 0
 
@@ -163,12 +189,16 @@ def _opened(text: str, size: tuple[int, int], where: str) -> Image.Image:
         picture = Image.open(io.BytesIO(data), formats=("PNG",))
         if picture.size != size:
             raise LabellingError(
-                f"{where}: its mask is {picture.size[0]} x {picture.size[1]} pixels, its image {size[0]} x {size[1]}"
+                f"{where}: its mask is {picture.size[0]} x {picture.size[1]} pixels, its image {size[0]} x"
+                f" {size[1]}"
             )
         if size[0] * size[1] > MOST_MASK_PIXELS:
-            raise LabellingError(f"{where}: masks of more than {MOST_MASK_PIXELS:,} pixels are read only as runs of the brush")
+            raise LabellingError(
+                f"{where}: masks of more than {MOST_MASK_PIXELS:,} pixels are read only as runs of the brush"
+            )
         if not picture.has_transparency_data:
             raise LabellingError(
-                f"{where}: its mask has no transparency, and so covers the whole image; save it as PNG with alpha"
+                f"{where}: its mask has no transparency, and so covers the whole image; save it as PNG with"
+                " alpha"
             )
         return picture

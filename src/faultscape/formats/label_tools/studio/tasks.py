@@ -1,7 +1,10 @@
-"""Label Studio's files, whatever was asked: tasks as JSON, who answered them, what its images are called, and which labels its configuration knows.
+"""Label Studio's files, whatever was asked: tasks as JSON, who answered them, what its images are called, and
+which labels its configuration knows.
 
-Conventions: a task has ``data`` (addresses of images among it) and, once exported, ``annotations``, each with a list ``result``. Of one person's annotations of a task the latest counts that was not skipped. Images
-are named as Label Studio's local storage names them, /data/local-files/?d=PATH. What is ours of a task stands in data.meta: ``image`` is its id, and ``ask`` what was asked. A configuration with a DOCTYPE is refused.
+Conventions: a task has ``data`` (addresses of images among it) and, once exported, ``annotations``, each with
+a list ``result``. Of one person's annotations of a task the latest counts that was not skipped. Images are
+named as Label Studio's local storage names them, /data/local-files/?d=PATH. What is ours of a task stands in
+data.meta: ``image`` is its id, and ``ask`` what was asked. A configuration with a DOCTYPE is refused.
 Source: Label Studio's documentation of its task format, and exports of versions 1.x.
 """
 
@@ -26,7 +29,9 @@ CONFIG = "label_config.xml"
 _MOST_CONFIG = 4 << 20
 _HEAD = 1 << 20
 _LOCAL = "/data/local-files/?d="
-_UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # what Label Studio puts before the name of a file that was uploaded
+_UPLOADED = re.compile(
+    r"[0-9a-f]{8}-(?=.)"
+)  # what Label Studio puts before the name of a file that was uploaded
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _TASKS = re.compile(rb"^(\xef\xbb\xbf)?\s*\[\s*\{")
 _KEYS = re.compile(rb'"(annotations|predictions|data)"\s*:\s*[\[{]')
@@ -34,7 +39,9 @@ _KEYS = re.compile(rb'"(annotations|predictions|data)"\s*:\s*[\[{]')
 
 @dataclass(frozen=True)
 class Said:
-    """What one person, or one model, said of a task: the task's ``data``, who, the list of results, seconds that it took or nan, whether it was skipped, and where it stands."""
+    """What one person, or one model, said of a task: the task's ``data``, who, the list of results, seconds
+    that it took or nan, whether it was skipped, and where it stands.
+    """
 
     data: dict[str, Any]
     annotator: str
@@ -46,7 +53,9 @@ class Said:
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration knows: for each control (by its ``name``) its tag in lower case and the labels or choices within it."""
+    """What a configuration knows: for each control (by its ``name``) its tag in lower case and the labels or
+    choices within it.
+    """
 
     controls: dict[str, tuple[str, frozenset[str]]]
 
@@ -64,17 +73,25 @@ def head_of(path: Path) -> bytes:
 
 
 def load(path: Path) -> list[Any]:
-    """Return the tasks of a file, not looked at yet; LabellingError where it is no list of tasks, or larger than is read."""
+    """Return the tasks of a file, not looked at yet; LabellingError where it is no list of tasks, or larger
+    than is read.
+    """
     tasks = load_json(path, "JSON of Label Studio")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise LabellingError(f"{path}: is no JSON of Label Studio: expected a list of tasks; export it as JSON")
+        raise LabellingError(
+            f"{path}: is no JSON of Label Studio: expected a list of tasks; export it as JSON"
+        )
     if tasks and not any(isinstance(task.get("data"), dict) for task in tasks):
         raise LabellingError(f"{path}: its tasks have no `data`; export it as JSON, not as JSON-MIN or CSV")
     return tasks
 
 
-def said_of(task: dict[str, Any], path: Path, number: int, *, predictions: bool = False, skipped: bool = False) -> Iterator[Said]:
-    """Yield what each person said of a task, in the order in which they first said something: the latest that was not skipped (also skipped ones with ``skipped``); of ``predictions`` what each model version said."""
+def said_of(
+    task: dict[str, Any], path: Path, number: int, *, predictions: bool = False, skipped: bool = False
+) -> Iterator[Said]:
+    """Yield what each person said of a task, in the order in which they first said something: the latest that
+    was not skipped (also skipped ones with ``skipped``); of ``predictions`` what each model version said.
+    """
     data = task.get("data")
     data = data if isinstance(data, dict) else {}
     where = f"{path}, {task_name(task, number)}"
@@ -91,7 +108,14 @@ def said_of(task: dict[str, Any], path: Path, number: int, *, predictions: bool 
         seconds = float(took) if type(took) in (int, float) and 0 <= took < 1e9 else float("nan")
         time = row.get("updated_at") or row.get("created_at")
         rank = (not dropped, time if isinstance(time, str) else "", k)
-        said = Said(data, who, results if isinstance(results, list) else [], seconds, dropped, f"{where}{_number(row, k, predictions=predictions)}")  # fmt: skip
+        said = Said(
+            data,
+            who,
+            results if isinstance(results, list) else [],
+            seconds,
+            dropped,
+            f"{where}{_number(row, k, predictions=predictions)}",
+        )
         if who not in latest or rank > latest[who][0]:
             latest[who] = (rank, said)
     yield from (said for _, said in latest.values())
@@ -104,7 +128,8 @@ def task_name(task: dict[str, Any], number: int) -> str:
 
 
 def address(photo: str) -> str:
-    """Return the address of a photo for Label Studio's local storage, whose root is the folder that is written.
+    """Return the address of a photo for Label Studio's local storage, whose root is the folder that is
+    written.
 
     >>> address("photos/a b.jpg")
     '/data/local-files/?d=photos/a%20b.jpg'
@@ -113,25 +138,40 @@ def address(photo: str) -> str:
 
 
 def image_of(data: dict[str, Any], key: str = "image") -> str:
-    """Return what a task's image is called: the id that we wrote, else the path within its address; '' where it has none.
+    """Return what a task's image is called: the id that we wrote, else the path within its address; '' where
+    it has none.
 
-    >>> image_of({"image": "/data/local-files/?d=photos/a%20b.jpg"}), image_of({"photo": "s3://bucket/a/b.png"})
+    >>> (
+    ...     image_of({"image": "/data/local-files/?d=photos/a%20b.jpg"}),
+    ...     image_of({"photo": "s3://bucket/a/b.png"}),
+    ... )
     ('photos/a b.jpg', 'a/b.png')
-    >>> image_of({"image": "/data/upload/3/0a1b2c3d-street.jpg"}), image_of({"image": "x", "meta": {"image": "street 1"}})
+    >>> (
+    ...     image_of({"image": "/data/upload/3/0a1b2c3d-street.jpg"}),
+    ...     image_of({"image": "x", "meta": {"image": "street 1"}}),
+    ... )
     ('street.jpg', 'street 1')
     """
     meta = data.get("meta")
     if isinstance(meta, dict) and isinstance(meta.get("image"), str):
         return meta["image"]
-    texts = [data[key]] if isinstance(data.get(key), str) else [value for value in data.values() if isinstance(value, str)]
+    texts = (
+        [data[key]]
+        if isinstance(data.get(key), str)
+        else [value for value in data.values() if isinstance(value, str)]
+    )
     texts = [text for text in texts if text.lower().partition("?")[0].endswith(_IMAGES)] or texts
     return path_of(texts[0]) if texts else ""
 
 
 def local_photo(data: dict[str, Any], key: str = "image") -> str:
-    """Return the path of a task's photo below the root of Label Studio's local storage, '' where its address leads elsewhere.
+    """Return the path of a task's photo below the root of Label Studio's local storage, '' where its address
+    leads elsewhere.
 
-    >>> local_photo({"image": "/data/local-files/?d=images/a%20b.png"}), local_photo({"image": "https://example.org/a.png"})
+    >>> (
+    ...     local_photo({"image": "/data/local-files/?d=images/a%20b.png"}),
+    ...     local_photo({"image": "https://example.org/a.png"}),
+    ... )
     ('images/a b.png', '')
     """
     text = data.get(key)
@@ -139,7 +179,9 @@ def local_photo(data: dict[str, Any], key: str = "image") -> str:
 
 
 def path_of(text: str) -> str:
-    """Return the path within an address of Label Studio, of a store or of the web; other texts as they are."""
+    """Return the path within an address of Label Studio, of a store or of the web; other texts as they
+    are.
+    """
     try:
         parts = urlsplit(text)
         query = parse_qs(parts.query, errors="surrogateescape")
@@ -149,16 +191,25 @@ def path_of(text: str) -> str:
         return query["d"][0]
     if "/data/upload/" in parts.path:
         return _UPLOADED.sub("", unquote(parts.path.rpartition("/")[2], errors="surrogateescape"), count=1)
-    return unquote(parts.path, errors="surrogateescape").lstrip("/") if parts.scheme and parts.netloc else text
+    return (
+        unquote(parts.path, errors="surrogateescape").lstrip("/") if parts.scheme and parts.netloc else text
+    )
 
 
-def dumped(tasks: Iterable[dict[str, Any]], folder: Path, name: str, most: int = _UPLOAD) -> Iterator[tuple[Path, bytes]]:
-    """Yield files of tasks, NAME.json, NAME-2.json and so on, each as large as Label Studio takes in one upload; at least one."""
+def dumped(
+    tasks: Iterable[dict[str, Any]], folder: Path, name: str, most: int = _UPLOAD
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield files of tasks, NAME.json, NAME-2.json and so on, each as large as Label Studio takes in one
+    upload; at least one.
+    """
     number, size, lines = 1, 0, list[bytes]()
     for task in tasks:
         line = json.dumps(task, separators=(",", ":")).encode()
         if lines and size + len(line) > most:
-            yield folder / f"{name}{f'-{number}' if number > 1 else ''}.json", b"[" + b",\n".join(lines) + b"]\n"
+            yield (
+                folder / f"{name}{f'-{number}' if number > 1 else ''}.json",
+                b"[" + b",\n".join(lines) + b"]\n",
+            )
             number, size, lines = number + 1, 0, []
         lines.append(line)
         size += len(line)

@@ -1,7 +1,9 @@
-"""What several annotators agree on: a truth by vote, pixel by pixel, the images that they should discuss, and how far each two agree.
+"""What several annotators agree on: a truth by vote, pixel by pixel, the images that they should discuss, and
+how far each two agree.
 
-Conventions: annotators are the truths of their labels, in the order of their names, so that it does not matter in which they are given. Maps are read a shard at a time, twice: once to count, once to vote. With ``skill`` a tie goes to whoever agrees most with
-the others, by the mean mIoU with each.
+Conventions: annotators are the truths of their labels, in the order of their names, so that it does not
+matter in which they are given. Maps are read a shard at a time, twice: once to count, once to vote. With
+``skill`` a tie goes to whoever agrees most with the others, by the mean mIoU with each.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from faultscape.study.tables.logs import log, replace_failures
 
 
 def join_labels(study: str, options: ConsensusOptions) -> Consensus:
-    """Write the truth on which annotators agree by vote; OptionError or LabellingError for annotators that there are not, StudyError for a name that none can have."""
+    """Write the truth on which annotators agree by vote; OptionError or LabellingError for annotators that
+    there are not, StudyError for a name that none can have.
+    """
     root = existing(study)
     with writing(root):
         settings, names = read_settings(root), tuple(sorted(set(options.of)))
@@ -41,18 +45,22 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
         votes = _Votes(root, settings, names)
         agreement = mask_agreement(*mask_counts(votes.alike(images), len(names), len(settings.class_list)))
         work = _Work(votes, settings, options, _skill(agreement))
-        asked = {image.id: partial(work.joined, image) for image in images if votes.number(image) >= options.least}
+        asked = {
+            image.id: partial(work.joined, image) for image in images if votes.number(image) >= options.least
+        }
         alone = sum(0 < votes.number(image) < options.least for image in images)
         if not asked:
             raise LabellingError(
-                f"no image has labels of {options.least} of {', '.join(names)}, so nothing can be joined; --least 1 takes those that one person labelled"
+                f"no image has labels of {options.least} of {', '.join(names)}, so nothing can be joined;"
+                " --least 1 takes those that one person labelled"
             )
         kept = keep_labels(root, options.truth, asked, images)
         replace_failures(root, "label", options.truth, kept.failures)
         log(root, "label consensus", of=names, truth=options.truth)
     disputes = list(work.disputes.items())
     discuss = tuple(
-        (disputes[k][0], disputes[k][1].disputed, disputes[k][1].miou) for k in images_to_discuss([one for _, one in disputes])
+        (disputes[k][0], disputes[k][1].disputed, disputes[k][1].miou)
+        for k in images_to_discuss([one for _, one in disputes])
     )
     pairs = tuple(
         (names[a], names[b], float(agreement.miou[a, b]), int(agreement.images[a, b]))
@@ -60,7 +68,9 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
     )
     wrong = kept.failures
     first = wrong[0].reason if wrong else ""
-    return Consensus(options.truth, names, kept.new, kept.replaced, alone, len(wrong), discuss, pairs, options.least, first)
+    return Consensus(
+        options.truth, names, kept.new, kept.replaced, alone, len(wrong), discuss, pairs, options.least, first
+    )
 
 
 def _check(root: Path, settings: Settings, names: Sequence[str], options: ConsensusOptions) -> None:
@@ -68,26 +78,36 @@ def _check(root: Path, settings: Settings, names: Sequence[str], options: Consen
         raise OptionError("label consensus joins masks; of classifiers answers are a majority vote already")
     known = label_maps.truths(root)
     if len(names) < 2:
-        raise OptionError(f"name two annotators or more with --of; there are {', '.join(known) or 'no labels yet'}")
+        raise OptionError(
+            f"name two annotators or more with --of; there are {', '.join(known) or 'no labels yet'}"
+        )
     for name in names:
         if name not in known:
             raise LabellingError(
-                f"there is no truth {name!r}; there are {', '.join(known) or 'no labels yet'}.{closest(name, known)}"
+                f"there is no truth {name!r}; there are"
+                f" {', '.join(known) or 'no labels yet'}.{closest(name, known)}"
             )
     if options.truth in names:
-        raise OptionError(f"--truth {options.truth} is one of those that vote; give the consensus a name of its own")
+        raise OptionError(
+            f"--truth {options.truth} is one of those that vote; give the consensus a name of its own"
+        )
     check_name(options.truth, "truth")
     refuse_twin(options.truth, evidence.truths(root), "truth")
     if options.truth in settings.models:
-        raise OptionError(f"{options.truth!r} is the name of a model; give the truth another with --truth NAME")
+        raise OptionError(
+            f"{options.truth!r} is the name of a model; give the truth another with --truth NAME"
+        )
     if options.tie == "void" and not settings.class_list.void:
         raise LabellingError(
-            "the classes of the study have no void, which a pixel that nobody has a majority for would be; use --tie skill"
+            "the classes of the study have no void, which a pixel that nobody has a majority for would be;"
+            " use --tie skill"
         )
 
 
 def _skill(agreement: MaskAgreement) -> np.ndarray:
-    """Return (A,) each annotator's mean mIoU with the others; 0 for who has no image in common with anybody."""
+    """Return (A,) each annotator's mean mIoU with the others; 0 for who has no image in common with
+    anybody.
+    """
     known = ~np.isnan(agreement.miou)
     return np.where(known, agreement.miou, 0).sum(1) / np.maximum(known.sum(1), 1)
 
@@ -111,7 +131,9 @@ class _Votes:
         return self._held.get(image.id, 0)
 
     def of(self, image: Image) -> tuple[list[int], list[np.ndarray]]:
-        """Return who has a map of an image, and the maps as places; LabelMapError where they differ in size, or hold what means nothing."""
+        """Return who has a map of an image, and the maps as places; LabelMapError where they differ in size,
+        or hold what means nothing.
+        """
         if image.shard != self._shard:
             at = part_name(image.shard)
             self._maps = [
@@ -123,11 +145,15 @@ class _Votes:
         maps = [runs.decode(self._maps[k][image.id], self._places) for k in who]
         if len({one.shape for one in maps}) > 1:
             sizes = " and ".join(sorted({f"{one.shape[1]} x {one.shape[0]}" for one in maps}))
-            raise LabelMapError(f"its masks have {sizes} pixels; import those again that have not their photo's size")
+            raise LabelMapError(
+                f"its masks have {sizes} pixels; import those again that have not their photo's size"
+            )
         return who, maps
 
     def alike(self, images: Sequence[Image]) -> Iterator[tuple[list[int], list[np.ndarray]]]:
-        """Yield who has a map of an image and the maps, of each image that two have and whose maps have one size."""
+        """Yield who has a map of an image and the maps, of each image that two have and whose maps have one
+        size.
+        """
         for rows in shards(list(images)).values():
             for image in rows:
                 if self.number(image) > 1:
@@ -140,14 +166,18 @@ class _Votes:
 class _Work:
     """Joins the votes on one image after the other, and keeps how far they are disputed."""
 
-    def __init__(self, votes: _Votes, settings: Settings, options: ConsensusOptions, skill: np.ndarray) -> None:
+    def __init__(
+        self, votes: _Votes, settings: Settings, options: ConsensusOptions, skill: np.ndarray
+    ) -> None:
         known = settings.class_list
         self._votes, self._tie, self._skill, self._classes = votes, options.tie, skill, len(known)
         self._ids = np.array([*known.ids, known.void[0] if known.void else 0], np.uint16)
         self.disputes: dict[str, Dispute] = {}
 
     def joined(self, image: Image) -> np.ndarray:
-        """Return the (H, W) ids that an image's annotators agree on; LabelMapError where their maps cannot be joined."""
+        """Return the (H, W) ids that an image's annotators agree on; LabelMapError where their maps cannot be
+        joined.
+        """
         who, maps = self._votes.of(image)
         tie: Tie = "skill" if self._tie == "skill" else "void"
         found = consensus(maps, self._classes, tie=tie, skill=self._skill[who])

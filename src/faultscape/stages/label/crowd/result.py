@@ -19,7 +19,9 @@ def _miou(value: float) -> str:
 
 @dataclass(frozen=True)
 class SessionsExported:
-    """What `label export --annotators` wrote: for each person how many images in how many sessions; ``then`` is the line that takes the labels in."""
+    """What `label export --annotators` wrote: for each person how many images in how many sessions; ``then``
+    is the line that takes the labels in.
+    """
 
     folder: str
     people: tuple[tuple[str, int, int], ...]
@@ -33,26 +35,46 @@ class SessionsExported:
 
     def __repr__(self) -> str:
         if not self.images:
-            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
+            there = (
+                f"; {counted(self.labelled, 'image has', 'images have')} a label already"
+                if self.labelled
+                else ""
+            )
             return f"no image is to be labelled, so nothing was written{there}"
         lines = [
-            f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}), each by {counted(self.overlap, 'person', 'people')}"
+            (
+                f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}), each by"
+                f" {counted(self.overlap, 'person', 'people')}"
+            )
         ]
         lines += [
-            f"  {who}: {counted(number, 'image')} in {counted(sessions, 'session')}" for who, number, sessions in self.people
+            f"  {who}: {counted(number, 'image')} in {counted(sessions, 'session')}"
+            for who, number, sessions in self.people
         ]
         if self.training:
             lines += [
-                f"  everybody first: {counted(self.training, 'image')} that {'has' if self.training == 1 else 'have'} a label already, in training"
+                (
+                    f"  everybody first: {counted(self.training, 'image')} that"
+                    f" {'has' if self.training == 1 else 'have'} a label already, in training"
+                )
             ]
         return "\n".join(
-            [*lines, f"{self.says.replace('{folder}', 'labels, in the folder of each session')}, then `{self.then}`"]
+            [
+                *lines,
+                (
+                    f"{self.says.replace('{folder}', 'labels, in the folder of each session')}, then"
+                    f" `{self.then}`"
+                ),
+            ]
         )
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What came in of one annotator: added and replaced labels, how many could not be used, sessions begun of how many, and of training images (image, mIoU with the known label); ``first`` says why the first that could not be used cannot."""
+    """What came in of one annotator: added and replaced labels, how many could not be used, sessions begun of
+    how many, and of training images (image, mIoU with the known label); ``first`` says why the first that
+    could not be used cannot.
+    """
 
     annotator: str
     truth: str
@@ -87,14 +109,19 @@ def _lines(one: Taken) -> list[str]:
     if one.training:
         worst = min(one.training, key=lambda row: (2.0 if math.isnan(row[1]) else row[1], row[0]))
         lines.append(
-            f"  training: mIoU {_miou(one.mean)} with the known labels of {counted(len(one.training), 'image')}, least {_miou(worst[1])} on {worst[0]}"
+            f"  training: mIoU {_miou(one.mean)} with the known labels of"
+            f" {counted(len(one.training), 'image')}, least {_miou(worst[1])} on {worst[0]}"
         )
     return lines
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """What `label consensus` wrote: labels added and replaced, images that too few labelled, how many could not be joined, the images to discuss as (image, share of disputed pixels, mean mIoU of each two), and (one, other, mIoU, images in common) of each two annotators; ``first`` says why the first that could not be joined cannot."""
+    """What `label consensus` wrote: labels added and replaced, images that too few labelled, how many could
+    not be joined, the images to discuss as (image, share of disputed pixels, mean mIoU of each two), and
+    (one, other, mIoU, images in common) of each two annotators; ``first`` says why the first that could not
+    be joined cannot.
+    """
 
     truth: str
     of: tuple[str, ...]
@@ -112,14 +139,26 @@ class Consensus:
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
             f"{self.failures} not usable (failures.csv; the first: {self.first})" if self.failures else "",
-            f"{counted(self.alone, 'image')} left out, which fewer than {self.least} labelled" if self.alone else "",
+            (
+                f"{counted(self.alone, 'image')} left out, which fewer than {self.least} labelled"
+                if self.alone
+                else ""
+            ),
         ]
-        lines = [f"truth {self.truth}, by vote of {', '.join(self.of)}: {', '.join(filter(None, parts)) or 'nothing new'}"]
+        lines = [
+            (
+                f"truth {self.truth}, by vote of {', '.join(self.of)}:"
+                f" {', '.join(filter(None, parts)) or 'nothing new'}"
+            )
+        ]
         lines += [
-            f"  {one} and {other}: mIoU {_miou(miou)} on {counted(images, 'image')}" for one, other, miou, images in self.pairs
+            f"  {one} and {other}: mIoU {_miou(miou)} on {counted(images, 'image')}"
+            for one, other, miou, images in self.pairs
         ]
         if self.discuss:
-            lines.append(f"{counted(len(self.discuss), 'image')} to discuss, those on which people differ most first:")
+            lines.append(
+                f"{counted(len(self.discuss), 'image')} to discuss, those on which people differ most first:"
+            )
             lines += [
                 f"  {image}: {100 * share:.1f} % of its pixels disputed, mIoU {_miou(miou)}"
                 for image, share, miou in self.discuss[:_SHOWN]

@@ -1,6 +1,9 @@
-"""Images shared out for people who draw masks: a folder a person, and in it one a session, the first of images with a known label.
+"""Images shared out for people who draw masks: a folder a person, and in it one a session, the first of
+images with a known label.
 
-Conventions: OUT/sessions.csv (annotator, session, image) says who has what, and is written last: where it is there, all of it is. Nobody's folder holds a label; training images are those outside the selection first, as the seed has them.
+Conventions: OUT/sessions.csv (annotator, session, image) says who has what, and is written last: where it is
+there, all of it is. Nobody's folder holds a label; training images are those outside the selection first, as
+the seed has them.
 """
 
 from __future__ import annotations
@@ -30,15 +33,23 @@ FILE, TRAINING = "sessions.csv", "training"
 COLUMNS = ("annotator", "session", "image")
 
 
-def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> SessionsExported:
-    """Write the images of a selection that have no label yet, shared among people; OptionError for options that do not fit, LabellingError where another sharing is there already, or too few labels for training."""
+def export(
+    root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat
+) -> SessionsExported:
+    """Write the images of a selection that have no label yet, shared among people; OptionError for options
+    that do not fit, LabellingError where another sharing is there already, or too few labels for training.
+    """
     settings, folder, rules = read_settings(root), Path(options.out), options.sessions
     truth = options.truth or evidence.LABELS
     refuse_odd(settings, options, form)
     _check_people(rules.people, truth, settings.models)
     chosen, todo = to_label(root, options.selection, truth)
     shared = share_images(
-        [image.id for image in todo], rules.people, overlap=rules.overlap, session=rules.session, seed=rules.seed
+        [image.id for image in todo],
+        rules.people,
+        overlap=rules.overlap,
+        session=rules.session,
+        seed=rules.seed,
     )
     then = import_line(study, options.out, truth, options.format)
     people = tuple((who, sum(map(len, mine)), len(mine)) for who, mine in shared.items())
@@ -49,10 +60,13 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
         return written
     known = _training(root, truth, rules, {image.id for image in chosen})
     folders = _folders(shared, known)
-    text = csv_text([COLUMNS, *((who, name, guarded(id_)) for (who, name), ids in folders.items() for id_ in ids)]).encode()
+    text = csv_text(
+        [COLUMNS, *((who, name, guarded(id_)) for (who, name), ids in folders.items() for id_ in ids)]
+    ).encode()
     if (folder / FILE).exists() and (folder / FILE).read_bytes() != text:
         raise LabellingError(
-            f"{folder / FILE}: shares images out otherwise already, which is never written over; name another folder"
+            f"{folder / FILE}: shares images out otherwise already, which is never written over; name another"
+            " folder"
         )
     by_id = {image.id: image for image in read_corpus(root)}
     with progress("export", sum(map(len, folders.values()))) as tick:
@@ -77,25 +91,39 @@ def _check_people(people: Sequence[str], truth: str, models: Mapping[str, object
         check_name(f"{truth}-{who}", "truth")
         refuse_twin(who, people[:place], "annotator")
         if f"{truth}-{who}" in models:
-            raise OptionError(f"--annotators {who}: {truth}-{who} is the name of a model; call the annotator something else")
+            raise OptionError(
+                f"--annotators {who}: {truth}-{who} is the name of a model; call the annotator something else"
+            )
 
 
 def _training(root: Path, truth: str, rules: SessionRules, chosen: set[str]) -> list[str]:
-    """Return the images with a label that everybody labels first: those outside the selection before others."""
+    """Return the images with a label that everybody labels first: those outside the selection before
+    others.
+    """
     if not rules.training:
         return []
     where, discarded = label_maps.truth(root, truth), Answers(root).discarded()
-    ids = [id_ for name, part in sorted(read_manifest(where).items()) for id_ in label_maps.read_ids(where, int(name), part)]
+    ids = [
+        id_
+        for name, part in sorted(read_manifest(where).items())
+        for id_ in label_maps.read_ids(where, int(name), part)
+    ]
     known = {image.id for image in read_corpus(root)} - discarded.keys()
-    fit = sorted((id_ for id_ in ids if id_ in known), key=lambda id_: (id_ in chosen, by_chance(rules.seed, "training", id_)))
+    fit = sorted(
+        (id_ for id_ in ids if id_ in known),
+        key=lambda id_: (id_ in chosen, by_chance(rules.seed, "training", id_)),
+    )
     if len(fit) < rules.training:
         raise LabellingError(
-            f"--training {rules.training}: truth {truth!r} has {counted(len(fit), 'label')}; bring so many in first with `label import`, or ask for fewer"
+            f"--training {rules.training}: truth {truth!r} has {counted(len(fit), 'label')}; bring so many in"
+            " first with `label import`, or ask for fewer"
         )
     return fit[: rules.training]
 
 
-def _folders(shared: Mapping[str, Sequence[Sequence[str]]], known: Sequence[str]) -> dict[tuple[str, str], Sequence[str]]:
+def _folders(
+    shared: Mapping[str, Sequence[Sequence[str]]], known: Sequence[str]
+) -> dict[tuple[str, str], Sequence[str]]:
     """Return {(annotator, folder): images} in the order in which they are labelled."""
     out: dict[tuple[str, str], Sequence[str]] = {}
     for who, sessions in shared.items():

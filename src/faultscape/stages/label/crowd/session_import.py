@@ -1,6 +1,9 @@
-"""A folder of sessions back in: each person's labels become a truth of theirs, and of training images how far each is from the known label is said.
+"""A folder of sessions back in: each person's labels become a truth of theirs, and of training images how far
+each is from the known label is said.
 
-Conventions: sessions.csv says whose folders there are; its names can name nothing but folders of that folder. A session in which nobody has drawn yet is no mistake. Labels of training images are compared and not kept: they are of images that have a label.
+Conventions: sessions.csv says whose folders there are; its names can name nothing but folders of that folder.
+A session in which nobody has drawn yet is no mistake. Labels of training images are compared and not kept:
+they are of images that have a label.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ from faultscape.study.tables.corpus import Image, read_corpus
 
 
 def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> SessionsImported:
-    """Take in all that people drew of a folder of sessions; LabellingError for a sessions.csv that is none, and where nothing at all could be taken in."""
+    """Take in all that people drew of a folder of sessions; LabellingError for a sessions.csv that is none,
+    and where nothing at all could be taken in.
+    """
     folder = Path(options.source)
     listed = _listed(folder / FILE)
     taken, first = list[Taken](), None
@@ -42,7 +47,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             if name == TRAINING or not where.is_dir():
                 continue
             try:
-                found = masks.import_(root, replace(options, source=str(where), truth=truth, of_one=True), form)
+                found = masks.import_(
+                    root, replace(options, source=str(where), truth=truth, of_one=True), form
+                )
             except masks.NothingThereError:
                 continue
             except (LabellingError, LabelMapError, CorpusError) as error:
@@ -68,13 +75,16 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         raise first
     if not any(one.begun or one.training for one in taken):
         raise LabellingError(
-            f"{folder}: nobody has drawn anything yet; masks go into the folders of the sessions, then run this line again"
+            f"{folder}: nobody has drawn anything yet; masks go into the folders of the sessions, then run"
+            " this line again"
         )
     return SessionsImported(tuple(taken))
 
 
 def _listed(path: Path) -> dict[str, list[str]]:
-    """Return {annotator: folders} of a file; LabellingError for one that names anything else than folders of its own."""
+    """Return {annotator: folders} of a file; LabellingError for one that names anything else than folders of
+    its own.
+    """
     rows, wrong = answers.rows(path, COLUMNS)
     if wrong:
         raise LabellingError(f"{path}, line {wrong[0][0]}: {wrong[0][2]}")
@@ -95,7 +105,9 @@ def _listed(path: Path) -> dict[str, list[str]]:
 def _compared(
     root: Path, folder: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None
 ) -> tuple[tuple[tuple[str, float], ...], float]:
-    """Return (image, mIoU with the known label) of each training image that somebody drew on, and the mIoU over all of them."""
+    """Return (image, mIoU with the known label) of each training image that somebody drew on, and the mIoU
+    over all of them.
+    """
     settings = read_settings(root)
     images, classes = {image.id: image for image in read_corpus(root)}, settings.class_list
     places = narrow(table(classes))
@@ -125,11 +137,21 @@ def _compared(
 
 
 def _read(
-    folder: Path, images: Mapping[str, Image], options: ImportOptions, form: MaskFormat | BundleFormat | None, root: Path
+    folder: Path,
+    images: Mapping[str, Image],
+    options: ImportOptions,
+    form: MaskFormat | BundleFormat | None,
+    root: Path,
 ) -> dict[str, Reader]:
     """Return {image: how its label is read} of a folder that `label import` would take."""
     classes = read_settings(root).class_list
     formats = [form] if form else FORMATS
     if found := bundles(folder, [one for one in formats if isinstance(one, BundleFormat)]):
-        return {id_: reader for mine in read_bundles(found, images, classes).readers.values() for id_, reader in mine.items()}
-    return readers(folder, images, options.pattern, [one for one in formats if isinstance(one, MaskFormat)], classes)[0]
+        return {
+            id_: reader
+            for mine in read_bundles(found, images, classes).readers.values()
+            for id_, reader in mine.items()
+        }
+    return readers(
+        folder, images, options.pattern, [one for one in formats if isinstance(one, MaskFormat)], classes
+    )[0]

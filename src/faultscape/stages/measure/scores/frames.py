@@ -1,6 +1,8 @@
-"""The frames that the measure page shows of anomaly scores: of each model the best and the worst by average precision, with the map of the score and the objects that it misses.
+"""The frames that the measure page shows of anomaly scores: of each model the best and the worst by average
+precision, with the map of the score and the objects that it misses.
 
-Conventions: frames of equal average precision follow `stages.measure.image_order`. What is found or missed at 5 % false positives is by the histograms of the data set's scores in 65,536 steps, as intervals are.
+Conventions: frames of equal average precision follow `stages.measure.image_order`. What is found or missed at
+5 % false positives is by the histograms of the data set's scores in 65,536 steps, as intervals are.
 Source: S4 Figs. 2 and 5.
 """
 
@@ -24,12 +26,16 @@ from faultscape.stages.measure.sets import DataSet
 
 
 def anomaly_frames(data: DataSet, scored: Scored, many: int) -> Iterator[tuple[int, FrameCard]]:
-    """Yield (rank, frame) of ``many`` best and worst frames of each model of anomaly scores; those whose files are gone are left out."""
+    """Yield (rank, frame) of ``many`` best and worst frames of each model of anomaly scores; those whose
+    files are gone are left out.
+    """
     for name, job in scored.jobs.items():
         found = scored.found[name]
         if job.kind != "anomaly" or not len(found["usable"]) or not many:
             continue
-        values = {str(k): float(v) for k, v in zip(found["usable"].tolist(), found["alone"][:, 0], strict=True)}
+        values = {
+            str(k): float(v) for k, v in zip(found["usable"].tolist(), found["alone"][:, 0], strict=True)
+        }
         images = scores.sparse_images(found, len(data.ids))
         shares = shares_above(bootstrap.together(images).known)
         how = bootstrap.Coarse(bool(found["logit"]), *found["coarse"].tolist())
@@ -44,7 +50,9 @@ def anomaly_frames(data: DataSet, scored: Scored, many: int) -> Iterator[tuple[i
                 continue
             score, mask = loaded[:2]
             counted = int(images[k].known.sum()), int(images[k].anomalous.sum())
-            about = FrameCard(data.name, name, name, data.ids[k], kind, values[word], counted[1] / max(sum(counted), 1))
+            about = FrameCard(
+                data.name, name, name, data.ids[k], kind, values[word], counted[1] / max(sum(counted), 1)
+            )
             places = places_of(bootstrap.coarse_scores(np.nan_to_num(score), how))
             yield rank, draw_frame(about, Frame(mask, np.minimum(places, SIZE - 1), shares, _photo(data, k)))
 

@@ -1,7 +1,9 @@
-"""The jobs that measure the scores of a data set, one a model, done side by side, and what a reader must know of them.
+"""The jobs that measure the scores of a data set, one a model, done side by side, and what a reader must know
+of them.
 
-Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. A job's key changes with the definitions that its findings
-follow from, the classes, and the files' sizes and times, so that only what changed is measured again.
+Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. A job's
+key changes with the definitions that its findings follow from, the classes, and the files' sizes and times,
+so that only what changed is measured again.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ _OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of
 def jobs_of(
     out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
 ) -> tuple[list[ScoreJob], dict[str, str], list[tuple[str, str]]]:
-    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them; ``metrics`` are one's own of scores, file.py:NAME."""
+    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them; ``metrics`` are one's
+    own of scores, file.py:NAME.
+    """
     jobs, kinds, notes = [], {}, []
     written = class_settings(data.classes)
     for name, source in data.models.items():
@@ -55,7 +59,10 @@ def jobs_of(
         if text := model_scores.ties(source, kind):
             notes.append((name, text))
         key = key_of(
-            {name: getattr(definitions, name) for name in (*_OF_SCORES, *(_OF_ANOMALIES if kind == "anomaly" else ()))},
+            {
+                name: getattr(definitions, name)
+                for name in (*_OF_SCORES, *(_OF_ANOMALIES if kind == "anomaly" else ()))
+            },
             written.model_dump(),
             reading.score_scale,
             reading.resize_maps,
@@ -68,7 +75,16 @@ def jobs_of(
             *[metric.name for metric in model_scores.unstreamed(kind, metrics)],
             *[plug.digest(word) for word in metrics],
         )
-        what = (data.images_of(), data.truth, source, written, definitions, metrics, reading.score_scale, reading.resize_maps)
+        what = (
+            data.images_of(),
+            data.truth,
+            source,
+            written,
+            definitions,
+            metrics,
+            reading.score_scale,
+            reading.resize_maps,
+        )
         jobs.append(ScoreJob(str(out), data.name, name, kind, key[:16], *what))
     return jobs, kinds, notes
 
@@ -95,18 +111,26 @@ def make(
     engine: str,
     workers: int | None,
 ) -> int:
-    """Measure the scores of every model of a share that has some and was not measured before, side by side; returns how many."""
+    """Measure the scores of every model of a share that has some and was not measured before, side by side;
+    returns how many.
+    """
     jobs, _, _ = jobs_of(out, data, definitions, reading, metrics)
-    todo = [job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()]
+    todo = [
+        job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()
+    ]
     task, title = "faultscape.stages.measure.scores.model_scores:score_model", f"scores {data.name}"
     items = sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)
     return len(list(fill.do(task, todo, int, title=title, items=items, engine=engine, workers=workers)))
 
 
-def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()) -> Scored:
+def scores(
+    out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
+) -> Scored:
     """Gather the scores of all models, which were measured before."""
     jobs, kinds, notes = jobs_of(out, data, definitions, reading, metrics)
-    result = Scored(data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(metrics).values())))
+    result = Scored(
+        data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(metrics).values()))
+    )
     for job in jobs:
         for old in model_scores.place(job).parent.glob("scores-*.npz"):
             if old != model_scores.place(job):
@@ -119,14 +143,20 @@ def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading,
 
 
 def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
-    """Return what a reader must know of a model's scores: images that have none or count for nothing, and why something has no value."""
+    """Return what a reader must know of a model's scores: images that have none or count for nothing, and why
+    something has no value.
+    """
     name, kind, images = job.name, job.kind, len(job.images.ids)
     notes, have = [], len(found["usable"])
     absent = sum(path is None for path in job.model.scores[kind])
     if kind != "anomaly" and absent:
-        notes.append((name, f"{absent} of {images} images have no {kind}; what is made of it is of the others"))
+        notes.append(
+            (name, f"{absent} of {images} images have no {kind}; what is made of it is of the others")
+        )
     if kind != "anomaly" and (bad := images - have - absent) > 0:
-        notes.append((name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why"))
+        notes.append(
+            (name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why")
+        )
     if kind == "anomaly" and have and (empty := int((np.diff(found["ends"]) == 0).sum())):
         notes.append((name, f"{empty} of {have} masks are void everywhere, and count for nothing"))
     if "row_other_class" in found and (other := int(found["row_other_class"].sum())):
@@ -134,8 +164,23 @@ def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
         order = "; is the order of their channels that of the class list?" if share > 0.05 else ""
         percent = f"{100 * share:.1f} %" if share >= 0.0005 else "less than .1 %"
         notes.append(
-            (name, f"its map names another class than the most probable of its probabilities in {percent} of the pixels{order}")
+            (
+                name,
+                (
+                    f"its map names another class than the most probable of its probabilities in {percent} of"
+                    f" the pixels{order}"
+                ),
+            )
         )
     if have and (why := str(found["undefined"])):
-        notes.append((name, why if kind == "anomaly" else why.replace("anomalous", "incorrect").replace("known", "correct")))
+        notes.append(
+            (
+                name,
+                (
+                    why
+                    if kind == "anomaly"
+                    else why.replace("anomalous", "incorrect").replace("known", "correct")
+                ),
+            )
+        )
     return notes

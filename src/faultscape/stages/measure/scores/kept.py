@@ -1,6 +1,8 @@
-"""What a study keeps of a model beside its labels, as the scores that measuring reads: one image at a time, quickest in corpus order.
+"""What a study keeps of a model beside its labels, as the scores that measuring reads: one image at a time,
+quickest in corpus order.
 
-Conventions: where a data set of files names a path for an image, one of a study names (shard, image id). Confidence comes as float32 of 0..1, in steps of 1/255.
+Conventions: where a data set of files names a path for an image, one of a study names (shard, image id).
+Confidence comes as float32 of 0..1, in steps of 1/255.
 """
 
 from __future__ import annotations
@@ -37,13 +39,17 @@ class KeptScores:
                 if id_ == wanted:
                     return values.astype(np.float32) / 255 if values.dtype == np.uint8 else values
             self._shard = -1
-        raise StudyError(f"the {self._about[2]} that {self._about[1]} had for {wanted} is gone; run the same line again")
+        raise StudyError(
+            f"the {self._about[2]} that {self._about[1]} had for {wanted} is gone; run the same line again"
+        )
 
 
 def tokens(
     root: Path, name: str, kind: str, shard: int, ids: Sequence[str], parts: Iterable[tuple[str, Part]]
 ) -> list[Token | None]:
-    """Return (shard, id) for each image of a shard that has scores of a kind in the shard's ``parts`` (`outputs.parts_by_shard`); else None."""
+    """Return (shard, id) for each image of a shard that has scores of a kind in the shard's ``parts``
+    (`outputs.parts_by_shard`); else None.
+    """
     there = set(outputs.ids(root, name, kind, parts))
     return [(shard, id_) if id_ in there else None for id_ in ids]
 
@@ -51,5 +57,8 @@ def tokens(
 def state(root: Path, name: str, kind: str) -> str:
     """Return a digest of all parts of a kind."""
     return key_of(
-        sorted((part, entry.sha256, entry.key) for part, entry in read_manifest(predictions(root, name) / kind).items())
+        sorted(
+            (part, entry.sha256, entry.key)
+            for part, entry in read_manifest(predictions(root, name) / kind).items()
+        )
     )

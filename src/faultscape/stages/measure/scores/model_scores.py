@@ -1,9 +1,12 @@
-"""Measure one model's scores over a data set: anomaly scores against masks, or doubt against the mistakes of its maps.
+"""Measure one model's scores over a data set: anomaly scores against masks, or doubt against the mistakes of
+its maps.
 
-Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence; calibration is of the probabilities, else of the
-confidence. Truth 1 is anomalous (wrong), 255 void. A model is one job: a pass over its files to see which can be used, two for the exact numbers of all pixels
-(of doubt two more, for its other direction), one for each image's histogram, calibration and components. What was found is kept in ``scores-KEY.npz`` beside the
-model's statistics, so that it is not done again. Arrays of images stand in corpus order, NaN or 0 where an image has no scores.
+Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence;
+calibration is of the probabilities, else of the confidence. Truth 1 is anomalous (wrong), 255 void. A model
+is one job: a pass over its files to see which can be used, two for the exact numbers of all pixels (of doubt
+two more, for its other direction), one for each image's histogram, calibration and components. What was found
+is kept in ``scores-KEY.npz`` beside the model's statistics, so that it is not done again. Arrays of images
+stand in corpus order, NaN or 0 where an image has no scores.
 Source: S3 3, S4 5 and appendix.
 """
 
@@ -41,29 +44,45 @@ VOID = 255
 POINTS = 400
 SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
 KINDS = ("doubt", "probabilities", "confidence")
-COLUMNS = ("average_precision", "auroc", "fpr95", "correct_ap")  # of what is known of each image, the last of doubt alone
+COLUMNS = (
+    "average_precision",
+    "auroc",
+    "fpr95",
+    "correct_ap",
+)  # of what is known of each image, the last of doubt alone
 Found = dict[str, np.ndarray]
 
 
 @task(ScoreJob)
 def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
-    """Measure the scores of a job's one model and keep what was found; returns how many images could be used."""
+    """Measure the scores of a job's one model and keep what was found; returns how many images could be
+    used.
+    """
     definitions = job.definitions
     failures, usable = _usable(job)
     tick(len(job.images.ids))
-    found: Found = {"usable": np.array(usable, np.int64), "failures": np.array(failures, np.str_).reshape(-1, 2)}
+    found: Found = {
+        "usable": np.array(usable, np.int64),
+        "failures": np.array(failures, np.str_).reshape(-1, 2),
+    }
     if usable:
         chunks = _counted(job, usable, tick)
         regions = definitions.connectivity if job.kind == "anomaly" else None
         exact = stream(
-            chunks, fpr_rule=definitions.fpr_rule, connectivity=regions, fpr_limit=definitions.fpr_limit, alarm=definitions.alarm
+            chunks,
+            fpr_rule=definitions.fpr_rule,
+            connectivity=regions,
+            fpr_limit=definitions.fpr_limit,
+            alarm=definitions.alarm,
         )
         found["aupro"] = np.array(exact.aupro)
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, float(found["threshold"]), tick)
         if job.kind != "anomaly":
             turned = stream(_turned(chunks), fpr_rule=definitions.fpr_rule)
-            found["correct_ap"] = _areas(turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)()))[0][0]
+            found["correct_ap"] = _areas(
+                turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)())
+            )[0][0]
             found["aurc"] = np.array(selective.aurc_of(exact, turned))
             found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
         found |= {f"whole_{metric.name}": np.array(value) for metric, value in _of_all_pixels(job, usable)}
@@ -74,15 +93,24 @@ def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
 
 
 def unstreamed(kind: str, words: Sequence[str]) -> list[Metric]:
-    """Return the metrics of a kind of scores that nothing streams, those of one's own (file.py:NAME) too: they are computed of pixels."""
+    """Return the metrics of a kind of scores that nothing streams, those of one's own (file.py:NAME) too:
+    they are computed of pixels.
+    """
     known = named(list(own_metrics(words).values()))
-    return [metric for metric in known.values() if metric.reads == "score" and not metric.streamed and kind in metric.needs]
+    return [
+        metric
+        for metric in known.values()
+        if metric.reads == "score" and not metric.streamed and kind in metric.needs
+    ]
 
 
 def _of_all_pixels(job: ScoreJob, usable: list[int]) -> Iterator[tuple[Metric, float]]:
     """Yield what metrics make of the pixels of all images together, which are held for them."""
     if wanted := [metric for metric in unstreamed(job.kind, job.metrics) if metric.join == "pooled"]:
-        pixels = [(score[truth != VOID], truth[truth != VOID]) for score, truth, _ in _counted(job, usable, lambda _: None)()]
+        pixels = [
+            (score[truth != VOID], truth[truth != VOID])
+            for score, truth, _ in _counted(job, usable, lambda _: None)()
+        ]
         score, truth = (np.concatenate(side) for side in zip(*pixels, strict=True))
         yield from ((metric, value_of_scores(metric, score, truth, job.definitions)) for metric in wanted)
 
@@ -102,7 +130,9 @@ def read(job: ScoreJob) -> Found:
 
 
 def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
-    """Return the images that cannot be used, and why, and the numbers of the others; every file is opened once."""
+    """Return the images that cannot be used, and why, and the numbers of the others; every file is opened
+    once.
+    """
     failures, usable = [], []
     load = score_loader(job)
     for k, id_ in enumerate(job.images.ids):
@@ -114,7 +144,8 @@ def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
             score, truth = pair[:2]
             if score.shape != truth.shape:
                 raise MetricError(
-                    f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
+                    f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth"
+                    f" {truth.shape[1]} x {truth.shape[0]}"
                 )
             path = str(job.model.place(job.kind, k))
             finite(score[truth != VOID], path)
@@ -131,7 +162,8 @@ def _check_sums(probabilities: np.ndarray, path: str) -> None:
     sums = probabilities.sum(0, dtype=np.float64)
     if sums.size and not (sums.min() >= 1 - SUM_SLACK and sums.max() <= 1 + SUM_SLACK):
         raise MetricError(
-            f"{path}: the probabilities of a pixel add up to {sums.min():.4g}..{sums.max():.4g}; expected 1, as a softmax gives"
+            f"{path}: the probabilities of a pixel add up to {sums.min():.4g}..{sums.max():.4g}; expected 1,"
+            " as a softmax gives"
         )
 
 
@@ -152,7 +184,9 @@ def _counted(
 
 
 def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
-    """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1, 255."""
+    """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1,
+    255.
+    """
     source = job.model
     if job.kind == "anomaly":
         rounding, masks = job.definitions.rounding, job.truth.paths
@@ -166,7 +200,9 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
                 score = _rounded(score, mask, np.dtype(rounding), str(source.place("anomaly", k)))
             bad = mask[(mask > 1) & (mask != VOID)]
             if len(bad):
-                raise MetricError(f"{of}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)")
+                raise MetricError(
+                    f"{of}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)"
+                )
             return (score, mask, None) if score is not None else None
 
         return anomalies
@@ -184,7 +220,8 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
             label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
         if truth.shape != label_map.shape:
             raise MetricError(
-                f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x {truth.shape[0]}"
+                f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth"
+                f" {truth.shape[1]} x {truth.shape[0]}"
             )
         given = scores_of(source, job.kind, k, truth.shape, job)
         assert given is not None
@@ -201,25 +238,35 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
 
 
 def _rounded(score: np.ndarray, mask: np.ndarray, kind: np.dtype, path: str) -> np.ndarray:
-    """Return scores in a narrower type, as a preset has them; MetricError for what it cannot hold in pixels that are judged."""
+    """Return scores in a narrower type, as a preset has them; MetricError for what it cannot hold in pixels
+    that are judged.
+    """
     with np.errstate(over="ignore"):
         rounded = score.astype(kind)
     lost = int(np.count_nonzero(np.isinf(rounded) & np.isfinite(score) & (mask != VOID)))
     if lost:
         raise MetricError(
-            f"{path}: {lost} of its {score.size} scores are beyond {np.finfo(kind).max:.6g}, the most that {kind} holds, to which the preset rounds; "
-            "scale them down, or leave the preset out"
+            f"{path}: {lost} of its {score.size} scores are beyond {np.finfo(kind).max:.6g}, the most that"
+            f" {kind} holds, to which the preset rounds; scale them down, or leave the preset out"
         )
     return rounded
 
 
 def _unsure(confidence: np.ndarray) -> np.ndarray:
-    """Return 1 - confidence in the type that makes no new ties: each distinct confidence keeps a doubt of its own."""
-    return 1 - confidence.astype(np.float64) if confidence.dtype != np.float16 else 1 - confidence.astype(np.float32)
+    """Return 1 - confidence in the type that makes no new ties: each distinct confidence keeps a doubt of its
+    own.
+    """
+    return (
+        1 - confidence.astype(np.float64)
+        if confidence.dtype != np.float16
+        else 1 - confidence.astype(np.float32)
+    )
 
 
 def _turned(chunks: Chunks, start: int = 0) -> Chunks:
-    """Return the other question: the correct pixels are to be found, by ``start`` - doubt (Keras' thresholds want 1)."""
+    """Return the other question: the correct pixels are to be found, by ``start`` - doubt (Keras' thresholds
+    want 1).
+    """
     return lambda: ((start - score, _correct(wrong), name) for score, wrong, name in chunks())
 
 
@@ -232,7 +279,9 @@ def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usa
     """Return the numbers of all pixels together, and points of the curves."""
     precision, roc = counts.precision_recall(exact, POINTS), counts.roc(exact, POINTS)
     load = score_loader(job)
-    areas, threshold = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
+    areas, threshold = _areas(
+        exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None)
+    )
     return {
         "areas": areas,
         "threshold": np.array(threshold),
@@ -245,9 +294,13 @@ def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usa
 
 
 def _areas(
-    exact: counts.Detection, definitions: Definitions, pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
+    exact: counts.Detection,
+    definitions: Definitions,
+    pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]],
 ) -> tuple[np.ndarray, float]:
-    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image, and the threshold of components; ``pixels`` gives (score, truth) once more."""
+    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image, and the
+    threshold of components; ``pixels`` gives (score, truth) once more.
+    """
     if definitions.thresholds == "quantiles":
         found = quantile_curve(frame_bins(*of) for of in pixels())
         return np.array([found.average_precision, found.auroc, found.fpr95]), found.threshold
@@ -255,8 +308,12 @@ def _areas(
     if definitions.curve == "trapezoid":
         areas[0] = other_curves.trapezoid_precision(exact)
     if definitions.thresholds == "keras200":
-        areas[:2] = other_curves.keras_areas(np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels())))
-    return areas, float(np.nextafter(exact.f1_threshold, -np.inf))  # pixels with that very score are predicted
+        areas[:2] = other_curves.keras_areas(
+            np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels()))
+        )
+    return areas, float(
+        np.nextafter(exact.f1_threshold, -np.inf)
+    )  # pixels with that very score are predicted
 
 
 def _by_image(
@@ -267,7 +324,9 @@ def _by_image(
     threshold: float,
     tick: Callable[[int], None],
 ) -> Found:
-    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components at ``threshold``."""
+    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components
+    at ``threshold``.
+    """
     load = score_loader(job)
     how = bootstrap.coarse_of(exact)
     alone, sparse, shares, rows = [], [], [], []
@@ -286,9 +345,15 @@ def _by_image(
         sparse.append(bootstrap.sparse_histogram(score, truth, how, where=where))
         row: Found = {}
         if job.kind == "anomaly":
-            row |= cast("Found", components.component_counts(score, truth, threshold, track=definitions.track or None))
+            row |= cast(
+                "Found", components.component_counts(score, truth, threshold, track=definitions.track or None)
+            )
             row["object_sizes"] = recall_by_size.object_size_counts(
-                score, truth, exact.alarm_threshold, covered=definitions.covered, connectivity=definitions.connectivity
+                score,
+                truth,
+                exact.alarm_threshold,
+                covered=definitions.covered,
+                connectivity=definitions.connectivity,
             )
             shares.append(bootstrap.shares_at(sparse[-1], score, truth, how, definitions.connectivity))
         else:
@@ -297,7 +362,11 @@ def _by_image(
             turned, _ = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
             alone[-1] = np.append(alone[-1], turned[0])
             row["windows"] = selective.window_counts(
-                score, truth, window=definitions.window, certain=definitions.certain, accurate=definitions.accurate
+                score,
+                truth,
+                window=definitions.window,
+                certain=definitions.certain,
+                accurate=definitions.accurate,
             )
             row |= _calibration(more, truth, definitions, fine, where)
         rows.append(row)
@@ -306,19 +375,29 @@ def _by_image(
     out["coarse"] = np.array([how.centre, how.width])
     out |= {f"alone_{name}": np.array(values) for name, values in of_pixels.items()}
     small = {"places": np.uint16, "known": np.uint32, "anomalous": np.uint32}
-    out |= {name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind) for name, kind in small.items()}
+    out |= {
+        name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind)
+        for name, kind in small.items()
+    }
     if shares:  # of the places that anomalies have
         out["shares"] = np.concatenate(shares)[out["anomalous"] > 0]
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
-    return out | {f"row_{name}": np.stack([row.get(name, like * 0) for row in rows]) for name, like in _all_of(rows).items()}
+    return out | {
+        f"row_{name}": np.stack([row.get(name, like * 0) for row in rows])
+        for name, like in _all_of(rows).items()
+    }
 
 
 def _all_of(rows: list[Found]) -> Found:
-    """Return an entry for every statistic that any image has: one without confidence adds nothing to those of calibration."""
+    """Return an entry for every statistic that any image has: one without confidence adds nothing to those of
+    calibration.
+    """
     return {name: values for row in rows for name, values in row.items()}
 
 
-def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: np.ndarray, where: str) -> Found:
+def _calibration(
+    more: Any, truth: np.ndarray, definitions: Definitions, fine: np.ndarray, where: str
+) -> Found:
     """Return the calibration counts of one image; adds to ``fine`` in place."""
     if more is None:
         return {}
@@ -337,7 +416,9 @@ def _calibration(more: Any, truth: np.ndarray, definitions: Definitions, fine: n
 
 
 def _otherwise(probabilities: np.ndarray, label_map: np.ndarray) -> np.ndarray:
-    """Return (H, W) where a map of places names a class that is not the most probable one; a tie is not otherwise, nor is void."""
+    """Return (H, W) where a map of places names a class that is not the most probable one; a tie is not
+    otherwise, nor is void.
+    """
     named = label_map < len(probabilities)
     mine = np.take_along_axis(probabilities, np.where(named, label_map, 0)[None].astype(np.intp), 0)[0]
     return named & (mine < probabilities.max(0))
@@ -352,7 +433,9 @@ def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
         shares[found["anomalous"] > 0] = found["shares"]
     for number, k in enumerate(found["usable"].tolist()):
         part = slice(int(found["ends"][number]), int(found["ends"][number + 1]))
-        out[k] = bootstrap.SparseHistogram(found["places"][part], found["known"][part], found["anomalous"][part], shares[part])
+        out[k] = bootstrap.SparseHistogram(
+            found["places"][part], found["known"][part], found["anomalous"][part], shares[part]
+        )
     return out
 
 
@@ -360,7 +443,9 @@ def ties(source: Source, kind: str) -> str:
     """Return what to say of scores in 8 bits, or nothing."""
     path = next((p for p in source.scores.get(kind, ()) if p), None)
     if path is not None and not isinstance(path, str):
-        return f"the {kind} that predict kept has 256 steps, which make many ties, on which AP and FPR95 depend"
+        return (
+            f"the {kind} that predict kept has 256 steps, which make many ties, on which AP and FPR95 depend"
+        )
     return (
         ""
         if path is None or not levels(path)

@@ -1,7 +1,8 @@
 """What scores of a data set amount to: summaries and curves of its models.
 
-Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Points come from the exact scores; intervals from the
-histograms of coarse scores, moved by the difference of the two, which is noted where it is not small. Which metrics there are, and how each is made, is read off the
+Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Points
+come from the exact scores; intervals from the histograms of coarse scores, moved by the difference of the
+two, which is noted where it is not small. Which metrics there are, and how each is made, is read off the
 catalogue: an entry that is not streamed is computed of the pixels themselves.
 """
 
@@ -91,7 +92,9 @@ class Scored:
 
     @property
     def anomalous(self) -> dict[str, float]:
-        """{NAME: share of anomalous pixels} of the images that a model has anomaly scores of: the average precision of chance."""
+        """{NAME: share of anomalous pixels} of the images that a model has anomaly scores of: the average
+        precision of chance.
+        """
         out = {}
         for name, found in self.found.items():
             if self.kinds[name] == "anomaly" and len(found["usable"]):
@@ -101,7 +104,9 @@ class Scored:
         return out
 
     def summaries(self, name: str, draws: Draws, *, whole: bool = True) -> dict[str, Summary]:
-        """Return {metric: Summary} of a model, of the images that count in ``draws``, in the order of the catalogue."""
+        """Return {metric: Summary} of a model, of the images that count in ``draws``, in the order of the
+        catalogue.
+        """
         found = self.found.get(name)
         if found is None or not len(found["usable"]):
             return {}
@@ -111,7 +116,11 @@ class Scored:
 
     def _reading(self, name: str, reads: str) -> list[Metric]:
         """Return the metrics of a model's kind of scores that read a statistic."""
-        return [metric for metric in self.metrics.values() if metric.reads == reads and self.kinds[name] in metric.needs]
+        return [
+            metric
+            for metric in self.metrics.values()
+            if metric.reads == reads and self.kinds[name] in metric.needs
+        ]
 
     def _rows(self, found: scores.Found) -> dict[str, np.ndarray]:
         """Return {statistic: (I, ...)} of the images, 0 where an image has no scores."""
@@ -127,13 +136,18 @@ class Scored:
         return _mask(found["usable"], len(self.data.ids)) & draws.used
 
     def _ranks(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return what ranks pixels; of some images (not ``whole``) there are no exact numbers but those of the histograms."""
+        """Return what ranks pixels; of some images (not ``whole``) there are no exact numbers but those of
+        the histograms.
+        """
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed in scores.COLUMNS]
         images = scores.sparse_images(found, len(self.data.ids))
         drawn = bootstrap.replicates(images, draws.weights, fpr_rule=self.definitions.fpr_rule)
         exact, used = found["areas"], self._used(found, draws)
         if "correct_ap" in found:
-            turned = [bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1]) for i in images]
+            turned = [
+                bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1])
+                for i in images
+            ]
             drawn = np.column_stack([drawn, bootstrap.replicates(turned, draws.weights)[:, 0]])
             exact = np.append(exact, found["correct_ap"])
         out = {}
@@ -145,14 +159,23 @@ class Scored:
                 out[metric.name] = self._mean_of_images(alone, found, draws)
                 continue
             if not whole:
-                out[metric.name] = _drawn(drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps", shape=shape)
+                out[metric.name] = _drawn(
+                    drawn[:, k], draws, used, 0, "histograms of scores in 65,536 steps", shape=shape
+                )
                 continue
             out[metric.name] = _drawn(
-                _moved(drawn[:, k], exact[k]), draws, used, int(np.isnan(alone).sum()), "all pixels pooled; " + FROM, shape=shape
+                _moved(drawn[:, k], exact[k]),
+                draws,
+                used,
+                int(np.isnan(alone).sum()),
+                "all pixels pooled; " + FROM,
+                shape=shape,
             )
             plain = self.definitions.curve == "step" and self.definitions.thresholds == "exact"
             if plain and abs(exact[k] - drawn[0, k]) > 1e-4:
-                words = f"{metric.name} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
+                words = (
+                    f"{metric.name} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
+                )
                 self.notes.append((name, f"{words}; its interval is moved by the difference"))
         return out
 
@@ -163,7 +186,9 @@ class Scored:
         return Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
 
     def _of_pixels(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return the metrics of scores that are no column of those which rank: means over images, or of all pixels, with an interval where there is a way to draw them."""
+        """Return the metrics of scores that are no column of those which rank: means over images, or of all
+        pixels, with an interval where there is a way to draw them.
+        """
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed not in scores.COLUMNS]
         drawn = self._of_groups([metric for metric in wanted if metric.of_groups], found, draws)
         used, out = self._used(found, draws), {}
@@ -179,48 +204,72 @@ class Scored:
                 out[metric.name] = _drawn(value, draws, used, undefined, "pooled over images; no interval")
             elif whole:
                 moved = _moved(drawn[metric.name], exact)
-                out[metric.name] = _drawn(moved, draws, used, undefined, "all pixels pooled; " + FROM, shape=metric.shape)
+                out[metric.name] = _drawn(
+                    moved, draws, used, undefined, "all pixels pooled; " + FROM, shape=metric.shape
+                )
             else:
-                out[metric.name] = _drawn(drawn[metric.name], draws, used, 0, "doubt in 65,536 steps", shape=metric.shape)
+                out[metric.name] = _drawn(
+                    drawn[metric.name], draws, used, 0, "doubt in 65,536 steps", shape=metric.shape
+                )
         return out
 
     def _of_groups(
         self, metrics: Sequence[Metric], found: scores.Found, draws: Draws, *, sure: bool = False
     ) -> dict[str, np.ndarray]:
-        """Return {metric: (1 + B,)} of the histograms; with ``sure`` they are told the confidence at each place."""
+        """Return {metric: (1 + B,)} of the histograms; with ``sure`` they are told the confidence at each
+        place.
+        """
         if not metrics:
             return {}
         images = scores.sparse_images(found, len(self.data.ids))
-        at = bootstrap.confidence_at(images, bootstrap.Coarse(True, *found["coarse"].tolist())) if sure else None
+        at = (
+            bootstrap.confidence_at(images, bootstrap.Coarse(True, *found["coarse"].tolist()))
+            if sure
+            else None
+        )
         columns = ("known", "anomalous", *(["shares"] if "shares" in found else []))
         parts = [
-            [of(Groups(known, anomalous, at, *shares), self.definitions) for metric in metrics if (of := metric.of_groups)]
+            [
+                of(Groups(known, anomalous, at, *shares), self.definitions)
+                for metric in metrics
+                if (of := metric.of_groups)
+            ]
             for known, anomalous, *shares in bootstrap.grouped(images, draws.weights, columns)
         ]
         return {metric.name: np.concatenate([part[k] for part in parts]) for k, metric in enumerate(metrics)}
 
     def _of_fine(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return what is made of fine bins of confidence: points of those of all pixels, intervals from doubt in 65,536 steps, where doubt is 1 - confidence."""
+        """Return what is made of fine bins of confidence: points of those of all pixels, intervals from doubt
+        in 65,536 steps, where doubt is 1 - confidence.
+        """
         if "row_bin_count" not in found:
             return {}
         wanted = [metric for metric in self.metrics.values() if metric.reads == "fine"]
         used, out = self._used(found, draws), {}
-        of_confidence = self.kinds[name] != "doubt" and bool(found["logit"])  # else the histograms are not of it
+        of_confidence = self.kinds[name] != "doubt" and bool(
+            found["logit"]
+        )  # else the histograms are not of it
         drawable = [metric for metric in wanted if metric.of_groups and of_confidence]
         drawn = self._of_groups(drawable, found, draws, sure=True)
         for metric in wanted:
             exact = float(metric.compute(found, self.definitions))
             if metric.name not in drawn:
                 value = np.array([exact if whole else np.nan])
-                out[metric.name] = _drawn(value, draws, used, int(np.isnan(exact)), "pooled over images; no interval")
+                out[metric.name] = _drawn(
+                    value, draws, used, int(np.isnan(exact)), "pooled over images; no interval"
+                )
                 continue
             values = _moved(drawn[metric.name], exact) if whole else drawn[metric.name]
             undefined = int(np.isnan(values[0]))
-            out[metric.name] = _drawn(values, draws, used, undefined, "pooled over images; " + FROM, shape=metric.shape)
+            out[metric.name] = _drawn(
+                values, draws, used, undefined, "pooled over images; " + FROM, shape=metric.shape
+            )
         return out
 
     def _of_sums(self, found: scores.Found, draws: Draws) -> dict[str, Summary]:
-        """Return what is made of sums over images; what is no smooth function of them, as errors of calibration are not, by draws."""
+        """Return what is made of sums over images; what is no smooth function of them, as errors of
+        calibration are not, by draws.
+        """
         rows, used = self._rows(found), self._used(found, draws)
         wanted = [metric for metric in self.metrics.values() if metric.reads in rows]
         smooth = [metric for metric in wanted if metric.shape == "smooth"]
@@ -237,7 +286,9 @@ class Scored:
             sums = {key: weighed(draws.weights, values) for key, values in rows.items()}
             for metric in others:
                 values = np.asarray(metric.compute(sums, self.definitions))
-                out[metric.name] = _drawn(values, draws, used, int(np.isnan(values[0])), "pooled over images", shape=metric.shape)
+                out[metric.name] = _drawn(
+                    values, draws, used, int(np.isnan(values[0])), "pooled over images", shape=metric.shape
+                )
         return out
 
 
@@ -254,7 +305,13 @@ def _points(found: scores.Found, x: str, y: str) -> dict[str, list[float]]:
 
 
 def _drawn(
-    values: np.ndarray, draws: Draws, used: np.ndarray, undefined: int, aggregate: str, *, shape: str = "smooth"
+    values: np.ndarray,
+    draws: Draws,
+    used: np.ndarray,
+    undefined: int,
+    aggregate: str,
+    *,
+    shape: str = "smooth",
 ) -> Summary:
     """Return a number with its values in all draws."""
     value, replicates, left_out = draws.split(values)

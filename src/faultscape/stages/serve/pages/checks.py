@@ -1,7 +1,11 @@
-"""The second round: people look through each other's masks, mark what is wrong, talk about it, and resolve it (S0 4.1.4).
+"""The second round: people look through each other's masks, mark what is wrong, talk about it, and resolve it
+(S0 4.1.4).
 
-Conventions: an image is named by its place in the corpus, a mask by its truth, and only those of the study are taken. Annotators see masks of annotators alone, those in truths `TRUTH-PERSON`; organisers see those of all truths, the data set's own too. Nobody checks their own masks, which
-lie in the truth that ends in their pseudonym or name: they see what was found in them and comment, and the finder or an organiser who did not draw the mask resolves it. Positions are pixels of the photo.
+Conventions: an image is named by its place in the corpus, a mask by its truth, and only those of the study
+are taken. Annotators see masks of annotators alone, those in truths `TRUTH-PERSON`; organisers see those of
+all truths, the data set's own too. Nobody checks their own masks, which lie in the truth that ends in their
+pseudonym or name: they see what was found in them and comment, and the finder or an organiser who did not
+draw the mask resolves it. Positions are pixels of the photo.
 """
 
 from __future__ import annotations
@@ -37,7 +41,9 @@ _LONGEST_COMMENT = 1000
 
 @dataclass(frozen=True)
 class MaskRow:
-    """One mask in the list: where its page is, and how many findings are open and resolved, and who looked."""
+    """One mask in the list: where its page is, and how many findings are open and resolved, and who
+    looked.
+    """
 
     address: str
     image: str
@@ -73,22 +79,53 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             if only == "new"
             else rows
         )
-        counts = {"all": len(rows), "open": sum(row.open > 0 for row in rows), "new": sum(not row.looked for row in rows)}
+        counts = {
+            "all": len(rows),
+            "open": sum(row.open > 0 for row in rows),
+            "new": sum(not row.looked for row in rows),
+        }
         return page(
-            request, "checks.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, rows=shown[:500],
-            number=len(shown), counts=counts, only=only,
-        )  # fmt: skip
+            request,
+            "checks.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            links=links(who),
+            user_name=who.name or who.pseudonym,
+            rows=shown[:500],
+            number=len(shown),
+            counts=counts,
+            only=only,
+        )
 
     @routes.get("/check/{number}", response_class=HTMLResponse)
     def one(request: Request, number: str) -> Response:
         who, image = gate.annotator(request), campaign.image_at(number)
         truth = _truth(campaign, who, request.query_params.get("truth", ""))
-        pins = _pins([check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING])
+        pins = _pins(
+            [check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING]
+        )
         return page(
-            request, "check.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
-            image=image, number=int(number), truth=truth, pins=pins, kinds=KINDS, own=_is_own(who, truth), resolves={pin.check.number for pin in pins if _may_resolve(who, pin.check)}, behind=_next(campaign, checks, who, image, truth),
-            at=f"/mask/{number}", query=f"?truth={quote(truth)}", colours=colour_words(campaign.settings.class_list),
-        )  # fmt: skip
+            request,
+            "check.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            links=links(who),
+            user_name=who.name or who.pseudonym,
+            token=gate.token(who),
+            image=image,
+            number=int(number),
+            truth=truth,
+            pins=pins,
+            kinds=KINDS,
+            own=_is_own(who, truth),
+            resolves={pin.check.number for pin in pins if _may_resolve(who, pin.check)},
+            behind=_next(campaign, checks, who, image, truth),
+            at=f"/mask/{number}",
+            query=f"?truth={quote(truth)}",
+            colours=colour_words(campaign.settings.class_list),
+        )
 
     @routes.post("/check/{number}")
     async def say(request: Request, number: str) -> Response:
@@ -105,7 +142,12 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         back = RedirectResponse(f"/check/{number}?truth={quote(truth)}", 303)
         if act := given.get("act", ""):
             found = next(
-                (one for one in checks.checks(truth) if str(one.number) == given.get("of") and one.image == image.id), None
+                (
+                    one
+                    for one in checks.checks(truth)
+                    if str(one.number) == given.get("of") and one.image == image.id
+                ),
+                None,
             )
             if found is None:
                 raise NotFoundError("there is no such finding")
@@ -115,7 +157,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             if act == "comment" and not comment:
                 raise OptionError("a comment has words")
             if act == "resolve" and not _may_resolve(who, found):
-                raise RefusedError("who found it resolves it, or an organiser who did not draw the mask; comment on it instead")
+                raise RefusedError(
+                    "who found it resolves it, or an organiser who did not draw the mask; comment on it"
+                    " instead"
+                )
             checks.answer(found, states[act], comment, who.pseudonym, source="label serve", key=key)
             return back
         kind = given.get("kind", "")
@@ -123,7 +168,16 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             raise OptionError(f"{kind[:40]!r} is no kind of error; use {', '.join(KINDS)}")
         if _is_own(who, truth):
             raise RefusedError("others look through your own masks; comment on what they find")
-        checks.open(truth, image.id, kind, comment, who.pseudonym, at=_position(given, image), source="label serve", key=key)
+        checks.open(
+            truth,
+            image.id,
+            kind,
+            comment,
+            who.pseudonym,
+            at=_position(given, image),
+            source="label serve",
+            key=key,
+        )
         behind = _next(campaign, checks, who, image, truth) if kind == NOTHING else ""
         return RedirectResponse(behind, 303) if behind else back
 
@@ -131,7 +185,9 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def mask_photo(request: Request, number: str) -> Response:
         gate.annotator(request)
         image = campaign.image_at(number)
-        return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image))
+        return send_picture(
+            request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image)
+        )
 
     @routes.get("/mask/{number}/{way}")
     def mask(request: Request, number: str, way: str) -> Response:
@@ -153,9 +209,15 @@ def _truth(campaign: Campaign, who: Annotator, name: str) -> str:
 
 
 def _truths(campaign: Campaign, who: Annotator) -> list[str]:
-    """Return the truths of masks that a person may see: an organiser all, others those of people who answer under this campaign's."""
+    """Return the truths of masks that a person may see: an organiser all, others those of people who answer
+    under this campaign's.
+    """
     all_ = label_maps.truths(campaign.root)
-    return [name for name in all_ if who.role == ORGANISER or _is_own(who, name) or name.startswith(f"{campaign.options.truth}-")]
+    return [
+        name
+        for name in all_
+        if who.role == ORGANISER or _is_own(who, name) or name.startswith(f"{campaign.options.truth}-")
+    ]
 
 
 def _is_own(who: Annotator, truth: str) -> bool:
@@ -164,8 +226,12 @@ def _is_own(who: Annotator, truth: str) -> bool:
 
 
 def _may_resolve(who: Annotator, found: Check) -> bool:
-    """Whether a person may say that what was found is settled: the finder, or an organiser who did not draw the mask."""
-    return found.annotator in {who.pseudonym, who.name} or (who.role == ORGANISER and not _is_own(who, found.truth))
+    """Whether a person may say that what was found is settled: the finder, or an organiser who did not draw
+    the mask.
+    """
+    return found.annotator in {who.pseudonym, who.name} or (
+        who.role == ORGANISER and not _is_own(who, found.truth)
+    )
 
 
 def _masks(campaign: Campaign, who: Annotator) -> list[tuple[str, str]]:
@@ -189,22 +255,33 @@ def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
     for check in checks.checks():
         found.setdefault((check.image, check.truth), []).append(check)
     rows, truths = [], _truths(campaign, who)
-    own = [key for key in found if key[1] in truths and _is_own(who, key[1]) and campaign.place_of(key[0]) is not None]
+    own = [
+        key
+        for key in found
+        if key[1] in truths and _is_own(who, key[1]) and campaign.place_of(key[0]) is not None
+    ]
     for image, truth in (*own, *_masks(campaign, who)):
         mine = found.get((image, truth), [])
         real = [check for check in mine if check.kind != NOTHING]
         looked = ", ".join(dict.fromkeys(check.annotator for check in mine))
         opened = sum(not check.resolved for check in real)
-        rows.append(MaskRow(_address(campaign, image, truth), image, truth, opened, len(real) - opened, looked))
+        rows.append(
+            MaskRow(_address(campaign, image, truth), image, truth, opened, len(real) - opened, looked)
+        )
     return rows
 
 
 def _next(campaign: Campaign, checks: Checks, who: Annotator, image: Image, truth: str) -> str:
-    """Return the address of the next mask that nobody looked through yet, behind this one; '' where there is none."""
+    """Return the address of the next mask that nobody looked through yet, behind this one; '' where there is
+    none.
+    """
     looked = {(check.image, check.truth) for check in checks.checks()}
     masks = _masks(campaign, who)
     at = masks.index((image.id, truth)) if (image.id, truth) in masks else -1
-    return next((_address(campaign, *one) for one in [*masks[at + 1 :], *masks[: max(at, 0)]] if one not in looked), "")
+    return next(
+        (_address(campaign, *one) for one in [*masks[at + 1 :], *masks[: max(at, 0)]] if one not in looked),
+        "",
+    )
 
 
 def _address(campaign: Campaign, image: str, truth: str) -> str:
@@ -212,7 +289,10 @@ def _address(campaign: Campaign, image: str, truth: str) -> str:
 
 
 def _pins(found: Sequence[Check]) -> list[Pin]:
-    return [Pin(k, check, *(None if math.isnan(v) else v for v in (check.x, check.y))) for k, check in enumerate(found, 1)]
+    return [
+        Pin(k, check, *(None if math.isnan(v) else v for v in (check.x, check.y)))
+        for k, check in enumerate(found, 1)
+    ]
 
 
 def _position(given: dict[str, str], image: Image) -> tuple[float, float] | None:

@@ -1,7 +1,11 @@
-"""Masks that people drew with a tool of their own, sent in from the browser: each person's become a truth of theirs.
+"""Masks that people drew with a tool of their own, sent in from the browser: each person's become a truth of
+theirs.
 
-Conventions: a body is the file itself, at most `MOST_BYTES`, and kept in a temporary folder until it is read; nothing of what it says it is called is used. What is in it shows by its content. One file is read at a time, under the study's lock; the others wait.
-What is printed over it, and why a label could not be used, is said on the page, as the command line says it, without the paths of this machine; in failures.csv and log.jsonl the file is called after who sent it.
+Conventions: a body is the file itself, at most `MOST_BYTES`, and kept in a temporary folder until it is read;
+nothing of what it says it is called is used. What is in it shows by its content. One file is read at a time,
+under the study's lock; the others wait. What is printed over it, and why a label could not be used, is said
+on the page, as the command line says it, without the paths of this machine; in failures.csv and log.jsonl the
+file is called after who sent it.
 """
 
 from __future__ import annotations
@@ -43,8 +47,12 @@ _SHOWN = 20  # labels that could not be used
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
-    [Path, Path, str, Path, str], object
-]  # of a study, what a file or folder says, as one truth, and what a path is called instead; what comes of it says so as text
+    [Path, Path, str, Path, str],
+    object,
+    # of a study, what a file or folder says, as one truth, and what a path is called instead; what comes of
+    # it
+    # says so as text
+]
 
 
 class TooLargeError(OptionError):
@@ -64,9 +72,19 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
         truth = f"{campaign.options.truth}-{who.pseudonym}"
         held = _number(campaign.root, truth)
         return page(
-            request, "masks.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
-            truth=truth, held=held, formats=[one.title for one in FORMATS if isinstance(one, BundleFormat)], most=MOST_BYTES >> 20,
-        )  # fmt: skip
+            request,
+            "masks.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            links=links(who),
+            user_name=who.name or who.pseudonym,
+            token=gate.token(who),
+            truth=truth,
+            held=held,
+            formats=[one.title for one in FORMATS if isinstance(one, BundleFormat)],
+            most=MOST_BYTES >> 20,
+        )
 
     @routes.post("/masks")
     async def send(request: Request) -> Response:
@@ -87,7 +105,9 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
                 senders.discard(who.pseudonym)
         except FaultscapeError as error:
             usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
-            return JSONResponse({"words": [str(error)]}, getattr(error, "status", usual), {"cache-control": "no-store"})
+            return JSONResponse(
+                {"words": [str(error)]}, getattr(error, "status", usual), {"cache-control": "no-store"}
+            )
         words, partly = said
         return JSONResponse({"words": words, "partly": partly}, headers={"cache-control": "no-store"})
 
@@ -97,7 +117,9 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
 async def _received(
     request: Request, campaign: Campaign, who: str, take: TakeMasks, reader: threading.Lock
 ) -> tuple[list[str], bool]:
-    """Keep what somebody sends in a folder of its own while it is read, and return what is said of it, and whether some of it cannot be used."""
+    """Keep what somebody sends in a folder of its own while it is read, and return what is said of it, and
+    whether some of it cannot be used.
+    """
     folder = Path(tempfile.mkdtemp(prefix="faultscape-masks-"))
     try:
         file, size = folder / "sent", 0
@@ -118,8 +140,12 @@ async def _received(
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _read(campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock) -> tuple[list[str], bool]:
-    """Take in a file, and return what the command line would say of it, and whether some of it cannot be used."""
+def _read(
+    campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock
+) -> tuple[list[str], bool]:
+    """Take in a file, and return what the command line would say of it, and whether some of it cannot be
+    used.
+    """
     root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"sent by {who}"
 
     def plain(text: str) -> str:
@@ -134,20 +160,31 @@ def _read(campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: thr
     except FaultscapeError as error:
         raise type(error)(plain(str(error))) from None
     wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
-    lines = [*said.lines(), *repr(result).splitlines(), *(f"{row.image}: {row.reason}" for row in wrong[:_SHOWN])]
+    lines = [
+        *said.lines(),
+        *repr(result).splitlines(),
+        *(f"{row.image}: {row.reason}" for row in wrong[:_SHOWN]),
+    ]
     more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
     return [plain(line) for line in [*lines, *more]], bool(wrong)
 
 
 def _source(file: Path) -> tuple[Path, Path]:
-    """Return what is to be read of a file, and where all of it is kept: itself, called as its content shows, or the folder that it was unpacked to. LabellingError for one of no kind that is known."""
+    """Return what is to be read of a file, and where all of it is kept: itself, called as its content shows,
+    or the folder that it was unpacked to. LabellingError for one of no kind that is known.
+    """
     with file.open("rb") as opened:
         start = opened.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
     ending = next((ending for begin, ending in _KINDS if start.startswith(begin)), None)
     if ending is None:
-        raise LabellingError("the file is neither a zip nor XML nor JSON; send a zip of masks, or what a labelling tool exports")
+        raise LabellingError(
+            "the file is neither a zip nor XML nor JSON; send a zip of masks, or what a labelling tool"
+            " exports"
+        )
     called = file.rename(file.with_suffix(ending))
-    if not is_zip(called) or any(isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS):
+    if not is_zip(called) or any(
+        isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS
+    ):
         return called, called
     folder = kept = file.parent / _UNPACKED
     folder.mkdir()

@@ -1,6 +1,8 @@
 """The entrance, and who takes part: invitations, how far each person is, and leaving.
 
-Conventions: an invite link is shown once, to the organiser who made it. Its page does not send people on by itself: a cookie that is set on the way from another site is not sent along with what follows, but from a page of ours it is.
+Conventions: an invite link is shown once, to the organiser who made it. Its page does not send people on by
+itself: a cookie that is set on the way from another site is not sent along with what follows, but from a page
+of ours it is.
 """
 
 from __future__ import annotations
@@ -30,7 +32,16 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         try:
             gate.annotator(request)
         except NoEntryError:
-            return page(request, "enter.html.jinja", 200, None, title=campaign.title, open=gate.open_, links=(), user_name="")
+            return page(
+                request,
+                "enter.html.jinja",
+                200,
+                None,
+                title=campaign.title,
+                open=gate.open_,
+                links=(),
+                user_name="",
+            )
         return RedirectResponse("/work", 303)
 
     @routes.post("/enter", response_class=HTMLResponse)
@@ -45,7 +56,16 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     def join(request: Request, token: str) -> Response:
         response = HTMLResponse()
         who = gate.enter(request, response, token)
-        welcome = page(request, "welcome.html.jinja", 200, None, title=campaign.title, name=who.name, links=(), user_name="")
+        welcome = page(
+            request,
+            "welcome.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            name=who.name,
+            links=(),
+            user_name="",
+        )
         welcome.headers["set-cookie"] = response.headers["set-cookie"]
         return welcome
 
@@ -84,7 +104,9 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             return shown
         if act in ("remove", "remove with answers"):
             if pseudonym == me.pseudonym:
-                raise OptionError("nobody removes themselves here; another organiser does, or `faultscape label forget`")
+                raise OptionError(
+                    "nobody removes themselves here; another organiser does, or `faultscape label forget`"
+                )
             gate.people.delete(pseudonym)
             if act == "remove with answers":
                 campaign.take_back_all(pseudonym)
@@ -95,8 +117,19 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     def _people(request: Request, who: Annotator, invited: str = "", token: str = "") -> Response:
         address = f"{gate.here(request)}/join/{token}" if token else ""
         return page(
-            request, "people.html.jinja", 200, None, title=campaign.title, rows=people_rows(campaign, gate.people.everybody()), token=gate.token(who),
-            links=links(who), user_name=who.name or who.pseudonym, invited=invited, address=address, me=who.pseudonym, options=campaign.options.campaign,
-        )  # fmt: skip
+            request,
+            "people.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            rows=people_rows(campaign, gate.people.everybody()),
+            token=gate.token(who),
+            links=links(who),
+            user_name=who.name or who.pseudonym,
+            invited=invited,
+            address=address,
+            me=who.pseudonym,
+            options=campaign.options.campaign,
+        )
 
     return routes

@@ -1,6 +1,8 @@
-"""Results as answers arrive: rankings with intervals, how far people agree, and how many more answers would settle an order.
+"""Results as answers arrive: rankings with intervals, how far people agree, and how many more answers would
+settle an order.
 
-Conventions: only organisers see them, since who has seen who leads answers otherwise. What was computed holds for ten seconds.
+Conventions: only organisers see them, since who has seen who leads answers otherwise. What was computed holds
+for ten seconds.
 """
 
 from __future__ import annotations
@@ -28,9 +30,17 @@ def router(campaign: Campaign, gate: Gate, links: Any, standings: StandingsNow) 
     def show(request: Request) -> Response:
         who = gate.organiser(request)
         return page(
-            request, "results.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, facts=kept.now(),
-            task=campaign.task, part=False,
-        )  # fmt: skip
+            request,
+            "results.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            links=links(who),
+            user_name=who.name or who.pseudonym,
+            facts=kept.now(),
+            task=campaign.task,
+            part=False,
+        )
 
     @routes.get("/results/part", response_class=HTMLResponse)
     def part(request: Request) -> Response:

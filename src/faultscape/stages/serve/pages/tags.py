@@ -1,6 +1,8 @@
-"""Kinds of failure, given image by image: what an image is like, and what a model makes of it or of a region of it (S0 Fig. 11, S2 Figs. 7-9).
+"""Kinds of failure, given image by image: what an image is like, and what a model makes of it or of a region
+of it (S0 Fig. 11, S2 Figs. 7-9).
 
-Conventions: only organisers tag, since they see which model is which. A tag that is pressed again is taken back. Regions are `X,Y,WIDTH,HEIGHT` in pixels of the photo.
+Conventions: only organisers tag, since they see which model is which. A tag that is pressed again is taken
+back. Regions are `X,Y,WIDTH,HEIGHT` in pixels of the photo.
 """
 
 from __future__ import annotations
@@ -52,14 +54,37 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         places = _places(campaign)
         at = places.index(int(number)) if int(number) in places else -1
         return page(
-            request, "tags.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
-            image=image, number=int(number), model=model, models=list(campaign.settings.models), kinds=campaign.kinds(),
-            pressed={tag.tag for tag in given if (tag.model, tag.region, tag.annotator) == (model, "", who.pseudonym)}, given=given,
-            proposals=proposals, known=_known(campaign, image),
-            walk=[(place, campaign.image_at(str(place)).id in tagged) for place in places], before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
-            position=at + 1, total=len(places), query=f"?{urlencode({'model': model})}" if model else "", maps=not campaign.settings.classifies,
-            colours=colour_words(campaign.settings.class_list), asked=campaign.classes_of(image),
-        )  # fmt: skip
+            request,
+            "tags.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            links=links(who),
+            user_name=who.name or who.pseudonym,
+            token=gate.token(who),
+            image=image,
+            number=int(number),
+            model=model,
+            models=list(campaign.settings.models),
+            kinds=campaign.kinds(),
+            pressed={
+                tag.tag
+                for tag in given
+                if (tag.model, tag.region, tag.annotator) == (model, "", who.pseudonym)
+            },
+            given=given,
+            proposals=proposals,
+            known=_known(campaign, image),
+            walk=[(place, campaign.image_at(str(place)).id in tagged) for place in places],
+            before=places[at - 1] if at > 0 else None,
+            behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
+            position=at + 1,
+            total=len(places),
+            query=f"?{urlencode({'model': model})}" if model else "",
+            maps=not campaign.settings.classifies,
+            colours=colour_words(campaign.settings.class_list),
+            asked=campaign.classes_of(image),
+        )
 
     @routes.post("/tags/{number}")
     async def press(request: Request, number: str) -> Response:
@@ -68,11 +93,19 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return await run_in_threadpool(_press, who, number, given)
 
     def _press(who: Annotator, number: str, given: dict[str, str]) -> Response:
-        image, model, word = campaign.image_at(number), _model(campaign, given.get("model", "")), given.get("tag", "")
+        image, model, word = (
+            campaign.image_at(number),
+            _model(campaign, given.get("model", "")),
+            given.get("tag", ""),
+        )
         if word not in _known(campaign, image):
-            raise OptionError(f"{word[:40]!r} is no kind of failure of this study; add it to [tags] in study.toml")
+            raise OptionError(
+                f"{word[:40]!r} is no kind of failure of this study; add it to [tags] in study.toml"
+            )
         region = _region(given.get("region", ""), image)
-        held = {(tag.tag, tag.model, tag.region, tag.annotator) for tag in tags.tags() if tag.image == image.id}
+        held = {
+            (tag.tag, tag.model, tag.region, tag.annotator) for tag in tags.tags() if tag.image == image.id
+        }
         there = (word, model, region, who.pseudonym) in held
         tags.add(
             Tag(image.id, word, who.pseudonym, model, region, given=not there),

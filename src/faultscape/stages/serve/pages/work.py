@@ -1,7 +1,9 @@
-"""Where people answer: the page, the items that it loads ahead, their pictures, and the answers that it sends.
+"""Where people answer: the page, the items that it loads ahead, their pictures, and the answers that it
+sends.
 
-Conventions: a page and an answer's address never name a model: the left and the right map are those that this person was handed. Bodies are JSON, bounded, and an answer that cannot be taken says why and does not hinder the others. An answer carries
-a key of its own, by which it counts once however often it is sent.
+Conventions: a page and an answer's address never name a model: the left and the right map are those that this
+person was handed. Bodies are JSON, bounded, and an answer that cannot be taken says why and does not hinder
+the others. An answer carries a key of its own, by which it counts once however often it is sent.
 """
 
 from __future__ import annotations
@@ -38,23 +40,45 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def work(request: Request) -> Response:
         who = gate.annotator(request)
         return page(
-            request, "work.html.jinja", 200, None, title=campaign.title, task=campaign.task, user=who.pseudonym, user_name=who.name or who.pseudonym,
-            token=gate.token(who), store=campaign.title, forced=campaign.options.forced, reasons=REASONS, links=links(who), nothing=campaign.nothing,
-            colours=colour_words(campaign.settings.class_list), minutes=int(HELD_FOR // 60),
-        )  # fmt: skip
+            request,
+            "work.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            task=campaign.task,
+            user=who.pseudonym,
+            user_name=who.name or who.pseudonym,
+            token=gate.token(who),
+            store=campaign.title,
+            forced=campaign.options.forced,
+            reasons=REASONS,
+            links=links(who),
+            nothing=campaign.nothing,
+            colours=colour_words(campaign.settings.class_list),
+            minutes=int(HELD_FOR // 60),
+        )
 
     @routes.get("/api/items")
     def items(request: Request) -> Response:
         who = gate.asker(request)
         asked = request.query_params
         number = asked.get("number", "1")
-        if not (number.isascii() and number.isdecimal() and len(number) < 4 and 0 < int(number) <= _MOST_AHEAD):
+        if not (
+            number.isascii() and number.isdecimal() and len(number) < 4 and 0 < int(number) <= _MOST_AHEAD
+        ):
             raise OptionError(f"number={number[:20]}: 1 to {_MOST_AHEAD} items are given at once")
         have = {tuple(word.rpartition(":")[::2]) for word in asked.get("have", "").split(",") if word}
-        given = campaign.items_for(who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number))
+        given = campaign.items_for(
+            who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number)
+        )
         left, held = campaign.left_for(who.pseudonym), 0 if given else campaign.held_by_others(who.pseudonym)
         return JSONResponse(
-            {"items": [_shown(campaign, one) for one in given], "left": left, "held": held, "finished": not given and not left},
+            {
+                "items": [_shown(campaign, one) for one in given],
+                "left": left,
+                "held": held,
+                "finished": not given and not left,
+            },
             headers={"cache-control": "no-store"},
         )
 
@@ -71,24 +95,42 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def item_photo(request: Request, id: str) -> Response:
         gate.annotator(request)
         image = campaign.image_of(campaign.find(id))
-        return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image))
+        return send_picture(
+            request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image)
+        )
 
     @routes.get("/item/{id}/{repeat}/{side}/{way}")
     def item_map(request: Request, id: str, repeat: str, side: str, way: str) -> Response:
         who = gate.annotator(request)
         item = campaign.find(id)
-        if side not in ("left", "right") or way not in WAYS or repeat not in ("0", "1") or not isinstance(item, ChoiceItem):
+        if (
+            side not in ("left", "right")
+            or way not in WAYS
+            or repeat not in ("0", "1")
+            or not isinstance(item, ChoiceItem)
+        ):
             raise NotFoundError("there is no such picture")
         model = campaign.model_on(who.pseudonym, item, int(repeat), side)
         image = campaign.image_of(item)
         key = "\n".join(
-            ["map 2", model, campaign.shown_digest(model, item.image), image.id, way, *(item.classes if way == "mark" else ())]
+            [
+                "map 2",
+                model,
+                campaign.shown_digest(model, item.image),
+                image.id,
+                way,
+                *(item.classes if way == "mark" else ()),
+            ]
         )
 
         def made() -> tuple[bytes, str]:
             folder = label_maps.predictions(campaign.root, model)
             return overlay(
-                read_map(campaign.root, campaign.settings, folder, image, model), campaign.settings, image, way, item.classes
+                read_map(campaign.root, campaign.settings, folder, image, model),
+                campaign.settings,
+                image,
+                way,
+                item.classes,
             )
 
         return send_picture(request, pictures, key, made)
@@ -97,18 +139,27 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def example(request: Request, number: str) -> Response:
         gate.annotator(request)
         image = campaign.example(number)
-        return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n320", lambda: photo(image, 320))
+        return send_picture(
+            request, pictures, f"photo\n{image.id}\n{image.digest}\n320", lambda: photo(image, 320)
+        )
 
     return routes
 
 
 def warm(campaign: Campaign) -> None:
-    """Read one map and photo, so that the code for it is loaded before the first person waits for two seconds; who asks for them hears what is wrong with them."""
+    """Read one map and photo, so that the code for it is loaded before the first person waits for two
+    seconds; who asks for them hears what is wrong with them.
+    """
     with suppress(FaultscapeError):
         if item := campaign.some_choice():
             image = campaign.image_of(item)
             folder = label_maps.predictions(campaign.root, item.first)
-            overlay(read_map(campaign.root, campaign.settings, folder, image, item.first), campaign.settings, image, WAYS[0])
+            overlay(
+                read_map(campaign.root, campaign.settings, folder, image, item.first),
+                campaign.settings,
+                image,
+                WAYS[0],
+            )
             photo(image)
 
 
@@ -131,16 +182,36 @@ def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
     at = f"/item/{item.id}"
     photo_at = f"{at}/photo"
     about: dict[str, Any] = {
-        "id": item.id, "repeat": given.repeat, "image_id": campaign.number_of(item), "photo": photo_at, "width": image.width, "height": image.height,
-        "training": given.training, "expected": given.expected,
-        "session": {"number": given.session, "done": given.position, "size": campaign.options.campaign.session},
-    }  # fmt: skip
+        "id": item.id,
+        "repeat": given.repeat,
+        "image_id": campaign.number_of(item),
+        "photo": photo_at,
+        "width": image.width,
+        "height": image.height,
+        "training": given.training,
+        "expected": given.expected,
+        "session": {
+            "number": given.session,
+            "done": given.position,
+            "size": campaign.options.campaign.session,
+        },
+    }
     if campaign.task == CHOICES and isinstance(item, ChoiceItem):
         sides = {}
         for side in ("left", "right"):
-            sides[side] = {way: f"{at}/{given.repeat}/{side}/{way}" for way in WAYS if way != "mark" or item.classes}
+            sides[side] = {
+                way: f"{at}/{given.repeat}/{side}/{way}" for way in WAYS if way != "mark" or item.classes
+            }
         about |= {"classes": list(item.classes), **sides}
-        about["pictures"] = [photo_at, *(sides[side][way] for way in ("fill", "mark") for side in sides if way in sides[side])]
+        about["pictures"] = [
+            photo_at,
+            *(sides[side][way] for way in ("fill", "mark") for side in sides if way in sides[side]),
+        ]
     elif isinstance(item, QuestionItem):
-        about |= {"class": item.class_, "gloss": item.gloss, "examples": campaign.examples(item), "pictures": [photo_at]}
+        about |= {
+            "class": item.class_,
+            "gloss": item.gloss,
+            "examples": campaign.examples(item),
+            "pictures": [photo_at],
+        }
     return about

@@ -1,7 +1,8 @@
 """The labels of a base set, image by image: where it is void, and where no object may go.
 
-Conventions: masks (H, W) at the size of the image. The ego vehicle is a mask file (above 0 where it is, of any size), a class of the study, or a label number as the truth came; where nobody
-says it, it is what the layout of the data set says (Cityscapes' label ids).
+Conventions: masks (H, W) at the size of the image. The ego vehicle is a mask file (above 0 where it is, of
+any size), a class of the study, or a label number as the truth came; where nobody says it, it is what the
+layout of the data set says (Cityscapes' label ids).
 """
 
 from __future__ import annotations
@@ -44,12 +45,15 @@ class BaseLabels:
         self.without = tuple(image.id for image in base.images if image.id not in held.get(image.shard, ()))
         if not self.images:
             raise StudyError(
-                f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs labels, whose void pixels stay unjudged: bring them in with `faultscape label import`, or collect the set with --layout"
+                f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs labels,"
+                " whose void pixels stay unjudged: bring them in with `faultscape label import`, or collect"
+                " the set with --layout"
             )
         self._shard = lru_cache(maxsize=2)(lambda number: label_maps.read_maps(self._folder, number))
         if ego is not None and not Path(ego).is_file() and ego not in self._names and not ego.isdecimal():
             raise OptionError(
-                f"--ego {ego!r}: is neither a mask file, nor a class of the study, nor a label number.{closest(ego, list(self._names))}"
+                f"--ego {ego!r}: is neither a mask file, nor a class of the study, nor a label"
+                f" number.{closest(ego, list(self._names))}"
             )
 
     def own(self, image: Image) -> np.ndarray:
@@ -80,7 +84,12 @@ class BaseLabels:
     def _of_layout(self, image: Image) -> np.ndarray | None:
         """Return where the data set itself says that the ego vehicle is."""
         layout, frames = self._frames
-        if layout is None or layout.read_ego is None or (frame := frames.get(image.id)) is None or not frame.truth:
+        if (
+            layout is None
+            or layout.read_ego is None
+            or (frame := frames.get(image.id)) is None
+            or not frame.truth
+        ):
             return None
         return nearest(layout.read_ego(frame).astype(np.uint8), (image.width, image.height)) > 0
 

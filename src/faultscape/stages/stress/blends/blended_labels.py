@@ -1,7 +1,11 @@
-"""The labels of blended sets, and what was done to each image: made with the images' own recipes, a part a shard.
+"""The labels of blended sets, and what was done to each image: made with the images' own recipes, a part a
+shard.
 
-Conventions: semantic labels lie in stress/SET in the ids that the truth came with (an anomaly is void, a known object has the id of its class), labels of anomaly (0 known, 1 anomalous,
-255 void) in stress/SET/anomaly, where known objects were pasted in (1) in stress/SET/pasted, and a row of facts an image in stress/SET/facts: totals of pixels, the digest of the image, what each step did. `manifest.csv` beside them is for people.
+Conventions: semantic labels lie in stress/SET in the ids that the truth came with (an anomaly is void, a
+known object has the id of its class), labels of anomaly (0 known, 1 anomalous, 255 void) in
+stress/SET/anomaly, where known objects were pasted in (1) in stress/SET/pasted, and a row of facts an image
+in stress/SET/facts: totals of pixels, the digest of the image, what each step did. `manifest.csv` beside them
+is for people.
 """
 
 from __future__ import annotations
@@ -44,7 +48,9 @@ _COLUMNS = ("id", "anomalous", "known", "void", "image", "steps")
 
 @dataclass(frozen=True)
 class BlendJob:
-    """The labels of one shard of a blended set: (id, digest, shard and id of the base's label) of its images; ``made_from`` the checksums of the parts that these lie in."""
+    """The labels of one shard of a blended set: (id, digest, shard and id of the base's label) of its images;
+    ``made_from`` the checksums of the parts that these lie in.
+    """
 
     study: str = field(metadata=CHANGES_NOTHING)
     set: str
@@ -76,7 +82,9 @@ class BlendedPart:
 def fill_blended(
     root: Path, settings: Settings, sets: Sequence[str], truth: str, *, engine: str, workers: int | None
 ) -> dict[str, tuple[int, int, int]]:
-    """Make the labels and facts of sets that are missing or stale, write their manifests, and return {set: (anomalous, known, void pixels)}."""
+    """Make the labels and facts of sets that are missing or stale, write their manifests, and return {set:
+    (anomalous, known, void pixels)}.
+    """
     images = read_corpus(root)
     by_id = {image.id: image for image in images}
     parts, classes = read_manifest(label_maps.truth(root, truth)), key_of(settings.classes.counted)
@@ -88,10 +96,18 @@ def fill_blended(
                 of_shard.setdefault(image.shard, []).append(image)
         for number, rows in sorted(of_shard.items()):
             of = tuple((image.id, image.digest, by_id[image.parent].shard, image.parent) for image in rows)
-            made_from = tuple(parts[part].sha256 for part in sorted({part_name(shard) for _, _, shard, _ in of}) if part in parts)
+            made_from = tuple(
+                parts[part].sha256
+                for part in sorted({part_name(shard) for _, _, shard, _ in of})
+                if part in parts
+            )
             jobs.append(BlendJob(str(root), name, number, truth, of, classes, made_from))
     held = {name: read_manifest(labels_folder(root, name)) for name in sets}
-    todo = [job for job in jobs if (part := held[job.set].get(part_name(job.number))) is None or part.key != job.key]
+    todo = [
+        job
+        for job in jobs
+        if (part := held[job.set].get(part_name(job.number))) is None or part.key != job.key
+    ]
 
     def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
@@ -103,19 +119,33 @@ def fill_blended(
                 "labels": where,
             }  # the last says that all are there
             for sha, folder in folders.items():
-                new = {part_name(job.number): Part(getattr(one, sha), one.rows, job.key) for job, one in made if job.set == name}
+                new = {
+                    part_name(job.number): Part(getattr(one, sha), one.rows, job.key)
+                    for job, one in made
+                    if job.set == name
+                }
                 write_manifest(folder, read_manifest(folder) | new)
         return []
 
     fill(
-        root, "faultscape.stages.stress.blends.blended_labels:label_shard", todo, BlendedPart, enter, parts=lambda job, made: _files(root, job, made),
-        title="blend", items=sum(len(job.images) for job in todo), engine=engine, workers=workers,
-    )  # fmt: skip
+        root,
+        "faultscape.stages.stress.blends.blended_labels:label_shard",
+        todo,
+        BlendedPart,
+        enter,
+        parts=lambda job, made: _files(root, job, made),
+        title="blend",
+        items=sum(len(job.images) for job in todo),
+        engine=engine,
+        workers=workers,
+    )
     totals = {}
     for name in sets:
         _forget_others(root, name, {part_name(job.number) for job in jobs if job.set == name})
         facts = read_facts(root, name)
-        totals[name] = tuple(sum(int(row[column]) for row in facts.values()) for column in ("anomalous", "known", "void"))
+        totals[name] = tuple(
+            sum(int(row[column]) for row in facts.values()) for column in ("anomalous", "known", "void")
+        )
         put(
             labels_folder(root, name) / "manifest.csv",
             manifest_text([image for image in images if image.set == name], by_id, facts).encode(),
@@ -149,17 +179,27 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
     where = labels_folder(root, job.set)
     columns = list(zip(*facts, strict=True))
     types = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string()]
-    rows = pa.table({name: pa.array(list(column), kind) for name, column, kind in zip(_COLUMNS, columns, types, strict=True)})
+    rows = pa.table(
+        {
+            name: pa.array(list(column), kind)
+            for name, column, kind in zip(_COLUMNS, columns, types, strict=True)
+        }
+    )
     return BlendedPart(
-        label_maps.put_maps(where, job.number, semantic), label_maps.put_maps(where / ANOMALIES, job.number, anomaly),
-        label_maps.put_maps(where / PASTED, job.number, pasted), put_part(where / FACTS, part_name(job.number), rows), len(facts)
-    )  # fmt: skip
+        label_maps.put_maps(where, job.number, semantic),
+        label_maps.put_maps(where / ANOMALIES, job.number, anomaly),
+        label_maps.put_maps(where / PASTED, job.number, pasted),
+        put_part(where / FACTS, part_name(job.number), rows),
+        len(facts),
+    )
 
 
 def labels_of(
     image: Image, own: np.ndarray, classes: Classes
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int, str, str]]:
-    """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its labels of anomaly, where known objects lie (1), and (pixels of each, digest, what each step did)."""
+    """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its
+    labels of anomaly, where known objects lie (1), and (pixels of each, digest, what each step did).
+    """
     recipe = recipe_of(image.source)
     assert recipe is not None
     step = recipe.step
@@ -175,7 +215,9 @@ def labels_of(
     known = made.objects == KNOWN
     names = {placed.class_ for placed in plan.objects if placed.use == "known"}
     of_class = next(iter(names), "")  # of several known objects of different classes the pixels are void
-    labels[known] = classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
+    labels[known] = (
+        classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
+    )
     steps = json.dumps([asdict(one) for one in made.steps], separators=(",", ":"))
     return labels, made.labels, known.astype(np.uint8), (*made.pixels, pixel_digest(made.image), steps)
 
@@ -190,7 +232,9 @@ def read_facts(root: Path, name: str) -> dict[str, dict[str, str | int]]:
     return found
 
 
-def manifest_text(images: Sequence[Image], by_id: dict[str, Image], facts: dict[str, dict[str, str | int]]) -> str:
+def manifest_text(
+    images: Sequence[Image], by_id: dict[str, Image], facts: dict[str, dict[str, str | int]]
+) -> str:
     """Return manifest.csv of a set: an image a row, with its base, plan, totals of pixels and digests."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -220,7 +264,8 @@ def manifest_text(images: Sequence[Image], by_id: dict[str, Image], facts: dict[
             continue
         plan, fact = plan_of_text(recipe.step.plan), facts[image.id]
         objects = [
-            [getattr(placed, name) for placed in plan.objects] for name in ("name", "class_", "use", "x", "y", "width", "height")
+            [getattr(placed, name) for placed in plan.objects]
+            for name in ("name", "class_", "use", "x", "y", "width", "height")
         ]
         cells = [" | ".join(map(str, values)) for values in objects]
         writer.writerow(

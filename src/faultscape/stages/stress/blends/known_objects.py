@@ -1,8 +1,11 @@
 """Known objects for fishyscapes-v3: cut out of labelled training images, each at its own place.
 
-Conventions: the classes that Fishyscapes takes, under the names that class lists give them; instances where the study has them (`truth/instances`), else connected regions of a class. Which
-images are looked at, and which of their objects are taken, follows from bytes, never from names. An instance in several pieces is occluded, and left out; of others people tell (`--review`).
-Source: S4 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded instances"; how many is ours.
+Conventions: the classes that Fishyscapes takes, under the names that class lists give them; instances where
+the study has them (`truth/instances`), else connected regions of a class. Which images are looked at, and
+which of their objects are taken, follows from bytes, never from names. An instance in several pieces is
+occluded, and left out; of others people tell (`--review`).
+Source: S4 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded instances";
+how many is ours.
 """
 
 from __future__ import annotations
@@ -32,31 +35,42 @@ _INSTANCES = "instances"
 _WHOLE = 0.98  # of an instance's pixels lie in its largest piece: specks that annotators left beside it aside
 
 
-def known_objects(root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str) -> list[Cutout]:
+def known_objects(
+    root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str
+) -> list[Cutout]:
     """Return known objects of labelled training images, at most `MOST`; CorpusError where there are none."""
     names = {place: name for place, name in enumerate(settings.classes.names) if name.lower() in KNOWN}
     training = [
         image
         for image in images
-        if not image.parent and (image.set == options.blending.known if options.blending.known else image.role == "train")
+        if not image.parent
+        and (image.set == options.blending.known if options.blending.known else image.role == "train")
     ]
     collected = list(dict.fromkeys(image.set for image in images if not image.parent))
     if options.blending.known is not None and options.blending.known not in collected:
         raise CorpusError(
-            f"--known {options.blending.known}: no set of this name was collected; there {'is' if len(collected) == 1 else 'are'} {', '.join(collected)}.{closest(options.blending.known, collected)}"
+            f"--known {options.blending.known}: no set of this name was collected; there"
+            f" {'is' if len(collected) == 1 else 'are'}"
+            f" {', '.join(collected)}.{closest(options.blending.known, collected)}"
         )
     if not names:
         raise OptionError(
-            f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known"
+            f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give"
+            " some in objects.csv with use known"
         )
     if not training:
         raise CorpusError(
-            "fishyscapes-v3 blends known objects of training images, and the study has none: collect some with --set NAME --role train, name a set with --known, or give objects.csv with use known"
+            "fishyscapes-v3 blends known objects of training images, and the study has none: collect some"
+            " with --set NAME --role train, name a set with --known, or give objects.csv with use known"
         )
     places, found, unread = table(settings.class_list), list[Cutout](), list[ImageError]()
     maps = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, truth), number))
-    instances = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, _INSTANCES), number))
-    order = tie_order([image.key for image in training], options.seed, [image.id for image in training]).tolist()
+    instances = lru_cache(maxsize=4)(
+        lambda number: label_maps.read_maps(label_maps.truth(root, _INSTANCES), number)
+    )
+    order = tie_order(
+        [image.key for image in training], options.seed, [image.id for image in training]
+    ).tolist()
     with progress("known objects", len(training)) as tick:
         for image in [training[k] for k in order]:
             tick(1)
@@ -76,28 +90,36 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
             found += usable_cutouts(cut, options.blending.smallest)[0]
     if unread:
         print(
-            f"{counted(len(unread), 'training image')} cannot be read, and no known object is taken from {'it' if len(unread) == 1 else 'them'}; the first: {unread[0]}"
+            f"{counted(len(unread), 'training image')} cannot be read, and no known object is taken from"
+            f" {'it' if len(unread) == 1 else 'them'}; the first: {unread[0]}"
         )
     if not found:
         raise CorpusError(
-            f"no known object of {options.blending.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
+            f"no known object of {options.blending.smallest} pixels or more in"
+            f" {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or"
+            " give objects.csv with use known"
         )
     return found[:MOST]
 
 
 def names_of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> dict[int, str]:
-    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of ``names``, and that are of one piece: in front of others stands something.
+    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of
+    ``names``, and that are of one piece: in front of others stands something.
 
     >>> names_of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})
     {1: 'car'}
-    >>> names_of_instances(np.array([[1, 0, 1, 2]]), np.full((1, 4), 8), {8: "car"})  # a pole before the first
+    >>> names_of_instances(
+    ...     np.array([[1, 0, 1, 2]]), np.full((1, 4), 8), {8: "car"}
+    ... )  # a pole before the first
     {2: 'car'}
     """
     from scipy import ndimage
 
     values, numbered = np.unique(instances, return_inverse=True)
     found = {}
-    for value, box in zip(values.tolist(), ndimage.find_objects(numbered.reshape(instances.shape) + 1), strict=True):
+    for value, box in zip(
+        values.tolist(), ndimage.find_objects(numbered.reshape(instances.shape) + 1), strict=True
+    ):
         if not value:
             continue
         there = instances[box] == value

@@ -1,6 +1,8 @@
-"""The objects of a blended set: read from a folder, drawn by code, or cut out of training images; kept in the study by their digests.
+"""The objects of a blended set: read from a folder, drawn by code, or cut out of training images; kept in the
+study by their digests.
 
-Conventions: a set that exists keeps its objects, whatever its folder holds by now. An object of a class that the study knows is no anomaly (S4: objects only of classes that Cityscapes does not have).
+Conventions: a set that exists keeps its objects, whatever its folder holds by now. An object of a class that
+the study knows is no anomaly (S4: objects only of classes that Cityscapes does not have).
 """
 
 from __future__ import annotations
@@ -30,9 +32,17 @@ from faultscape.study.tables.stress_sets import StressSet
 
 FOLDER = "objects"  # of the study
 _SAME = (  # what data sets call the same class
-    ("person", "pedestrian", "people"), ("bicycle", "bike", "bicyclist"), ("motorcycle", "motorbike"), ("car", "automobile"), ("aeroplane", "airplane", "plane"),
-    ("sofa", "couch"), ("tvmonitor", "tv", "television"), ("traffic sign", "stop sign", "sign_symbol"), ("diningtable", "dining table"), ("pottedplant", "potted plant"),
-)  # fmt: skip
+    ("person", "pedestrian", "people"),
+    ("bicycle", "bike", "bicyclist"),
+    ("motorcycle", "motorbike"),
+    ("car", "automobile"),
+    ("aeroplane", "airplane", "plane"),
+    ("sofa", "couch"),
+    ("tvmonitor", "tv", "television"),
+    ("traffic sign", "stop sign", "sign_symbol"),
+    ("diningtable", "dining table"),
+    ("pottedplant", "potted plant"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,37 +58,54 @@ class Objects:
 
 
 def find_objects(
-    root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str, made: Mapping[str, StressSet]
+    root: Path,
+    settings: Settings,
+    images: Sequence[Image],
+    options: BlendOptions,
+    truth: str,
+    made: Mapping[str, StressSet],
 ) -> Objects:
-    """Return the objects that a line is to blend; of a set that was made before, those that it has (``made`` holds the line's sets that are there). Errors: CorpusError where there are none that can be used."""
+    """Return the objects that a line is to blend; of a set that was made before, those that it has (``made``
+    holds the line's sets that are there). Errors: CorpusError where there are none that can be used.
+    """
     held = next((one for one in made.values() if one.kind == "blend"), None)
     if held is not None:
         stored = held.parameters.get("objects")
         folder = str((root / FOLDER).absolute())
-        found = Objects(tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else [])))
+        found = Objects(
+            tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else []))
+        )
         _refuse_switched_off(options, found, [*made])
         if differ := [
             word
             for word in ("smallest", "known")
-            if (given := getattr(options.blending, word)) != getattr(Blending(), word) and given != held.line.get(word)
+            if (given := getattr(options.blending, word)) != getattr(Blending(), word)
+            and given != held.line.get(word)
         ]:
             print(
-                f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others"
+                f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give"
+                " --edition NAME for a set of others"
             )
-        if options.objects and {one.digest for one in _offered(options, settings, lambda _: None)} - set(found.digests):
+        if options.objects and {one.digest for one in _offered(options, settings, lambda _: None)} - set(
+            found.digests
+        ):
             print(
-                f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them"
+                f"{options.objects} holds objects that the set was not made of; it keeps its own: give"
+                " --edition NAME for a set of them"
             )
         return found
     cutouts = _offered(options, settings, print)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
-            f"--without {options.blending.without}: {counted(len(unknown), 'object')} of it {'is' if len(unknown) == 1 else 'are'} not among these; the first: {unknown[0]}"
+            f"--without {options.blending.without}: {counted(len(unknown), 'object')} of it"
+            f" {'is' if len(unknown) == 1 else 'are'} not among these; the first: {unknown[0]}"
         )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
     if options.blending_version == "v3":
-        known = [cutout for cutout in cutouts if cutout.use == "known"] or known_objects(root, settings, images, options, truth)
+        known = [cutout for cutout in cutouts if cutout.use == "known"] or known_objects(
+            root, settings, images, options, truth
+        )
         cutouts = [cutout for cutout in cutouts if cutout.use != "known"] + known
     if not cutouts:
         raise CorpusError("all objects are switched off; leave some on")
@@ -86,14 +113,19 @@ def find_objects(
 
 
 def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[str]) -> None:
-    """OptionError where a set that was made before has objects that a line switches off: they would stay, and be taken for left out."""
+    """OptionError where a set that was made before has objects that a line switches off: they would stay, and
+    be taken for left out.
+    """
     if options.blending.without is None or options.review:
         return
     if kept := switched_off(os.fspath(options.blending.without)) & {*found.digests}:
-        remove = " ".join(["faultscape collect", shlex.quote(options.study), *(f"--remove '{name}/*'" for name in sets)])
+        remove = " ".join(
+            ["faultscape collect", shlex.quote(options.study), *(f"--remove '{name}/*'" for name in sets)]
+        )
         raise OptionError(
-            f"--without {options.blending.without}: {counted(len(kept), 'object')} of it {'is' if len(kept) == 1 else 'are'} in the set, which was made before and keeps its objects: "
-            f"give --edition NAME for a set without them, or remove this one first: {remove}"
+            f"--without {options.blending.without}: {counted(len(kept), 'object')} of it"
+            f" {'is' if len(kept) == 1 else 'are'} in the set, which was made before and keeps its objects:"
+            f" give --edition NAME for a set without them, or remove this one first: {remove}"
         )
 
 
@@ -108,37 +140,48 @@ def keep_objects(root: Path, objects: Objects) -> None:
 
 
 def switched_off(file: str) -> set[str]:
-    """Return the digests that a CSV file, saved by the contact sheet, switches off; OptionError for a file that is none."""
+    """Return the digests that a CSV file, saved by the contact sheet, switches off; OptionError for a file
+    that is none.
+    """
     try:
         with Path(file).open(encoding="utf-8-sig", newline="") as lines:
             rows = list(csv.DictReader(lines))
     except OSError as error:
         raise OptionError(
-            f"--without {file}: {error.strerror}; expected switched-off.csv, as the contact sheet of --review saves it"
+            f"--without {file}: {error.strerror}; expected switched-off.csv, as the contact sheet of --review"
+            " saves it"
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise OptionError(
-            f"--without {file}: is no CSV file ({error}); expected switched-off.csv, as the contact sheet of --review saves it"
+            f"--without {file}: is no CSV file ({error}); expected switched-off.csv, as the contact sheet of"
+            " --review saves it"
         ) from None
     if rows and "object" not in rows[0]:
-        raise OptionError(f"--without {file}: expected a column object, as the contact sheet of --review saves it")
+        raise OptionError(
+            f"--without {file}: expected a column object, as the contact sheet of --review saves it"
+        )
     return {str(row["object"]).strip() for row in rows if row.get("object")}
 
 
 def known_words(classes: Classes) -> frozenset[str]:
-    """Return the words, in small letters, that classes of a list go by: names, synonyms, and what other data sets call the same.
+    """Return the words, in small letters, that classes of a list go by: names, synonyms, and what other data
+    sets call the same.
 
     >>> words = known_words(Classes(("object--vehicle--motorcycle", "Pedestrian"), (0, 1), ()))
     >>> sorted({"motorbike", "person", "horse"} & words)
     ['motorbike', 'person']
     """
-    names = [name.rpartition("--")[2] for name in classes.names] + [word for words in classes.synonyms.values() for word in words]
+    names = [name.rpartition("--")[2] for name in classes.names] + [
+        word for words in classes.synonyms.values() for word in words
+    ]
     own = {name.casefold() for name in names}
     return frozenset(own.union(*(same for same in _SAME if own & set(same))))
 
 
 def _offered(options: BlendOptions, settings: Settings, say: Callable[[str], object]) -> list[Cutout]:
-    """Return the cut-outs that a line's folder offers, or drawn ones, of classes that its preset takes and that the study does not know."""
+    """Return the cut-outs that a line's folder offers, or drawn ones, of classes that its preset takes and
+    that the study does not know.
+    """
     found = (
         list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)
         if options.objects
@@ -151,16 +194,22 @@ def _offered(options: BlendOptions, settings: Settings, say: Callable[[str], obj
     classes = ", ".join(sorted({cutout.class_ for cutout in familiar}))
     if found and not cutouts:
         raise CorpusError(
-            f"the study knows the classes of all {len(found):,} objects ({classes}), so that none is an anomaly; give others, or in objects.csv use known for known ones"
+            f"the study knows the classes of all {len(found):,} objects ({classes}), so that none is an"
+            " anomaly; give others, or in objects.csv use known for known ones"
         )
     if familiar:
-        say(f"{counted(len(familiar), 'object')} of {len(found):,} left out, of classes that the study knows: {classes}")
+        say(
+            f"{counted(len(familiar), 'object')} of {len(found):,} left out, of classes that the study knows:"
+            f" {classes}"
+        )
     if options.preset != FS_STATIC:
         return cutouts
     mine = [cutout for cutout in cutouts if cutout.use == "known" or is_of_fs_static(cutout)]
     if not mine:
         raise CorpusError(
-            f"{options.preset} takes objects of the classes {', '.join(FS_STATIC_CLASSES)}, and {options.objects or 'what is drawn'} has none of them that the study does not know; name the classes by folders or in objects.csv"
+            f"{options.preset} takes objects of the classes {', '.join(FS_STATIC_CLASSES)}, and"
+            f" {options.objects or 'what is drawn'} has none of them that the study does not know; name the"
+            " classes by folders or in objects.csv"
         )
     if len(mine) < len(cutouts):
         say(f"{options.preset}: {len(mine):,} of these {len(cutouts):,} objects are of its twelve classes")

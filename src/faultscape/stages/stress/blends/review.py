@@ -1,6 +1,8 @@
-"""The contact sheet of objects, on which a person switches off those that code cannot judge: occluded, torn, or no object at all.
+"""The contact sheet of objects, on which a person switches off those that code cannot judge: occluded, torn,
+or no object at all.
 
-Conventions: one file, STUDY/objects/review.html, with every object drawn small; the page saves switched-off.csv, with a column `object` of digests.
+Conventions: one file, STUDY/objects/review.html, with every object drawn small; the page saves
+switched-off.csv, with a column `object` of digests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Write blended sets to a folder that can be handed on: images or overlays, labels, and the manifest.
 
-Conventions: SET/images/ID.png, SET/labels/ID.png (0 known, 1 anomalous, 255 void), SET/manifest.csv; with overlays SET/overlays/ID.overlay in place of images: the signed difference to
-the base, which names its base and image by digests, so that a benchmark on licensed images can be shared without them.
+Conventions: SET/images/ID.png, SET/labels/ID.png (0 known, 1 anomalous, 255 void), SET/manifest.csv; with
+overlays SET/overlays/ID.overlay in place of images: the signed difference to the base, which names its base
+and image by digests, so that a benchmark on licensed images can be shared without them.
 """
 
 from __future__ import annotations
@@ -43,12 +44,18 @@ class Shared:
     failures: tuple[tuple[str, str], ...]
 
 
-def write_shared(root: Path, folder: Path, sets: Sequence[str], *, overlay_only: bool, engine: str, workers: int | None) -> int:
-    """Write sets to a folder, and return how many images. ImageError, once all others are written, for images that could not be made."""
+def write_shared(
+    root: Path, folder: Path, sets: Sequence[str], *, overlay_only: bool, engine: str, workers: int | None
+) -> int:
+    """Write sets to a folder, and return how many images. ImageError, once all others are written, for images
+    that could not be made.
+    """
     make_folder(folder)
     images = [image for image in read_corpus(root) if image.set in sets]
     numbers = sorted({(image.set, image.shard) for image in images})
-    jobs = [ShareJob(str(root), str(folder.absolute()), name, number, overlay_only) for name, number in numbers]
+    jobs = [
+        ShareJob(str(root), str(folder.absolute()), name, number, overlay_only) for name, number in numbers
+    ]
     written, failures = 0, list[tuple[str, str]]()
     for _, made in fill.do(
         "faultscape.stages.stress.blends.share:share_shard",
@@ -63,21 +70,37 @@ def write_shared(root: Path, folder: Path, sets: Sequence[str], *, overlay_only:
         failures += made.failures
     for name in sets:
         put(folder / name / "manifest.csv", (labels_folder(root, name) / "manifest.csv").read_bytes())
-        _say_others(folder / name, {image.id.removeprefix(f"{name}/") for image in images if image.set == name})
+        _say_others(
+            folder / name, {image.id.removeprefix(f"{name}/") for image in images if image.set == name}
+        )
     if failures:
         raise ImageError(
-            f"{counted(len(failures), 'image')} of {len(images)} could not be made; the first: {failures[0][0]}: {failures[0][1]}"
+            f"{counted(len(failures), 'image')} of {len(images)} could not be made; the first:"
+            f" {failures[0][0]}: {failures[0][1]}"
         )
     return written
 
 
 def _say_others(folder: Path, names: set[str]) -> None:
-    """Say how many files of an earlier line lie in a folder, of images that the set has no more: whoever takes the folder would take them too."""
-    found = [path for kind in ("images", "overlays", "labels") for path in sorted((folder / kind).rglob("*")) if path.is_file()]
-    others = [path for path in found if path.relative_to(folder).with_suffix("").as_posix().partition("/")[2] not in names]
+    """Say how many files of an earlier line lie in a folder, of images that the set has no more: whoever
+    takes the folder would take them too.
+    """
+    found = [
+        path
+        for kind in ("images", "overlays", "labels")
+        for path in sorted((folder / kind).rglob("*"))
+        if path.is_file()
+    ]
+    others = [
+        path
+        for path in found
+        if path.relative_to(folder).with_suffix("").as_posix().partition("/")[2] not in names
+    ]
     if others:
         print(
-            f"{folder}: {counted(len(others), 'file')} of an earlier line {'is' if len(others) == 1 else 'are'} of no image of the set; manifest.csv names those that are, delete the others ({others[0].relative_to(folder)} the first)"
+            f"{folder}: {counted(len(others), 'file')} of an earlier line"
+            f" {'is' if len(others) == 1 else 'are'} of no image of the set; manifest.csv names those that"
+            f" are, delete the others ({others[0].relative_to(folder)} the first)"
         )
 
 

@@ -26,8 +26,14 @@ def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.nda
 
 
 def resample(
-    planes: np.ndarray, first_y: np.ndarray, weights_y: np.ndarray, first_x: np.ndarray, weights_x: np.ndarray, lines: np.ndarray, out: np.ndarray
-) -> None:  # fmt: skip
+    planes: np.ndarray,
+    first_y: np.ndarray,
+    weights_y: np.ndarray,
+    first_x: np.ndarray,
+    weights_x: np.ndarray,
+    lines: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Fill ``out``: pixel (y, x) weighs the planes' rows from first_y[y] and columns from first_x[x] on."""
     total = np.full(lines.shape, _HALF, np.int64)
     for k in range(weights_x.shape[1]):
@@ -40,7 +46,9 @@ def resample(
 
 
 def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int, out: np.ndarray) -> None:
-    """Fill ``out`` with the mean of ``taps`` points on the ray from (centre_y, centre_x) through each pixel."""
+    """Fill ``out`` with the mean of ``taps`` points on the ray from (centre_y, centre_x) through each
+    pixel.
+    """
     height, width, _ = planes.shape
     y, x = np.mgrid[:height, :width]
     total = np.zeros(planes.shape, np.int64)
@@ -54,8 +62,13 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
                 row, column = (at_y >> 8) + i, (at_x >> 8) + j
                 inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
                 part_y, part_x = at_y & 255, at_x & 255
-                weight = np.where(inside, (part_y if i else 256 - part_y) * (part_x if j else 256 - part_x), 0)
-                point += planes[np.where(inside, row, 0), np.where(inside, column, 0)].astype(np.int64) * weight[..., None]
+                weight = np.where(
+                    inside, (part_y if i else 256 - part_y) * (part_x if j else 256 - part_x), 0
+                )
+                point += (
+                    planes[np.where(inside, row, 0), np.where(inside, column, 0)].astype(np.int64)
+                    * weight[..., None]
+                )
         total += point >> 16
     out[...] = (total + taps // 2) // taps
 
@@ -68,14 +81,20 @@ def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
 
 
 def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> None:
-    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha, and alpha."""
+    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha,
+    and alpha.
+    """
     alpha[...] = planes[..., 3]
     divisor = np.maximum(alpha, 1)[..., None]
     colour[...] = np.minimum((planes[..., :3] + divisor // 2) // divisor, 65280)
 
 
-def overexposed(colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray) -> bool:
-    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the object, have above ``bright``; returns whether anything has."""
+def overexposed(
+    colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray
+) -> bool:
+    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the
+    object, have above ``bright``; returns whether anything has.
+    """
     frame = np.maximum(window.astype(np.int32) - bright, 0) * 256 * (4096 - alpha)[..., None] >> 12
     light = np.maximum(colour - bright * 256, 0) * alpha[..., None] >> 12
     both = np.concatenate([frame, light], 2)

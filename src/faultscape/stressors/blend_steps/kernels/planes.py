@@ -1,7 +1,7 @@
 """Blurs, resampling, motion, noise and counts of values over whole numbers.
 
-Conventions: planes are (h, w, k) int32; weights are whole numbers whose sum is 2^12; what lies outside is 0. Results are rounded to the nearest, halves up. The plain twin is
-`plain_planes`, which gives the same bytes.
+Conventions: planes are (h, w, k) int32; weights are whole numbers whose sum is 2^12; what lies outside is 0.
+Results are rounded to the nearest, halves up. The plain twin is `plain_planes`, which gives the same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _HALF, _SHIFT = 1 << 11, 12
 
 @jit
 def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.ndarray) -> None:
-    """Fill ``out`` with the planes weighted along rows, then along columns; ``lines`` (h, w, k) is room for the first."""
+    """Fill ``out`` with the planes weighted along rows, then along columns; ``lines`` (h, w, k) is room for
+    the first.
+    """
     height, width, count = planes.shape
     radius, row = len(weights) // 2, width * count
     source, middle, target = planes.reshape(height, row), lines.reshape(height, row), out.reshape(height, row)
@@ -41,9 +43,17 @@ def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.nda
 
 @jit
 def resample(
-    planes: np.ndarray, first_y: np.ndarray, weights_y: np.ndarray, first_x: np.ndarray, weights_x: np.ndarray, lines: np.ndarray, out: np.ndarray
-) -> None:  # fmt: skip
-    """Fill ``out`` (H, W, k): pixel (y, x) weighs the planes' rows from first_y[y] and columns from first_x[x] on; ``lines`` (h, W, k) is room."""
+    planes: np.ndarray,
+    first_y: np.ndarray,
+    weights_y: np.ndarray,
+    first_x: np.ndarray,
+    weights_x: np.ndarray,
+    lines: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Fill ``out`` (H, W, k): pixel (y, x) weighs the planes' rows from first_y[y] and columns from
+    first_x[x] on; ``lines`` (h, W, k) is room.
+    """
     height, count = planes.shape[0], planes.shape[2]
     for y in range(height):
         for x in range(lines.shape[1]):
@@ -67,7 +77,9 @@ def resample(
 
 @jit
 def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int, out: np.ndarray) -> None:
-    """Fill ``out`` with the mean of ``taps`` points on the ray from (centre_y, centre_x) through each pixel, over share / 2^20 of its distance."""
+    """Fill ``out`` with the mean of ``taps`` points on the ray from (centre_y, centre_x) through each pixel,
+    over share / 2^20 of its distance.
+    """
     height, width, count = planes.shape
     reach = 2 * (taps - 1)
     totals = np.zeros(count, np.int64)
@@ -94,7 +106,9 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
 
 @jit
 def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
-    """Add noise of a standard deviation a channel to ``colour`` in place: the sum of four uniform numbers of 16 bits each, so nearly normal."""
+    """Add noise of a standard deviation a channel to ``colour`` in place: the sum of four uniform numbers of
+    16 bits each, so nearly normal.
+    """
     height, width, count = colour.shape
     mask, sixteen = np.uint64(0xFFFF), np.uint64(16)
     for y in range(height):
@@ -111,7 +125,9 @@ def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
 
 @jit
 def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> None:
-    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha, and alpha; where alpha is 0 the colour is too."""
+    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha,
+    and alpha; where alpha is 0 the colour is too.
+    """
     for y in range(planes.shape[0]):
         for x in range(planes.shape[1]):
             whole = planes[y, x, 3]
@@ -126,8 +142,12 @@ def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> Non
 
 
 @jit
-def overexposed(colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray) -> bool:
-    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the object, have above ``bright``; returns whether anything has."""
+def overexposed(
+    colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray
+) -> bool:
+    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the
+    object, have above ``bright``; returns whether anything has.
+    """
     height, width = alpha.shape
     found = False
     out[:] = 0
