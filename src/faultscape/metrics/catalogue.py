@@ -69,7 +69,8 @@ METRICS: tuple[Metric, ...] = (
         "fwiou", title="FWIoU error", says="1 − frequency-weighted IoU", group="pixels", place=4,
         better="high", join="pooled", needs=CONNECTED, options=("pooling",), reads="both",
         of_pair=pixel.fwiou, compute=make.pixels(pixel.fwiou), source="S0 eq. 9",
-        definition="intersection over union weighted by the truth's class frequency (S0 eq. 9 with the frequency)",
+        definition="intersection over union weighted by the truth's class frequency (S0 eq. 9 with the"
+        " frequency)",
     ),
     Metric(
         "mpa", title="MPA error", says="1 − mean pixel accuracy", group="pixels", place=3, better="high",
@@ -111,8 +112,8 @@ METRICS: tuple[Metric, ...] = (
         "boundary_iou", title="Boundary IoU error", says="1 − boundary IoU", group="boundaries", place=1,
         better="high", join="pooled", needs=BOUNDARIES, options=("band", "pooling"), reads="boundary",
         compute=make.mean(_BAND), per_class=_BAND, source="Cheng et al. 2021", main=True,
-        definition="intersection over union of the bands inside the edges, width {band:g} (pixels from 1 on, else of"
-            " the diagonal)",
+        definition="intersection over union of the bands inside the edges, width {band:g} (pixels from 1"
+            " on, else of the diagonal)",
     ),
     Metric(
         "recall_smallest", title="Recall error, smallest",
@@ -120,8 +121,8 @@ METRICS: tuple[Metric, ...] = (
         join="pooled", needs=MAPS, options=("regions", "connectivity", "void", "pooling"),
         reads="region_sizes", compute=make.mean(_QUARTERS[0]), per_class=_QUARTERS[0], main=True,
         on_request=True,
-        definition="share found of the smallest quarter, by size, of a class's true regions in the data set: a"
-            " predicted region at IoU > .5; {connected}",
+        definition="share found of the smallest quarter, by size, of a class's true regions in the data"
+            " set: a predicted region at IoU > .5; {connected}",
     ),
     Metric(
         "recall_small", title="Recall error, small",
@@ -194,15 +195,15 @@ METRICS: tuple[Metric, ...] = (
         "ap50", title="AP50 error", says="1 − AP of regions at .50", group="regions", place=9, better="high",
         join="cells", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"),
         reads="torn_truth", compute=make.precision(0.5), source="S1",
-        definition="TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without scores;"
-            " {connected}, absent={absent}",
+        definition="TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without"
+            " scores; {connected}, absent={absent}",
     ),
     Metric(
         "ap75", title="AP75 error", says="1 − AP of regions at .75", group="regions", place=10, better="high",
         join="cells", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"),
         reads="torn_truth", compute=make.precision(0.75), source="S1",
-        definition="TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without scores;"
-            " {connected}, absent={absent}",
+        definition="TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without"
+            " scores; {connected}, absent={absent}",
     ),
     Metric(
         "ap", title="AP error", says="1 − AP of regions, .50:.05:.95, without scores", group="regions",
@@ -229,7 +230,8 @@ METRICS: tuple[Metric, ...] = (
         "boundary_f", title="Boundary F error", says="1 − boundary F-score", group="boundaries", place=0,
         better="high", join="cells", needs=BOUNDARIES, options=("tolerance",), reads="boundary",
         compute=make.boundaries(boundary.boundary_f), source="Csurka et al. 2013", main=True,
-        definition="boundary F-score at a tolerance of {tolerance:g} (pixels from 1 on, else of the diagonal)",
+        definition="boundary F-score at a tolerance of {tolerance:g} (pixels from 1 on, else of the"
+        " diagonal)",
     ),
     Metric(
         "cldice", title="clDice error", says="1 − centreline Dice", group="centrelines", place=0,
@@ -244,8 +246,8 @@ METRICS: tuple[Metric, ...] = (
         better="high", join="cells", needs=CONNECTED, reads="skeletons",
         compute=make.skeletons(skeletons.topology_precision), source="Shit et al. 2021", main=True,
         on_request=True,
-        definition="share of the predicted centreline of a class that lies on its true pixels, thinning by Guo and"
-            " Hall",
+        definition="share of the predicted centreline of a class that lies on its true pixels, thinning by"
+            " Guo and Hall",
     ),
     Metric(
         "topology_sensitivity", title="Topology sensitivity error",
@@ -253,23 +255,23 @@ METRICS: tuple[Metric, ...] = (
         better="high", join="cells", needs=CONNECTED, reads="skeletons",
         compute=make.skeletons(skeletons.topology_sensitivity), source="Shit et al. 2021", main=True,
         on_request=True,
-        definition="share of the true centreline of a class that lies on its predicted pixels, thinning by Guo and"
-            " Hall",
+        definition="share of the true centreline of a class that lies on its predicted pixels, thinning by"
+            " Guo and Hall",
     ),
     Metric(
         "gce", title="GCE", says="global consistency error", group="partitions", place=0, better="low",
         join="images", short="GCE", needs=MAPS, options=("regions", "connectivity", "void"), reads="gce",
         compute=make.held("gce"), per_class=make.held("gce_of_classes"), source="S1 eq. 1 and 2", main=True,
         column=6,
-        definition="global consistency error (S1 eq. 2) of the partition into {partition}; per class: of the class"
-            " against all else",
+        definition="global consistency error (S1 eq. 2) of the partition into {partition}; per class: of"
+            " the class against all else",
     ),
     Metric(
         "lce", title="LCE", says="local consistency error", group="partitions", place=1, better="low",
         join="images", needs=MAPS, options=("regions", "connectivity", "void"), reads="lce",
         compute=make.held("lce"), per_class=make.held("lce_of_classes"), source="Martin et al. 2001",
-        definition="local consistency error of the partition into {partition}; per class: of the class against all"
-            " else",
+        definition="local consistency error of the partition into {partition}; per class: of the class"
+            " against all else",
     ),
     Metric(
         "gce_regions", title="GCE, regions", says="global consistency error of connected regions",
@@ -287,7 +289,8 @@ METRICS: tuple[Metric, ...] = (
         "partition_distance", title="Part. distance", says="partition distance", group="partitions", place=4,
         better="low", join="images", needs=MAPS, options=("regions", "connectivity", "void"),
         reads="partition_distance", compute=make.held("partition_distance"), headline=4,
-        definition="share of pixels to be moved until the partitions into {segments} are equal (optimal assignment)",
+        definition="share of pixels to be moved until the partitions into {segments} are equal (optimal"
+        " assignment)",
     ),
     Metric(
         "variation_of_information", title="VI", says="variation of information, bits", group="partitions",
@@ -322,7 +325,8 @@ METRICS: tuple[Metric, ...] = (
         options=("fpr_rule", "thresholds", "rounding", "pooling"), reads="score",
         compute=make.detected("fpr95"), source="S4 5", streamed="fpr95", shape="stepped", main=True,
         column=13,
-        definition="false positive rate of anomalous pixels at the {rule} recall of .95, {thresholds} thresholds",
+        definition="false positive rate of anomalous pixels at the {rule} recall of .95, {thresholds}"
+        " thresholds",
     ),
     Metric(
         "component_siou", title="sIoU error", says="1 − mean sIoU of components", group="anomaly scores",
@@ -342,7 +346,8 @@ METRICS: tuple[Metric, ...] = (
         better="high", join="pooled", short="F1 error", needs=ANOMALY,
         options=("track", "thresholds", "rounding"), reads="component_tp",
         compute=make.component("component_f1"), source="Chan et al. 2021", main=True, column=14,
-        definition="F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
+        definition="F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size"
+        " limits: {track}",
     ),
     Metric(
         "aupro", title="AUPRO error", says="1 − area under per-region overlap", group="anomaly scores",
@@ -350,48 +355,48 @@ METRICS: tuple[Metric, ...] = (
         options=("connectivity", "fpr_limit", "rounding"), reads="score", compute=make.overlap,
         source="Bergmann et al. 2021", streamed="aupro", of_groups=make.overlap_of_groups, main=True,
         column=17,
-        definition="area under the mean overlap of true regions to a false positive rate of {fpr_limit:g}, divided"
-            " by it, all thresholds; connectivity={connectivity}",
+        definition="area under the mean overlap of true regions to a false positive rate of {fpr_limit:g},"
+            " divided by it, all thresholds; connectivity={connectivity}",
     ),
     Metric(
         "object_recall_smallest", title="Object recall error, smallest",
         says="1 − recall of the smallest quarter of anomalous objects", group="anomaly scores", place=7,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
         reads="object_sizes", compute=make.quarter("object_sizes", 0),
-        definition="share found of the smallest quarter, by size, of the data set's anomalous objects: {covered:g}"
-            " of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the smallest quarter, by size, of the data set's anomalous objects:"
+            " {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "object_recall_small", title="Object recall error, small",
         says="1 − recall of the second quarter of anomalous objects by size", group="anomaly scores", place=8,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
         reads="object_sizes", compute=make.quarter("object_sizes", 1),
-        definition="share found of the second quarter, by size, of the data set's anomalous objects: {covered:g} of"
-            " the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the second quarter, by size, of the data set's anomalous objects:"
+            " {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "object_recall_large", title="Object recall error, large",
         says="1 − recall of the third quarter of anomalous objects by size", group="anomaly scores", place=9,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
         reads="object_sizes", compute=make.quarter("object_sizes", 2),
-        definition="share found of the third quarter, by size, of the data set's anomalous objects: {covered:g} of"
-            " the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the third quarter, by size, of the data set's anomalous objects:"
+            " {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "object_recall_largest", title="Object recall error, largest",
         says="1 − recall of the largest quarter of anomalous objects", group="anomaly scores", place=10,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"),
         reads="object_sizes", compute=make.quarter("object_sizes", 3),
-        definition="share found of the largest quarter, by size, of the data set's anomalous objects: {covered:g} of"
-            " the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the largest quarter, by size, of the data set's anomalous objects:"
+            " {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "misclassification_ap", title="AP error, incorrect", says="1 − average precision of incorrect pixels",
         group="confidence", place=1, better="high", join="pooled", needs=DOUBT,
         options=("curve", "thresholds", "pooling"), reads="score", compute=make.detected("average_precision"),
         source="S3 3", streamed="average_precision",
-        definition="area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds} thresholds;"
-            " not comparable between models of unequal accuracy",
+        definition="area under precision and recall of incorrect pixels by doubt, {curve}, {thresholds}"
+            " thresholds; not comparable between models of unequal accuracy",
     ),
     Metric(
         "calibration_auroc", title="CalibrationAUC error", says="1 − AUROC of incorrect pixels against doubt",
@@ -406,7 +411,8 @@ METRICS: tuple[Metric, ...] = (
         better="low", join="pooled", needs=DOUBT, options=("fpr_rule", "thresholds", "pooling"),
         reads="score", compute=make.detected("fpr95"), source="S3 3", streamed="fpr95", shape="stepped",
         main=True,
-        definition="share of correct pixels at or above the doubt that is the {rule} recall of .95 of the incorrect",
+        definition="share of correct pixels at or above the doubt that is the {rule} recall of .95 of the"
+        " incorrect",
     ),
     Metric(
         "correct_ap", title="AP error, correct", says="1 − average precision of correct pixels",
@@ -433,8 +439,8 @@ METRICS: tuple[Metric, ...] = (
         group="confidence", place=6, better="high", join="pooled", needs=DOUBT,
         options=("window", "certain", "accurate"), reads="windows", compute=make.windows(selective.pavpu),
         source="S3 3; Mukhoti and Gal 2018",
-        definition="share of windows accurate and certain, or inaccurate and uncertain; {window} x {window} pixels,"
-            " doubt <= {certain:g}, right > {accurate:g}",
+        definition="share of windows accurate and certain, or inaccurate and uncertain; {window} x {window}"
+            " pixels, doubt <= {certain:g}, right > {accurate:g}",
     ),
     Metric(
         "p_accurate_certain", title="p(acc. | certain) error", says="1 − p(accurate | certain)",
