@@ -75,8 +75,8 @@ benchmark-doubt: .venv/.test-ready  ## methods that score unknown objects on Cam
 benchmark-people: .venv/.test-ready  ## fifty people who answer over HTTP, on SQLite and on PostgreSQL, which has to be installed; six minutes
 	$(BIN)/python benchmarks/label_serve.py --postgres
 
-soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes to docs/soak.txt
-	FAULTSCAPE_WALKS=200 FAULTSCAPE_SOAK=docs/soak.txt $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py
+soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes to docs/benchmarks/soak.txt
+	FAULTSCAPE_WALKS=200 FAULTSCAPE_SOAK=docs/benchmarks/soak.txt $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py
 
 pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable $$(sed -n 's/==.*//; s/^[A-Za-z]/--exclude &/p' benchmarks/constraints.txt) | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt

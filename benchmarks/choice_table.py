@@ -1,5 +1,5 @@
 """Choose the defaults from what leave_one_out.py has found, by leaving one data set out, and write
-docs/benchmarks-choice.md: ``python benchmarks/choice_table.py``.
+docs/benchmarks/choice.md: ``python benchmarks/choice_table.py``.
 
 The rule: the regret of a selector with a ranking on a set is how far it lies behind the best of that set, for
 the order in standard deviations of rho by luck; the one whose largest regret over the sets is least is
@@ -236,7 +236,7 @@ def write() -> dict[str, str]:
         lines += [other_rules(tables[goal]), ""] if goal == "order" else []
         lines += rows(tables[goal], deciding[goal], goal)
     lines += ["", notes[4].strip(), ""]
-    (ROOT / "docs" / "benchmarks-choice.md").write_text("\n".join(lines), encoding="utf-8")
+    (ROOT / "docs" / "benchmarks" / "choice.md").write_text("\n".join(lines), encoding="utf-8")
     return chosen
 
 

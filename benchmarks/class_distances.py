@@ -1,5 +1,5 @@
 """What distances of classes cost: ``python benchmarks/class_distances.py`` prints the table of
-docs/guides/class-distances.md.
+docs/explanation/class-distances.md.
 
 Conventions: processor time of this thread, best of several in turns with the peer; the peers are plain
 Python, written out here, and scipy's Dijkstra. Their distances are held equal to ours before anything is

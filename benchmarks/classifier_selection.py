@@ -1,5 +1,5 @@
 """What a competition of classifiers costs: ``python benchmarks/classifier_selection.py`` prints the table of
-docs/guides/classifiers.md.
+docs/how-to/classifiers.md.
 
 Conventions: 11 made classifiers and 168,000 images, the size of S2; the models agree on about three images of
 four and name their five likeliest classes with probabilities. Tables are CSV files and parts lie on this

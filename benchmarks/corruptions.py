@@ -1,5 +1,5 @@
 """Corruptions against the packages imagecorruptions-imaug and corrupt_tta: ``python
-benchmarks/corruptions.py`` prints the tables of docs/benchmarks-corruptions.md.
+benchmarks/corruptions.py`` prints the tables of docs/benchmarks/corruptions.md.
 
 Conventions: a drawn scene, RGB; processor seconds of one process with one thread each (cv2.setNumThreads(1)),
 ours and the peers in turns, median of five after one go that is not counted. A peer that is not installed is

@@ -1,4 +1,4 @@
-"""What a definition is worth: the numbers of docs/definitions.md, each metric under the conventions in use,
+"""What a definition is worth: the numbers of docs/reference/definitions.md, each metric under the conventions in use,
 on real maps.
 
 Conventions: ``python benchmarks/definitions.py`` prints rows (metric, convention, number); camvid-zoo (ten

@@ -2,11 +2,11 @@
 ``python benchmarks/few_models.py [SET ...] [--repeats N]``.
 
 Three networks of one set say more of the scale of Spearman's rho than of a selector
-(docs/benchmarks-choice.md). Here three, four and eight models of each set of more are drawn anew in every
+(docs/benchmarks/choice.md). Here three, four and eight models of each set of more are drawn anew in every
 repeat, so that no choice of models decides. Rule, written before any number was seen: the default stands
 where its largest regret over the sets is the least of all, or where on every set it lies within a standard
 error, of paired repeats, of the one whose is. Every hundred repeats are one JSON file in a folder for
-temporary files; then the table is printed, and what the rule says. docs/benchmarks-choice.md tells it.
+temporary files; then the table is printed, and what the rule says. docs/benchmarks/choice.md tells it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """One model, many mIoUs: what libraries make of the same maps, by what they do with absent classes and void;
-``python benchmarks/five_mious.py`` prints the table of docs/guides/one-model-five-numbers.md.
+``python benchmarks/five_mious.py`` prints the table of docs/explanation/one-model-five-numbers.md.
 
 Conventions: maps hold 0..C-1, and 255 where the truth is void or the model says nothing. Every library that
 is installed is run as its documentation says, with the option for void that it has; the others are named and

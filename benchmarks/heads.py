@@ -1,5 +1,5 @@
 """Heads that know doubt, trained and judged on CamVid as S3 judges them on Cityscapes: the tables of
-docs/benchmarks-heads.md.
+docs/benchmarks/heads.md.
 
     python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four and a half hours on two cores; goes on where it was stopped
     python benchmarks/heads.py table FOLDER                                                   # the rows, of what is there

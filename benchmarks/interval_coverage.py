@@ -3,7 +3,7 @@ of real networks, which are taken as all there are.
 
 Conventions: ``python benchmarks/interval_coverage.py FOLDER [--repeats 1000] [--kinds KIND,...] [--sizes
 10,30,100]`` adds to FOLDER/coverage.json what is missing there, a cell (kind, size) at a time, and prints the
-rows of docs/benchmarks-intervals.md. FOLDER keeps what measure counted. The population of maps are the 233
+rows of docs/benchmarks/intervals.md. FOLDER keeps what measure counted. The population of maps are the 233
 test images of the CamVid zoo with ten networks, that of groups its runs of eight consecutive frames, that of
 scores the 59 frames of two networks with confidence (every fourth, in groups of two), that of probabilities
 the votes of four ensembles of the ten networks, that of anomaly 67 road scenes with four scores; each repeat

@@ -2,7 +2,7 @@
 [--repeats N] [--coverage]``.
 
 Every repeat hides all labels, lets each selector ask for them, and ranks from the first 25, 50, ... of them.
-What it finds lies as JSON in a folder for temporary files, one a set; docs/benchmarks-labels.md is written
+What it finds lies as JSON in a folder for temporary files, one a set; docs/benchmarks/labels.md is written
 from all that lie there. ``--coverage`` measures anew how often intervals hold the truth, in the same draws,
 and nothing else.
 """

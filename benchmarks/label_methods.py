@@ -18,7 +18,7 @@ from faultscape.selection import model_picker, proposals
 from faultscape.selection.draws import Draws
 from faultscape.selection.weights import drawing_weights
 
-POWER = 1 / 3  # of margins, as `rank` had them when docs/benchmarks-labels.md was made
+POWER = 1 / 3  # of margins, as `rank` had them when docs/benchmarks/labels.md was made
 
 
 def weights(chosen: Set) -> dict[str, np.ndarray]:

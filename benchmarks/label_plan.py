@@ -1,5 +1,5 @@
 """Whether `plan` names the right number of labels: ``python benchmarks/label_plan.py [SET ...] [--repeats
-N]``, writes docs/benchmarks-plan.md.
+N]``, writes docs/benchmarks/plan.md.
 
 What is really needed is found from the full labels: the smallest number from which on 95 % of repeats answer
 the question right. Beside it stands what the plan names before any label and from half of that number of
@@ -251,7 +251,7 @@ def missed(rows: list[dict], key: str) -> str:
 
 
 def page(found: dict[str, dict]) -> str:
-    """Return docs/benchmarks-plan.md."""
+    """Return docs/benchmarks/plan.md."""
     lines = [
         (
             "| set | selector | question | really needed | named at the start (90 % of worlds) | times |"
@@ -318,7 +318,7 @@ def main() -> None:
     found = {
         name: json.loads(path.read_text()) for name in SETS if (path := KEPT / f"plan-{name}.json").exists()
     }
-    (ROOT / "docs" / "benchmarks-plan.md").write_text(page(found))
+    (ROOT / "docs" / "benchmarks" / "plan.md").write_text(page(found))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write docs/benchmarks-labels.md from what label_efficiency.py has found, with label-notes.md below the
+"""Write docs/benchmarks/labels.md from what label_efficiency.py has found, with label-notes.md below the
 tables.
 """
 
@@ -128,7 +128,7 @@ def write() -> None:
         *coverages(found),
     ]
     lines += ["", notes[2].strip(), ""]
-    (ROOT / "docs" / "benchmarks-labels.md").write_text("\n".join(lines), encoding="utf-8")
+    (ROOT / "docs" / "benchmarks" / "labels.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

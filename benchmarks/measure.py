@@ -1,5 +1,5 @@
 """Measured ratios of `measure` against named peers, all in one run: ``make bench`` writes
-docs/benchmarks-measure.md.
+docs/benchmarks/measure.md.
 
 Conventions: those of run.py, whose table this one stands beside; what the rows are made of stands in
 regions.py and detection.py.
@@ -86,7 +86,7 @@ def main() -> None:
     text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "\n".join(lines) + "\n"
     notes = ROOT / "benchmarks" / "measure-notes.md"
     text += "\n" + notes.read_text() if notes.exists() else ""
-    (ROOT / "docs" / "benchmarks-measure.md").write_text(text)
+    (ROOT / "docs" / "benchmarks" / "measure.md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ scores by all labels of the pool. Draws take the images in the order among equal
 first repeat of each block the set is drawn from in class-sorted and in shuffled order too, and must give the
 same images. The intervals are those of ``draw_rankings``, held against it in that repeat as well. Every
 hundred repeats are one JSON file in a folder for temporary files, so that an interrupted run goes on;
-``--page`` writes docs/benchmarks-coverage.md from all that lie there.
+``--page`` writes docs/benchmarks/coverage.md from all that lie there.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def page() -> None:
         f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python"
         f" {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     )
-    (ROOT / "docs" / "benchmarks-coverage.md").write_text(text.replace("{machine}", machine))
+    (ROOT / "docs" / "benchmarks" / "coverage.md").write_text(text.replace("{machine}", machine))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What doubt costs and what its rounding changes: the tables of docs/benchmarks-reliability.md.
+"""What doubt costs and what its rounding changes: the tables of docs/benchmarks/reliability.md.
 
     python benchmarks/reliability.py cost                              # two minutes; needs the extra torch
     python benchmarks/reliability.py frames FOLDER --frames 500        # half an hour, mostly to make them; 20 GB

@@ -1,4 +1,4 @@
-"""Measured ratios against named peers, all in one run on one core: ``make bench`` writes docs/benchmarks.md.
+"""Measured ratios against named peers, all in one run on one core: ``make bench`` writes docs/benchmarks/speed.md.
 
 Conventions: processor time of this thread, best of several; a ratio above 1 says how many times less time (or
 bytes, where it says so) ours takes. Targets are printed beside, met or not. Real maps are used where
@@ -357,7 +357,7 @@ def main() -> None:
     )
     notes = ROOT / "benchmarks" / "notes.md"
     text += "\n" + notes.read_text() if notes.exists() else ""
-    (ROOT / "docs" / "benchmarks.md").write_text(text)
+    (ROOT / "docs" / "benchmarks" / "speed.md").write_text(text)
 
 
 if __name__ == "__main__":

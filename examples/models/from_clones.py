@@ -231,7 +231,7 @@ def _weights(clone: str, name: str) -> Any:
     path = _folder() / clone / name
     if not path.is_file():
         raise ModelError(
-            f"{path}: there are no weights; docs/models.md says where they are, or that they are gone"
+            f"{path}: there are no weights; docs/reference/models.md says where they are, or that they are gone"
         )
     try:
         return torch.load(path, map_location="cpu", weights_only=True)

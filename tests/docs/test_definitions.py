@@ -12,7 +12,7 @@ import pytest
 
 from faultscape.metrics import catalogue, definitions
 
-PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "definitions.md").read_text()
 HEADINGS = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
 METRICS = [metric.name for metric in catalogue.METRICS]
 

@@ -82,8 +82,8 @@ def test_every_decision_has_a_state_and_stands_in_the_index() -> None:
 def test_every_verb_has_a_page_that_the_index_names() -> None:
     index = (ROOT / "docs" / "index.md").read_text()
     for verb in VERBS:
-        assert (ROOT / "docs" / "verbs" / f"{verb}.md").read_text().startswith(f"# {verb}")
-        assert f"verbs/{verb}.md" in index
+        assert (ROOT / "docs" / "reference" / "verbs" / f"{verb}.md").read_text().startswith(f"# {verb}")
+        assert f"reference/verbs/{verb}.md" in index
 
 
 def commands() -> list[tuple[str, list[str], list[list[str]]]]:
@@ -116,7 +116,7 @@ def section(command: str) -> str:
     has several.
     """
     verb, _, rest = command.partition(" ")
-    text = (ROOT / "docs" / "verbs" / f"{verb}.md").read_text()
+    text = (ROOT / "docs" / "reference" / "verbs" / f"{verb}.md").read_text()
     return re.split(r"^## ", text.partition(f"\n## {command}\n")[2], flags=re.MULTILINE)[0] if rest else text
 
 
@@ -154,7 +154,7 @@ def test_a_page_without_one_of_its_options_is_found_out(
 
 
 def lines_of_python() -> Iterator[tuple[str, str]]:
-    for page in sorted((ROOT / "docs" / "verbs").glob("*.md")):
+    for page in sorted((ROOT / "docs" / "reference" / "verbs").glob("*.md")):
         for line in page.read_text().splitlines():
             if line.startswith("In Python: "):
                 yield from ((page.stem, code) for code in re.findall(r"`([^`]*fs\.[^`]*)`", line))
@@ -200,7 +200,7 @@ def test_files_that_the_readme_names_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "notes"), [("benchmarks.md", "notes.md"), ("benchmarks-measure.md", "measure-notes.md")]
+    ("page", "notes"), [("benchmarks/speed.md", "notes.md"), ("benchmarks/measure.md", "measure-notes.md")]
 )
 def test_what_is_said_under_a_table_is_what_the_next_run_would_say(page: str, notes: str) -> None:
     assert (

@@ -1,4 +1,4 @@
-"""docs/models.md names functions that exist, ask for what is missing, and call their libraries by names that
+"""docs/reference/models.md names functions that exist, ask for what is missing, and call their libraries by names that
 these libraries have.
 """
 
@@ -20,7 +20,7 @@ from faultscape.plug import find
 from refusals import refused
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "models.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "models.md").read_text()
 SOURCES = sorted(set(re.findall(r"examples/models/\w+\.py:\w+", PAGE)))
 HEAVY = (
     "torch",

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub that docs/models.md names: their architectures are built here, small and
+"""Models of the Hugging Face hub that docs/reference/models.md names: their architectures are built here, small and
 random, without the hub.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "models.md").read_text()
 # read on the hub's pages; the classes stand in transformers' own lists
 HUB = {
     "google/deeplabv3_mobilenet_v2_1.0_513": (

@@ -23,7 +23,7 @@ from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "catalogues.md"
+PAGE = ROOT / "docs" / "reference" / "catalogues.md"
 SPEC = importlib.util.spec_from_file_location("tables", ROOT / "scripts" / "tables.py")
 assert SPEC is not None
 assert SPEC.loader is not None

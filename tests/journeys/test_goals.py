@@ -26,7 +26,7 @@ from faultscape.study.tables.corpus import pool, read_corpus
 from faultscape.study.tables.selections import read_selection
 from refusals import refused
 
-PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-choice.md"
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "choice.md"
 ERRORS = (0.1, 0.3, 0.5, 0.2)
 IS = {
     "LURE + control": "prediction_powered",

@@ -14,7 +14,7 @@ import made
 from faultscape.study.tables.selections import read_selection
 from refusals import refused_line
 
-PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "select.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "select.md"
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ GRID = MaskFormat(
     read=lambda path, classes, size: np.loadtxt(path, dtype=int, ndmin=2),
 )
 '''
-PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "label.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "label.md"
 LINES = next(
     block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ASKED" in block
 )

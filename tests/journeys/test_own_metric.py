@@ -202,7 +202,7 @@ def test_the_end_of_a_range_is_a_number_above_0(most: Any) -> None:
 
 
 def test_the_metric_of_the_page_is_measured(line: list[str], tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "verbs" / "measure.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "measure.md").read_text()
     (block,) = [
         block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "metric_of_maps" in block
     ]

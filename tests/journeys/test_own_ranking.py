@@ -17,7 +17,7 @@ import made_answers
 from faultscape.cli import main
 from refusals import refused_line
 
-PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "rank.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "rank.md"
 LINES = next(
     block
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -18,7 +18,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.selection.catalogue import FACTS, LEARNS, Selector
 from refusals import refused
 
-PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "select.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "select.md"
 OWN = next(
     block
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

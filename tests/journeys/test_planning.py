@@ -135,7 +135,7 @@ def test_of_label_maps_the_recommendation_says_on_how_little_it_rests(
 ) -> None:
     said = (
         f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {told}"
-        " (docs/benchmarks-choice.md)"
+        " (docs/benchmarks/choice.md)"
     )
     assert said in fs.plan(maps[0], goal=goal).notes
 

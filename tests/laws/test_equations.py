@@ -1,4 +1,4 @@
-"""The papers' equations are public functions: docs/equations.md lists them all, and each docstring gives
+"""The papers' equations are public functions: docs/reference/equations.md lists them all, and each docstring gives
 equation, shapes, errors and an example.
 """
 
@@ -18,7 +18,7 @@ from faultscape.metrics.overlaps.region_counts import count_regions
 from faultscape.ranking.outcomes import duel_outcomes
 from refusals import refused
 
-PAGE = (Path(__file__).parents[2] / "docs" / "equations.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "equations.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (S\d) eq\. (\d+) \| `(\w+)\.(\w+)` \|", PAGE, re.MULTILINE)
 NUMBERED = {"S0": range(1, 11), "S1": range(1, 11), "S2": range(1, 6), "S4": range(1, 9)}
 
@@ -41,7 +41,7 @@ def test_each_is_public_and_says_shapes_errors_and_an_example(room: str, name: s
 
 @pytest.mark.parametrize(("paper", "number", "room", "name"), ROWS)
 def test_each_is_named_in_its_docstring(paper: str, number: str, room: str, name: str) -> None:
-    said = getattr(getattr(fs, room), name).__doc__
+    said = " ".join(getattr(getattr(fs, room), name).__doc__.split())
     named = {
         (of, n)
         for of, first, second in re.findall(r"(S\d) eq\. (\d+)(?: and (\d+))?", said)

@@ -343,7 +343,9 @@ def test_a_format_that_reads_or_writes_something_else_is_refused(tmp_path: Path)
 
 
 def test_every_entry_is_complete_and_named_in_the_help_of_both_verbs_and_on_their_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "verbs" / "label.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "label.md").read_text(
+        encoding="utf-8"
+    )
     for form in FORMATS:
         assert all((form.name, form.title, form.says))
         assert f"`{form.name}`" in page.partition("## label import")[0]

@@ -180,7 +180,7 @@ def test_a_verb_has_fifteen_parameters_of_its_own_at_most_and_help_shows_the_oth
         function = getattr(importlib.import_module(f"faultscape.verbs.{verb}"), verb)
     of = options_of(function)
     assert sum(group is None for group in of.values()) <= 15
-    page = (SOURCE.parents[1] / "docs" / "verbs" / f"{verb}.md").read_text(encoding="utf-8")
+    page = (SOURCE.parents[1] / "docs" / "reference" / "verbs" / f"{verb}.md").read_text(encoding="utf-8")
     shown = {argument.name: argument for argument in app.assemble_argument_collection()}
     for option, group in of.items():
         if group is not None:

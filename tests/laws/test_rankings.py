@@ -176,7 +176,7 @@ def test_a_model_without_any_label_has_no_score(ranking: Ranking) -> None:
 
 
 def test_every_entry_is_complete_and_has_its_row_in_the_guide() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "rankings.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "explanation" / "rankings.md").read_text(encoding="utf-8")
     told = re.findall(
         r"^\| ((?:`\w+`(?:, )?)+) \|",
         guide.partition("## The rankings")[2].partition("\n## ")[0],

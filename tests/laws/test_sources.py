@@ -396,7 +396,7 @@ def test_a_source_that_names_its_kind_is_of_that_kind_whatever_its_place_is_call
     } == {kind: kind for kind in named}
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "verbs" / "predict.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "predict.md"
 ANSWERS = next(
     block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "ANSWERS" in block
 )

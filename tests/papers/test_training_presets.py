@@ -11,7 +11,7 @@ import pytest
 from faultscape.uncertainty.catalogue import HEADS, head_named
 from faultscape.uncertainty.training.presets import preset_named
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "heads.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "heads.md").read_text(encoding="utf-8")
 
 
 def documented(column: str) -> dict[str, str]:

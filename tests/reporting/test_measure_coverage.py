@@ -9,7 +9,7 @@ import pytest
 
 from faultscape.reporting.measure.coverage import ENOUGH, GROUPS, HELD, IMAGES, SIZES, held
 
-PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-intervals.md"
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "intervals.md"
 NAMED = {
     "ROM": "rom",
     "SQ": "sq",

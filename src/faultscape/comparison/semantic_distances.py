@@ -4,7 +4,7 @@ models' predictions.
 Conventions: a class is its place 0..C-1; distances are (C, C), symmetric, 0 on the diagonal, large = the
 models contradict each other more. An edge from parent to child weighs 2^-depth of the parent, the root's
 edges 1. Sums of such weights are exact in float64 down to depth 52.
-Source: S2 eq. 2 and 3; docs/guides/class-distances.md says what eq. 3 leaves open.
+Source: S2 eq. 2 and 3; docs/explanation/class-distances.md says what eq. 3 leaves open.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every choice that the literature leaves open, in one place: a frozen dataclass, and named presets that
 reproduce others.
 
-Conventions: a preset changes only what it names. What each choice means stands in docs/definitions.md;
+Conventions: a preset changes only what it names. What each choice means stands in docs/reference/definitions.md;
 results carry the definition they were made with.
 """
 

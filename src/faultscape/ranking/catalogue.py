@@ -5,7 +5,7 @@ Conventions: an entry is complete; titles, ranges of scores, intervals and what 
 and nowhere else, and one law (tests/laws/test_rankings.py) runs over all of them. A person's own entry comes
 from ``file.py:name`` (`find_ranking`). J models, I labelled images, B replicates, of which the first is the
 point estimate; scores are large = good, NaN where nothing is known. What stands first is decided by the table
-of docs/benchmarks-choice.md, which leaves one data set out, and by nothing else; when the table changes, this
+of docs/benchmarks/choice.md, which leaves one data set out, and by nothing else; when the table changes, this
 does. It depends on how the images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so
 drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
 model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself

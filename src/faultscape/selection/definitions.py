@@ -27,7 +27,7 @@ ROUND = 10  # images at first where the best is sought: the next are drawn with 
 
 def learns(define: Definition) -> bool:
     """Return whether draws learn from the labels before them; not where the order of all is asked for: what
-    is learnt is soon of the best alone (docs/benchmarks-choice.md).
+    is learnt is soon of the best alone (docs/benchmarks/choice.md).
     """
     return (find_selector(define["selector"]).adaptive and define.get("goal") != "order") or weighs_votes(
         define

@@ -3,7 +3,7 @@ thresholds.
 
 Conventions: the exact numbers are those of `detection`; these are named presets (pytorch-ood, keras200) and
 never a default.
-Source: metrics-speed measurements in docs/definitions.md; Davis and Goadrich 2006 for the interpolation that
+Source: metrics-speed measurements in docs/reference/definitions.md; Davis and Goadrich 2006 for the interpolation that
 Keras uses.
 """
 

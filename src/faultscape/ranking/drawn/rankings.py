@@ -10,7 +10,7 @@ it as they come, while intervals and ranks are of the weighted estimate. What ``
 of it; of the "chosen" images alone, by redrawing them: whatever a selector that draws nothing by chance
 chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were
 skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom
-(docs/benchmarks-coverage.md). Which draws count: ``drawn_steps``.
+(docs/benchmarks/coverage.md). Which draws count: ``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 

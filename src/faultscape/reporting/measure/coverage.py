@@ -1,7 +1,7 @@
 """In which metrics intervals hold the truth less often than they say, as was found by simulation.
 
 Conventions: shares of 95 % intervals that held the truth, of 10, 30 and 100 units, a metric's own and those
-of the difference of two models, where one of them lies below .92: the rows of docs/benchmarks-intervals.md,
+of the difference of two models, where one of them lies below .92: the rows of docs/benchmarks/intervals.md,
 measured on images and on groups apart. What was not measured is not spoken of.
 Source: benchmarks/interval_coverage.py.
 """

@@ -3,7 +3,7 @@
 Conventions: before any label the selector is the one that measurements on real models recommend; labels that
 are there are drawn on. How many is the number of the question that is asked, which model is best or the order
 of all.
-Source: ours; docs/benchmarks-choice.md decides the selector.
+Source: ours; docs/benchmarks/choice.md decides the selector.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
     if task == "segmentation" and drawn.goal:
         told.append(
             "what to draw of label maps rests on one data set, ten networks on CamVid, where random draws"
-            f" {RANDOM[drawn.goal]} (docs/benchmarks-choice.md)"
+            f" {RANDOM[drawn.goal]} (docs/benchmarks/choice.md)"
         )
     return told
 
@@ -160,7 +160,7 @@ def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
             " way: each label makes the number surer."
         )
     return (
-        f"Why: {_told(drawn)} (docs/benchmarks-choice.md); the numbers above are only a rough forecast. "
+        f"Why: {_told(drawn)} (docs/benchmarks/choice.md); the numbers above are only a rough forecast. "
         "Label these, then run plan again: it knows more with each label."
     )
 
@@ -188,7 +188,7 @@ def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
     return (
         f"How many labels {asked} needs cannot be predicted"
         f" {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these:"
-        f" {_told(drawn)} (docs/benchmarks-choice.md). Label them, then run plan again: it knows more with"
+        f" {_told(drawn)} (docs/benchmarks/choice.md). Label them, then run plan again: it knows more with"
         " each label."
     )
 

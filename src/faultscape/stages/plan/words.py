@@ -22,7 +22,7 @@ QUESTIONS = {
     "order": "The order of all models, right with 95 %",
     "scores": "The score of each model, within {within:g} of 100 points with 95 %",
 }
-HELD = {  # docs/benchmarks-plan.md
+HELD = {  # docs/benchmarks/plan.md
     "classification": "Ranges held what was really needed in 7 to 9 of 10 cases on data sets left out.",
     "segmentation": "Ranges held what was really needed in 7 to 8 of 10 cases on data sets left out.",
 }

@@ -233,7 +233,7 @@ def _definition(
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
     if (
         apart and settings.classifies
-    ):  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks-labels.md)
+    ):  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks/labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
