@@ -41,9 +41,8 @@ RANKINGS = {  # how simple each is
     "margins re-used + control": 3,
     "margins + control": 3,
 }
-CANDIDATES = [
-    r for r in RANKINGS if r != "mean + control"
-]  # `rank` has no such row: what it re-uses with control are margins
+# `rank` has no such row: what it re-uses with control are margins
+CANDIDATES = [r for r in RANKINGS if r != "mean + control"]
 SELECTORS = [
     "random",
     "disputed",
@@ -58,9 +57,8 @@ SELECTORS = [
 GOALS = {"order": [str(b) for b in BUDGETS if b >= 50], "best": ["coda"]}
 DIGITS = {"order": 3, "best": 0}
 Regrets = dict[str, dict[str, list[np.ndarray]]]  # {method: {set: of each part, a number a repeat}}
-Cells = dict[
-    str, dict[str, dict[str, list[float]]]
-]  # of each set: {method: {budget or "coda": a number a repeat}}
+# of each set: {method: {budget or "coda": a number a repeat}}
+Cells = dict[str, dict[str, dict[str, list[float]]]]
 
 
 def read() -> tuple[Cells, dict[str, dict[str, Any]]]:
@@ -75,9 +73,8 @@ def read() -> tuple[Cells, dict[str, dict[str, Any]]]:
                 found[name][method][key] += values
     for name, cells in found.items():
         if about[name]["models"] and not any("Bradley-Terry" in method for method in cells):
-            for method in [
-                m for m in cells if m.endswith("| mean")
-            ]:  # of answers right or wrong they are one
+            for method in [m for m in cells if m.endswith("| mean")]:
+                # of answers right or wrong they are one
                 cells[method.replace("| mean", "| Bradley-Terry")] = cells[method]
     return found, about
 

@@ -69,9 +69,8 @@ def in_memory(share: float, target: str) -> list[Row]:
     ours = best(lambda: detection(score, anomaly))
     peer = sklearn_numbers(score, anomaly)
     peer_time = best(lambda: sklearn_numbers(score, anomaly), 2)
-    ours = min(
-        ours, best(lambda: detection(score, anomaly))
-    )  # again: a machine that is slow for a while is slow for both
+    # again: a machine that is slow for a while is slow for both
+    ours = min(ours, best(lambda: detection(score, anomaly)))
     d = detection(score, anomaly)
     far = max(abs(a - b) for a, b in zip(peer, (d.average_precision, d.auroc, d.fpr95), strict=True))
     what = (

@@ -52,10 +52,11 @@ SEARCHED = {
     "odin-searched": {},
     "knn-searched": {"select_layer": True},
     "knn-class-searched": {"select_layer": True},
+    # and then trained on
     "flow-searched": {
         "select_layer": True,
         "method_options": fs.MethodOptions(steps=FEW_STEPS, epsilon=0.0),
-    },  # and then trained on
+    },
     "flow-logistic": {"method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0)},
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
@@ -120,9 +121,8 @@ def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
         placed = cutout.use == "known"
         height, width = cutout.frame if placed else (tall + 2, wide + 2)
         left, top = cutout.corner if placed else (1, 1)
-        whole = np.zeros(
-            (height, width, 4), np.uint8
-        )  # an object that reaches the border of its file counts as cut
+        # an object that reaches the border of its file counts as cut
+        whole = np.zeros((height, width, 4), np.uint8)
         whole[top : top + tall, left : left + wide] = pixels
         Image.fromarray(whole).save(folder / f"{number}.png")
         rows.append(f"{number}.png,{cutout.class_},,{cutout.use}")

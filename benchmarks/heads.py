@@ -140,9 +140,8 @@ def job(
         seed=seed,
         machine=machine,
     )
-    steps = sum(
-        row.seconds for row in read_rows(Path(made.folder))
-    )  # of a run that was killed, those before too
+    # of a run that was killed, those before too
+    steps = sum(row.seconds for row in read_rows(Path(made.folder)))
     trained = max(steps, time.perf_counter() - start)
     judged = time.perf_counter()
     scorers = ["msp", *SCORERS.get(head, MEMBERS)]

@@ -135,9 +135,8 @@ def main() -> None:
                 continue
             first = bare(source, size, batch, given.seconds)
             rate, start = ours(Path(folder, str(place)), source, size, classes, batch, images)
-            again = bare(
-                source, size, batch, given.seconds
-            )  # before and after: the machine may have changed its mind
+            # before and after: the machine may have changed its mind
+            again = bare(source, size, batch, given.seconds)
             best = max(first, again)
             print(f"{name:<30} {best:8.2f} {rate:8.2f} {rate / best:6.1%} {start:6.1f}", flush=True)
 

@@ -46,12 +46,13 @@ ZOO = DATA / "camvid-zoo"
 CONFIDENT = ("fcn", "unet-drop")
 OF_MAPS = ("rom", "rum", "ap", "pe_us", "gce", "miou", "pq", "sq", "pixel_accuracy")
 RESAMPLES = 400
+# of the ten networks: ensembles of five and seven
 VOTERS = (
     slice(0, None, 2),
     slice(1, None, 2),
     slice(0, 7),
     slice(3, None),
-)  # of the ten networks: ensembles of five and seven
+)
 CLASSES = 11
 TITLES = {
     "rom": "ROM",

@@ -36,11 +36,12 @@ REPEATS = {
     "colour": 100,
     "noise": 100,
 }
+# repeats of the model picker, which asks for one label at a time
 SLOW = {
     "emotion": 100,
     "cue-conflict": 20,
     "16class-22nets": 5,
-}  # repeats of the model picker, which asks for one label at a time
+}
 Found = dict[str, dict[str, dict[str, list[float]]]]
 
 
@@ -66,9 +67,8 @@ def one(whole: Set, repeat: int, found: Found, slow: bool) -> None:
         if whole.draws:
             cell["spearman_all"].append(float(np.nan_to_num(spearman(score, -everywhere))))
         best = np.flatnonzero(np.round(score, 12) >= np.round(score, 12).max())
-        cell["regret"].append(
-            float(100 * (risk[best] - risk.min()).mean())
-        )  # ties: the mean of those who share the first place
+        # ties: the mean of those who share the first place
+        cell["regret"].append(float(100 * (risk[best] - risk.min()).mean()))
         for key, value in (extra or {}).items():
             cell[key].append(value)
 

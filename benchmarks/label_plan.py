@@ -263,9 +263,8 @@ def page(found: dict[str, dict]) -> str:
         for selector, rows in one["found"].items():
             for question, row in rows.items():
                 if np.isfinite(row["real"]):
-                    held = (
-                        "" if question == "scores" else f"{100 * row['held']:.0f} %"
-                    )  # one number, no range
+                    # one number, no range
+                    held = "" if question == "scores" else f"{100 * row['held']:.0f} %"
                     lines.append(
                         f"| {name} | {selector} | {NAMED[question]} | {row['real']:,.0f} of {one['images']:,}"
                         f" | {told(row, 'start')} | {told(row, 'half')} | {held} |"

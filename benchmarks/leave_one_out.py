@@ -32,10 +32,11 @@ from faultscape.selection.weights import INFORMED, drawing_weights
 KEPT = Path(tempfile.gettempdir()) / "faultscape-choice"
 BLOCK, REPEATS = 20, 200
 BUDGETS = (25, 50, 100, 200, 400)
+# labels at which the leader is looked at; it leads since the last look
 FIRST = (
     *range(1, 21),
     *range(24, 101, 4),
-)  # labels at which the leader is looked at; it leads since the last look
+)
 GRID = np.array(sorted({*FIRST, *BUDGETS}))
 ROUND = 10
 # what is drawn at once, and its selector; the place of each is that of its stream
@@ -74,12 +75,10 @@ class Pool:
         else:
             labels = self.labels[:, self.differ]
             self.value = information.LabelValues(labels, sharpness)
-            self.apart = np.array(
-                [(own != labels).sum(1) for own in labels]
-            )  # (J, J) on how many images they differ
-            self.first = np.argmax(
-                labels[:, None] == labels, axis=0
-            )  # of each model, the first that says the same
+            # (J, J) on how many images they differ
+            self.apart = np.array([(own != labels).sum(1) for own in labels])
+            # of each model, the first that says the same
+            self.first = np.argmax(labels[:, None] == labels, axis=0)
             self.cell = (self.first * len(self.differ) + np.arange(len(self.differ))).ravel()
         self.facts = {
             "complete": np.ones(self.size, bool),

@@ -19,6 +19,7 @@ from faultscape.ranking.drawn.estimate_intervals import difference_intervals, lo
 from faultscape.ranking.drawn.populations import to_come
 
 ERRORS, LABELS = np.array([0.1, 0.15, 0.25, 0.4]), 100
+# groups, images in each, share
 CASES = [
     (400, 1, 0.0),
     (100, 1, 0.0),
@@ -28,7 +29,7 @@ CASES = [
     (20, 30, 0.3),
     (40, 15, 0.3),
     (200, 3, 0.3),
-]  # groups, images in each, share
+]
 FIRST, SECOND = np.triu_indices(len(ERRORS), 1)
 
 

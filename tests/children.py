@@ -14,9 +14,8 @@ def start(words: list[str], **options: Any) -> subprocess.Popen[Any]:
     """Start a program that Ctrl-C reaches, also where the tests run in the background: a shell has them
     ignore SIGINT then, and children inherit that.
     """
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a new program begins with the default of a signal that was handled
+    # a new program begins with the default of a signal that was handled
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return subprocess.Popen(words, **options)
     finally:

@@ -26,12 +26,10 @@ hypothesis.settings.load_profile("faultscape")
 
 
 HERE = Path(__file__).parent
-collect_ignore_glob = [
-    "prediction/*_networks.py"
-]  # files of networks hold no tests; the search for examples in them would import torch everywhere
-FIRST = tuple(
-    (HERE / "slowest_files.txt").read_text().split()
-)  # else a worker begins one of these when the others have ended
+# files of networks hold no tests; the search for examples in them would import torch everywhere
+collect_ignore_glob = ["prediction/*_networks.py"]
+# else a worker begins one of these when the others have ended
+FIRST = tuple((HERE / "slowest_files.txt").read_text().split())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,9 +80,8 @@ def _one_core() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "cores", lambda: 1)
-        patch.setattr(
-            os, "fsync", lambda _: None
-        )  # no test takes the power away; those that ask whether it is called put their own in
+        # no test takes the power away; those that ask whether it is called put their own in
+        patch.setattr(os, "fsync", lambda _: None)
         yield
 
 

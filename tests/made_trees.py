@@ -218,9 +218,8 @@ def voc2012(root: Path) -> Splits:
                 palette(base / "SegmentationObject" / f"{name}.png", (0, 1, 2, 255))
         text(base / "ImageSets" / "Segmentation" / f"{split}.txt", *names)
     image(base / "JPEGImages" / "2012_000001.jpg")  # of another task: in no list
-    text(
-        base / "ImageSets" / "Segmentation" / "trainval.txt", *ids["train"], *ids["val"], "2011_009999"
-    )  # the last is not there
+    # the last is not there
+    text(base / "ImageSets" / "Segmentation" / "trainval.txt", *ids["train"], *ids["val"], "2011_009999")
     return ids | {"trainval": ids["train"] + ids["val"]}
 
 
@@ -322,7 +321,8 @@ def road_obstacle21(root: Path) -> Splits:
         "validation_23",
         "snowstorm1_0",
         "driveway_2",
-    ):  # left out by the benchmark's own code
+    ):
+        # left out by the benchmark's own code
         image(base / "images" / f"{name}.webp")
     return _smiyc(base, ids, ".webp")
 

@@ -25,9 +25,8 @@ class Server:
         self.url = url
         self.paths: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, str], dict[str, str]]] = []
-        self.hold: set[str] = (
-            set()
-        )  # paths whose replies do not end before `release`; `held` when one is under way
+        # paths whose replies do not end before `release`; `held` when one is under way
+        self.hold: set[str] = set()
         self.held, self.release = threading.Event(), threading.Event()
 
     @property

@@ -45,9 +45,8 @@ IN_PYTHON: Mapping[str, object] = {  # what each name above takes in Python, and
     ],
     "Size": Annotated[str | Sequence[int], "WIDTHxHEIGHT, or (width, height)"],
     "ScaleFile": Annotated[Scale | str | os.PathLike[str], "a Scale, or the name of its file"],
-    "Costs": Annotated[
-        str | Mapping[str, Any], "mask=5400,choice=10, or {kind of work: seconds}"
-    ],  # whose seconds are read by themselves
+    # whose seconds are read by themselves
+    "Costs": Annotated[str | Mapping[str, Any], "mask=5400,choice=10, or {kind of work: seconds}"],
 }
 
 

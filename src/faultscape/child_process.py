@@ -66,9 +66,8 @@ def run(
 
 def hold(folder: str, *words: str) -> None:
     """Be the leash of a command."""
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # of a scheduler, to all processes of a job: as if nobody were left
+    # of a scheduler, to all processes of a job: as if nobody were left
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         command = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=2, stderr=2, process_group=0)  # noqa: S603 - as above
     except OSError as error:

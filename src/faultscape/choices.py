@@ -53,9 +53,8 @@ Precision = Literal["float32", "float16", "bfloat16"]
 WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
 
-HeadName = Literal[
-    "linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"
-]  # of networks that are trained
+# of networks that are trained
+HeadName = Literal["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"]
 LossName = Literal["ce", "void-class", "entropy", "outlier-head", "dirichlet"]
 Schedule = Literal["polynomial", "cosine", "constant"]
 Optimiser = Literal["adam", "adamw", "sgd"]

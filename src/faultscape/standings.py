@@ -207,9 +207,8 @@ def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: 
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    return (
-        "–" if value is None or not math.isfinite(value) else f"{round(value, digits) + 0.0:.{digits}f}"
-    )  # no negative zero
+    # no negative zero
+    return "–" if value is None or not math.isfinite(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def is_open(standings: Standings, question: str) -> bool:

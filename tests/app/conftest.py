@@ -28,9 +28,8 @@ LINES = (
 )
 
 
-@pytest.fixture(
-    scope="module"
-)  # while a browser is open nothing else of its process can run a loop of its own
+# while a browser is open nothing else of its process can run a loop of its own
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="no playwright: pages are not opened in a browser"

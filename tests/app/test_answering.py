@@ -145,9 +145,10 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
         process.wait(20)
     (ann,) = Annotators(root).everybody()
     rows = Choices(root).rows()
+    # none lost, none doubled, in their order
     assert [(one.image, {one.first, one.second}, one.repeat) for one in rows] == [
         (items[id_].image, {items[id_].first, items[id_].second}, repeat) for id_, repeat, _, _ in said
-    ]  # none lost, none doubled, in their order
+    ]
     sides = {
         (id_, repeat): side
         for (id_, repeat, _, _), side in zip(said, [one.left for one in rows], strict=True)

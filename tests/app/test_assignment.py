@@ -270,9 +270,8 @@ def test_sides_and_repeats_are_balanced_over_many() -> None:
     assert abs(np.mean(sides) - 0.5) < 4 * 0.5 / len(sides) ** 0.5  # 12,000 throws
     assert abs(np.mean(repeats) - 0.1) < 4 * 0.3 / len(sides) ** 0.5
     both = np.array(sides).reshape(20, 3, 200)
-    assert (
-        abs(np.mean(both[:, 0] == both[:, 1])) < 0.6
-    )  # people are not shown the same order of items, nor the same sides
+    # people are not shown the same order of items, nor the same sides
+    assert abs(np.mean(both[:, 0] == both[:, 1])) < 0.6
 
 
 def test_the_seed_decides_and_nothing_else() -> None:

@@ -335,9 +335,8 @@ def test_many_behind_one_address_come_in_by_links_that_are_right(entrance: Entra
     assert {entrance.client().get(f"/join/{token}").status_code for token in links * 2} == {200}
     for k in range(20):
         assert entrance.client().get(f"/join/guess-{k}").status_code == 403
-    assert (
-        entrance.client().get(f"/join/{links[0]}").status_code == 429
-    )  # so that nobody learns which guess was right
+    # so that nobody learns which guess was right
+    assert entrance.client().get(f"/join/{links[0]}").status_code == 429
 
 
 def test_on_this_machine_names_that_are_known_may_come_in_again_and_again_and_new_ones_twenty_times(

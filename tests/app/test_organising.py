@@ -47,9 +47,8 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
     assert abs(check.x - 72) < 1
     assert abs(check.y - 108) < 1
     pin = page.locator("#pins .pin >> nth=0").bounding_box()
-    assert (
-        abs(pin["x"] + pin["width"] / 2 - (box["x"] + box["width"] / 4)) < 3
-    )  # the pin is where the click was
+    # the pin is where the click was
+    assert abs(pin["x"] + pin["width"] / 2 - (box["x"] + box["width"] / 4)) < 3
     page.fill(".finding [name=comment]", "so it is")
     page.click(".finding >> text=Resolve")
     page.wait_for_selector(".finding:has-text('resolved it so it is')")

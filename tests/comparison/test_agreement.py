@@ -48,9 +48,8 @@ def test_the_table_is_the_mean_over_images_that_two_models_have() -> None:
         assert alike(found) == [("a", "d")]
     maps["d"][5][0, 0] = (maps["d"][5][0, 0] + 1) % 3
     assert alike(mean_agreement(fs.comparison.count(maps, classes=3))) == []  # one pixel of 1,440 is enough
-    assert (
-        " .99" in table_text(mean_agreement(fs.comparison.count(maps, classes=3))).splitlines()[2]
-    )  # and is not rounded away
+    # and is not rounded away
+    assert " .99" in table_text(mean_agreement(fs.comparison.count(maps, classes=3))).splitlines()[2]
 
 
 def test_agreement_is_the_mean_of_both_directions_where_a_concordance_has_two() -> None:
@@ -148,9 +147,8 @@ def test_what_is_wrong_with_a_classifier_is_named() -> None:
     assert finding.would == pytest.approx(np.nanmean(right.mean[2]))  # what it had before it was turned
     assert found(4, rng.permutation(said[4])) == [(4, "chance", 0)]
     assert found(4, np.full_like(said[4], 2)) == [(4, "chance", 0)]
-    keys = tuple(
-        f"img{k}" for k in range(600)
-    )  # in corpus order img10 stands before img2; these answers were written in counting order
+    # in corpus order img10 stands before img2; these answers were written in counting order
+    keys = tuple(f"img{k}" for k in range(600))
     order = sorted(range(600), key=lambda k: keys[k])
     counted = np.empty_like(said[1])
     counted[order] = said[1]
@@ -173,9 +171,8 @@ def test_a_shift_within_short_runs_is_put_right_run_by_run() -> None:
         said[2, low : low + 10] = np.roll(said[2, low : low + 10], 3, 0)
     (finding,) = find_misplaced(said, starts=range(0, 600, 10))
     assert (finding.model, finding.kind, finding.shift) == (2, "shift", 3)
-    assert finding.would == pytest.approx(
-        np.nanmean(as_it_was), abs=0.02
-    )  # ends of runs count for nothing, and not as other scenes
+    # ends of runs count for nothing, and not as other scenes
+    assert finding.would == pytest.approx(np.nanmean(as_it_was), abs=0.02)
 
 
 def test_two_words_that_are_said_nearly_always_are_not_taken_for_one() -> None:
@@ -224,9 +221,8 @@ def test_confusions_in_a_pool_of_images_on_which_models_differ_are_no_mix_up_of_
     rng = np.random.default_rng(seed)
     for models, classes in ((2, 2), (2, 6), (3, 2), (3, 6)):
         truth = rng.integers(0, classes, (1, 1200, 1, 1))
-        said = np.where(
-            rng.random((models, 1200, 1, 1)) < 0.25, truth ^ 1, truth
-        )  # pairs of classes are taken for each other
+        # pairs of classes are taken for each other
+        said = np.where(rng.random((models, 1200, 1, 1)) < 0.25, truth ^ 1, truth)
         differ = said[:, (said[0] != said[1])[:, 0, 0]]
         assert {f.kind for f in find_misplaced(differ)} <= {"below", "chance", "nobody"}
 
@@ -242,9 +238,8 @@ def test_neighbours_that_fit_both_ways_are_no_shift() -> None:
     rng = np.random.default_rng(2)
     truth = np.repeat(rng.integers(0, 40, 150), 20)
     one, other = (np.where(rng.random(3000) < 0.6, truth, rng.integers(0, 40, 3000)) for _ in range(2))
-    said = np.stack([one, other])[
-        :, one != other, None, None
-    ]  # 2 or more images on each agree far above chance
+    # 2 or more images on each agree far above chance
+    said = np.stack([one, other])[:, one != other, None, None]
     assert [f.kind for f in find_misplaced(said)] == ["below"]
     moved = np.stack([one, np.roll(other, 9)])[:, :, None, None]
     assert [(f.kind, abs(f.shift)) for f in find_misplaced(moved)] == [("shift", 9)]

@@ -44,9 +44,8 @@ def test_a_voc_tree_gives_its_instances_their_class_and_the_split_of_its_lists(t
         ("horse", "validation", "anomaly"),
     ]
     shutil.rmtree(place / "SegmentationObject")
-    assert sorted(one.area for one in read(tmp_path, 100).cutouts if one.class_ == "dog") == [
-        200
-    ]  # those that touch are one
+    # those that touch are one
+    assert sorted(one.area for one in read(tmp_path, 100).cutouts if one.class_ == "dog") == [200]
     put(place / "ImageSets" / "Segmentation" / "test.txt", "b\na\n")
     with refused(CorpusError, "'a' is an image of validation too"):
         read(tmp_path)

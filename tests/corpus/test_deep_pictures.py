@@ -37,9 +37,8 @@ def tiff(share: np.ndarray, top: float, kind: type, **about: int) -> Write:
 def by_opencv(ending: str, share: np.ndarray, top: float, kind: type) -> Write:
     def write(path: Path) -> None:
         values = of(share, top, kind)
-        flipped = (
-            values if values.ndim < 3 else values[..., [2, 1, 0, 3][: values.shape[2]]]
-        )  # OpenCV has blue first
+        # OpenCV has blue first
+        flipped = values if values.ndim < 3 else values[..., [2, 1, 0, 3][: values.shape[2]]]
         assert cv2.imwrite(str(path.with_suffix(ending)), flipped)
 
     return write
@@ -237,9 +236,8 @@ def test_collect_names_what_it_refuses_in_failures_and_keeps_the_rest(tmp_path: 
     (row,) = read_failures(tmp_path / "study")
     assert row.image == str(photos / "dark.tif")
     assert row.reason.startswith("its 16-bit values would make an image that is all but black")
-    unprobed = fs.collect(
-        str(tmp_path / "other"), str(photos), classes=3, storage=fs.Storage(probe=False)
-    )  # as in a store: read when a network asks
+    # as in a store: read when a network asks
+    unprobed = fs.collect(str(tmp_path / "other"), str(photos), classes=3, storage=fs.Storage(probe=False))
     assert unprobed.images == 2
     dark = next(image for image in read_corpus(tmp_path / "other") if image.id == "dark")
     with refused(ImageError, "all but black"):

@@ -131,9 +131,8 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
     root, corpus = study(tmp_path)
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}/*"))
     assert set(groups_of(root).values()) == {"part0", "part1"}
-    assert (
-        fs.collect(root, grouping=fs.Grouping(block=2)).groups == "2 groups of 3 images"
-    )  # 3 are nearer to one block of 2 than to two
+    # 3 are nearer to one block of 2 than to two
+    assert fs.collect(root, grouping=fs.Grouping(block=2)).groups == "2 groups of 3 images"
     assert set(groups_of(root).values()) == {"part0:1", "part1:1"}
     assert "--block 2 cuts the groups that the images have: 2 groups of 3 images" in capsys.readouterr().out
     fs.collect(root, grouping=fs.Grouping(group=dict.fromkeys(corpus.ids[:5], "drive")))
@@ -141,9 +140,8 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
         fs.collect(root, grouping=fs.Grouping(block=block))
         assert set(groups_of(root).values()) - {""} == {f"drive:{k + 1}" for k in range(runs)}, block
         assert groups_of(root)[corpus.ids[5]] == ""  # alone beside groups
-    fs.collect(
-        root, str(corpus.photos), grouping=fs.Grouping(block=5)
-    )  # the images that the line names are these
+    # the images that the line names are these
+    fs.collect(root, str(corpus.photos), grouping=fs.Grouping(block=5))
     assert set(groups_of(root).values()) == {"drive:1", ""}
 
 
@@ -180,9 +178,8 @@ def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Pat
         fs.collect(root, grouping=fs.Grouping(group="{group}_*"))  # there is no study yet
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
     with refused(fs.errors.CorpusError, "no images given"):
-        fs.collect(
-            root, grouping=fs.Grouping(group="{group}_*"), role="test"
-        )  # what else is asked for speaks of images that are named
+        # what else is asked for speaks of images that are named
+        fs.collect(root, grouping=fs.Grouping(group="{group}_*"), role="test")
     (Path(root) / "corpus.parquet").unlink()
     with refused(StudyError, "has no images yet that groups could be made of"):
         fs.collect(root, grouping=fs.Grouping(group="{group}_*"))

@@ -109,9 +109,8 @@ def test_a_first_line_of_which_nobody_can_tell_what_it_is_is_refused(tmp_path: P
     assert id_lists.read_ids(written(tmp_path / "ids.csv", f"image\n{text}"))[0] == first.split(", ")[0]
 
 
-NAMES = (
-    st.text("abdegklmnoprst_ ", min_size=1, max_size=12).map(str.strip).filter(bool)
-)  # of columns, as people call them
+# of columns, as people call them
+NAMES = st.text("abdegklmnoprst_ ", min_size=1, max_size=12).map(str.strip).filter(bool)
 IDS = st.lists(st.integers(0, 99_999), min_size=2, max_size=6, unique=True)
 CELLS = st.one_of(NAMES, st.sampled_from(["cat", "0.25", "7", "name", "path", "label", "pred"]))
 

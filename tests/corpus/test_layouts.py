@@ -119,9 +119,8 @@ def test_depth_is_baseline_times_focal_length_by_disparity_and_never_assumed(roo
     layout, frame = entry("cityscapes"), first("cityscapes", root, "val")
     depth = layout.read_depth(frame)
     assert depth.dtype == np.float32
-    np.testing.assert_array_equal(
-        depth[0, :4], [np.nan, np.inf, 500, 50]
-    )  # values 0, 1, 257, 2561: none, 0, 1 and 10 pixels
+    # values 0, 1, 257, 2561: none, 0, 1 and 10 pixels
+    np.testing.assert_array_equal(depth[0, :4], [np.nan, np.inf, 500, 50])
     camera = Path(frame.camera)
     for held in ("{", "[]", json.dumps({"extrinsic": {"baseline": 0}, "intrinsic": {"fx": 1}})):
         camera.write_text(held)

@@ -23,9 +23,8 @@ def test_every_metric_has_a_heading(metric: str) -> None:
 
 
 def test_no_heading_names_a_metric_that_is_not_measured() -> None:
-    assert set(re.findall(r"`(\w+)`", HEADINGS)) - set(METRICS) == {
-        "rand_index"
-    }  # said there to be for Python alone
+    # said there to be for Python alone
+    assert set(re.findall(r"`(\w+)`", HEADINGS)) - set(METRICS) == {"rand_index"}
 
 
 def rows(title: str) -> list[list[str]]:

@@ -83,9 +83,8 @@ def test_a_worker_whom_nobody_hears_ends_at_once_and_says_nothing(capfd: pytest.
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.close()
-        process.stdin.write(
-            '{"task": "faultscape.engine:nothing", "call": {}, "attempt": 0}\n'
-        )  # the answer is a mistake
+        # the answer is a mistake
+        process.stdin.write('{"task": "faultscape.engine:nothing", "call": {}, "attempt": 0}\n')
         process.stdin.flush()
         assert process.wait(60) == 0
     assert capfd.readouterr().err == ""

@@ -228,9 +228,8 @@ def test_another_folder_is_read_though_its_files_look_the_same_from_outside(
     for name, value in (("first", 1), ("second", 2)):
         for id_ in corpus.ids:
             (tmp_path / name / id_).parent.mkdir(parents=True, exist_ok=True)
-            np.save(
-                tmp_path / name / f"{id_}.npy", np.full((36, 48), value, np.uint8)
-            )  # of one size, whatever they hold
+            # of one size, whatever they hold
+            np.save(tmp_path / name / f"{id_}.npy", np.full((36, 48), value, np.uint8))
             os.utime(tmp_path / name / f"{id_}.npy", (1e9, 1e9))
     fs.predict(study, {"m": tmp_path / "first"}, engine="local")
     fs.predict(study, {"m": tmp_path / "second"}, engine="local")

@@ -172,9 +172,8 @@ def test_people_who_answer_questions_have_their_time_and_their_training(
                 "seconds": seconds,
             }
             assert under_way.take("ann", said) == ""
-            assert (
-                under_way.take("ann", {**said, "key": f"{said['key']}-2"}) == ""
-            )  # the same answer again, as after an undo
+            # the same answer again, as after an undo
+            assert under_way.take("ann", {**said, "key": f"{said['key']}-2"}) == ""
         (row,) = people_rows(under_way, [])
     assert (row.answers, row.seconds, row.training) == (3, "4.0", "1 of 2")
 
@@ -266,9 +265,8 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     Choices(study).add_all([Choice(pair[0].image, first, second, "second", "ann", repeat=1)], "test")
     (row,) = found(study).forecasts.rows
     assert row[:2] == (first, second)
-    assert (
-        row[2] == f"1.75 for {first}, 0.25 for {second}, of {len(pair)} images"
-    )  # ann's two answers are one half, so that of her and ben three quarters
+    # ann's two answers are one half, so that of her and ben three quarters
+    assert row[2] == f"1.75 for {first}, 0.25 for {second}, of {len(pair)} images"
     assert row[3].startswith("forecast: ")
     assert row[3].count("more images") == 1
     assert f"so far {row[2]}</span></td>" in shown(study)

@@ -99,9 +99,8 @@ def test_the_same_answer_sent_twice_counts_once_and_undo_takes_it_back(study: Pa
         assert say(under_way, "ann", given, undo=True) == ""
         assert under_way.take("ann", row) == ""  # the first, once more and late
         assert Choices(study).choices() == []
-        assert (
-            under_way.items_for("ann", (), 1)[0].item == given.item
-        )  # asked again, the same side on the left
+        # asked again, the same side on the left
+        assert under_way.items_for("ann", (), 1)[0].item == given.item
         assert say(under_way, "ann", given, chosen="both bad") == ""
     (one,) = Choices(study).choices()
     assert one.chosen == "both bad"

@@ -111,9 +111,8 @@ def test_four_models_two_people_forced_choice(world: tuple[str, made.Corpus]) ->
     for (row, column), value in plain_aggressiveness(study, choices).items():
         assert found[standings.models.index(row), standings.models.index(column)] == pytest.approx(value)
     assert set(standings.rankings) == {"aggressiveness", "resistance", "choices_bradley_terry"}
-    assert standings.rankings["choices_bradley_terry"].order == sorted(
-        corpus.models
-    )  # each errs more than the one before
+    # each errs more than the one before
+    assert standings.rankings["choices_bradley_terry"].order == sorted(corpus.models)
     assert standings.labels["choices"] == len(choices)
     assert any(f"{len(choices)} choices between two models decide " in note for note in standings.notes)
 
@@ -227,9 +226,8 @@ def test_a_report_counts_images_by_choices_and_tags_among_those_whose_choices_a_
     images = sorted({one.image for one in choices})
     Tags(Path(own)).add_all([Tag(image, "dark", "ann") for image in images[:6]], "test")
     page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
-    assert f"{len(images)} of {len(images)} chosen images are labelled" in " ".join(
-        page.text
-    )  # there are no standings yet
+    # there are no standings yet
+    assert f"{len(images)} of {len(images)} chosen images are labelled" in " ".join(page.text)
     fs.rank(own, resamples=0)
     page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())

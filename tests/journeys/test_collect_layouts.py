@@ -145,10 +145,11 @@ def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_kno
     assert anomalies
     assert known
     assert all(p["y"] + p["height"] <= 42 for p in anomalies)
+    # touching cars, told apart
     assert {(p["x"], p["y"], p["width"], p["height"]) for p in known} == {
         (10, 24, 20, 10),
         (30, 24, 20, 10),
-    }  # touching cars, told apart
+    }
 
 
 def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anomaly(tmp_path: Path) -> None:
@@ -282,9 +283,8 @@ def test_a_truth_that_was_mended_is_no_failure_any_more(tmp_path: Path) -> None:
     made.write(labels_file(root, 0), np.full((48, 96), 77, np.uint8))
     fs.collect(str(study), str(root), known=line)
     fs.collect(str(study), str(root), known=line)
-    assert [f.image for f in read_failures(study)] == [
-        "ulm/ulm_000000_000019"
-    ]  # not read again, and said still
+    # not read again, and said still
+    assert [f.image for f in read_failures(study)] == ["ulm/ulm_000000_000019"]
     labels_file(root, 0).write_bytes(good)
     fs.collect(str(study), str(root), known=line)
     assert read_failures(study) == []
@@ -305,11 +305,12 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
     capsys.readouterr()
     fs.collect(str(study), str(root), known=line)
     held = truth_of(study, "labels")
+    # the last could not be read
     assert [held[f"ulm/ulm_{k:06d}_000019"][30, 20] for k in range(3)] == [
         5,
         1,
         13,
-    ]  # the last could not be read
+    ]
     assert "1 label that differs is kept in truth/labels/removed" in capsys.readouterr().out
     kept = label_maps.read_stored(label_maps.truth(study, "labels") / "removed", 0)
     assert [one.id for one in kept if (runs.decode(one.runs) == 5).all()] == ["ulm/ulm_000001_000019"]

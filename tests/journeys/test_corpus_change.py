@@ -69,9 +69,8 @@ def test_one_more_model_adds_its_maps_its_counts_and_rows_of_the_selection_and_n
     predicted = digests(study)
     new = changed(before, predicted)
     assert {name for name in new if not name.startswith("predictions/model-2/")} == {"study.toml"}
-    assert (
-        fs.compare(study, engine="local").parts_made == 4
-    )  # of two shards: against the models before it, and against the labels
+    # of two shards: against the models before it, and against the labels
+    assert fs.compare(study, engine="local").parts_made == 4
     compared = digests(study)
     assert {name.rpartition("/")[0] or name for name in changed(predicted, compared)} == {
         "pairs/model-2",
@@ -249,9 +248,8 @@ def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_c
     fs.predict(study, {"net": network}, shard="1/2", engine="local")
     colour_network(network, -WEIGHTS)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            shard, "forget", lambda *_: None
-        )  # it looked before the first job had entered its shard
+        # it looked before the first job had entered its shard
+        patch.setattr(shard, "forget", lambda *_: None)
         fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
     with refused(StudyError, "of some shards by another network; run `faultscape predict"):

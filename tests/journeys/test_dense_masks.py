@@ -392,9 +392,8 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
     capsys.readouterr()
     assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2
-    assert (
-        "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out
-    )  # none of them differs
+    # none of them differs
+    assert "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")

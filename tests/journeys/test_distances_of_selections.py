@@ -111,9 +111,8 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
     assert fs.select(study, top=1).definition["distance"] == "wordnet"
     drawn = fs.select(study, sampling=fs.Sampling(temperature=1.0), budget=2)
     assert drawn.definition["distance"] == "01"
-    assert drawn.rows[0].probability == pytest.approx(
-        0.5
-    )  # two pairs differ on either image; fish and cat are no farther apart than fish and fish
+    # two pairs differ on either image; fish and cat are no farther apart than fish and fish
+    assert drawn.rows[0].probability == pytest.approx(0.5)
     looked = facts.look(Path(study), read_settings(Path(study)), tuple(said), None, engine="local", workers=1)
     assert looked.weights["mad"] == pytest.approx(
         [row.score for row in sorted(drawn.rows, key=lambda row: row.image)]

@@ -182,9 +182,8 @@ def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None
     trust = np.maximum(np.log(right / (1 - right)), 1e-3)
     expected = np.stack([(trust / trust.sum()) @ (own != labels) for own in labels])
     differ, mean = (labels != labels[0]).any(0), expected.mean(0)
-    weight = np.where(
-        differ, np.maximum(mean, 0.1 * mean[differ].mean()), 0
-    )  # where all agree no label tells one from another
+    # where all agree no label tells one from another
+    weight = np.where(differ, np.maximum(mean, 0.1 * mean[differ].mean()), 0)
     left = weight.sum() - weight[at].sum()
     assert more[5].probability == pytest.approx(weight[answers.images.index(more[5].image)] / left)
 
@@ -245,9 +244,8 @@ def test_one_model_below_chance_does_not_make_every_image_disputed(inverted: mad
         assert (row.score, row.probability) == pytest.approx((weight[k], weight[k] / left))
         left -= weight[k]
     assert among[at[20:]].mean() > 1.4 * among[at[:20]].mean()
-    assert draws.learns(
-        found.definition
-    )  # rounds stay apart where an image is lost: what it weighed before is not known
+    # rounds stay apart where an image is lost: what it weighed before is not known
+    assert draws.learns(found.definition)
     assert not draws.learns({"selector": "disputed"})
 
 
@@ -372,9 +370,8 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
         )
         fs.predict(answers.study, {name: str(table)})
     random, disputed = (fs.select(answers.study, selector=one, budget=10) for one in ("random", "disputed"))
-    assert {row.probability for row in random.rows} == {
-        row.probability for row in disputed.rows
-    }  # models differ everywhere: the weights are the same
+    # models differ everywhere: the weights are the same
+    assert {row.probability for row in random.rows} == {row.probability for row in disputed.rows}
     assert random.images != disputed.images
     order, best = (fs.select(answers.study, goal=goal, budget=10) for goal in ("order", "best"))
     warm, cold = (
@@ -391,7 +388,8 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
     for alike in (
         (order, best),
         (warm, cold, far),
-    ):  # of the same weights, for another goal, temperature or distance
+    ):
+        # of the same weights, for another goal, temperature or distance
         assert len({max(row.score for row in found.rows) for found in alike}) == 1
         assert len({found.images for found in alike}) == len(alike)
 

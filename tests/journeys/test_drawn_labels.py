@@ -72,9 +72,8 @@ def test_random_labels_of_agreed_images_count_however_few_they_are(answers: made
 def test_agreed_images_that_nobody_drew_by_chance_say_nothing_of_the_corpus(
     answers: made_answers.Answers,
 ) -> None:
-    fs.select(
-        answers.study, selector="entropy", budget=60
-    )  # all of them, those on which models agree at the end
+    # all of them, those on which models agree at the end
+    fs.select(answers.study, selector="entropy", budget=60)
     fs.select(answers.study, selector="disputed", budget=20)
     made_answers.import_labels(answers)
     assert "corpus" not in fs.rank(answers.study, selection="disputed", resamples=0).rankings
@@ -89,9 +88,8 @@ def test_labels_of_duels_count_only_as_far_as_draws_were_labelled_in_order(
     made_answers.import_labels(answers, [*duels.images, *first])
     found = fs.rank(answers.study, selection="random", resamples=0)
     waits = next(k for k, image in enumerate(drawn.images) if image not in {*duels.images, *first})
-    last = max(
-        k for k in range(waits) if drawn.images[k] not in duels.images
-    )  # the last that was labelled for its own sake
+    # the last that was labelled for its own sake
+    last = max(k for k in range(waits) if drawn.images[k] not in duels.images)
     assert found.labels["counted"] == last
     assert found.labels["used"] > waits  # re-use takes all
     assert any(
@@ -127,9 +125,8 @@ def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
     models = tuple(answers.labels)
     assert evidence.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
     half = next(image for image in answers.images if image not in drawn.images and differ(answers)[at[image]])
-    one = made_answers.NAMES[
-        int(labels[0][at[half]])
-    ]  # of its questions a single one is answered, by two who disagree: the others are open
+    # of its questions a single one is answered, by two who disagree: the others are open
+    one = made_answers.NAMES[int(labels[0][at[half]])]
     (tmp_path / "half.csv").write_text(
         f"image,class,annotator,answer\n{half},{one},ann,yes\n{half},{one},ben,no\n"
     )

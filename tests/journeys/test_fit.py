@@ -53,9 +53,8 @@ def test_fit_takes_labelled_pixels_of_known_classes_and_finds_the_same_again(
     labels = [image_of(number)[1] for number in (12, 13, 14)]
     assert every.pixels == sum(int(((one != VOID) & (one != NAMES.index("car"))).sum()) for one in labels)
     some = fs.fit(study, "temperature", model="net", pixels=50)
-    assert (
-        fs.fit(study, "temperature", model="net", pixels=50).values == some.values
-    )  # not of logits that were divided
+    # not of logits that were divided
+    assert fs.fit(study, "temperature", model="net", pixels=50).values == some.values
     assert fs.fit(study, "temperature", model="net", pixels=50, seed=1).values != some.values
     alike = Temperature((0.02,), 0.1, 0.0, 3)
     monkeypatch.setattr(fit_temperature, "fit_temperature", lambda *_, **__: alike)

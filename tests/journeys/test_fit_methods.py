@@ -184,9 +184,8 @@ def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -
     assert fitted(predicted, "flow", layer=["body.0", "mix:in"]).methods[0].layers == ("body.0", "mix:in")
     _, tensors = read(Path(predicted.study, "methods", "plain", "flow.safetensors"))
     assert tensors["flow0/centre"].shape != tensors["flow1/centre"].shape  # a flow of its own for each layer
-    assert (
-        len(tensors["flow1/centre"]) == len(tensors["flow1/channels"]) < 16
-    )  # channels of this layer that never vary are left out
+    # channels of this layer that never vary are left out
+    assert len(tensors["flow1/centre"]) == len(tensors["flow1/channels"]) < 16
     with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'mix'\?"):
         fitted(predicted, "knn", layer=["mixx"])
     with refused(OptionError, "method knn taps one layer; got mix, body"):

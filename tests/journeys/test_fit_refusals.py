@@ -158,9 +158,8 @@ def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
 ) -> None:
     from faultscape.stages.fit import samples
 
-    monkeypatch.setattr(
-        samples, "_MOST_BYTES", 8 * 24 * 32 * 16 * 4 - 1
-    )  # of eight images of 24 x 32 cells of 16 numbers
+    # of eight images of 24 x 32 cells of 16 numbers
+    monkeypatch.setattr(samples, "_MOST_BYTES", 8 * 24 * 32 * 16 * 4 - 1)
     says = (
         r"6,144 embeddings of 1 layer would take 0\.0 GB; keep fewer with --keep-embeddings, or name a layer"
         r" of a coarser grid with --layer"

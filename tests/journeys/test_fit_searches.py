@@ -169,10 +169,11 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
     swept = fitted(
         predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
     )
+    # each searched on its own
     assert [*swept.searches] == [
         "odin-epsilon-0, temperature",
         "odin-epsilon-0.01, temperature",
-    ]  # each searched on its own
+    ]
     with refused(
         OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"
     ):

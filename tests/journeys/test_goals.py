@@ -114,9 +114,8 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     labels = np.stack(list(answers.labels.values()))
     differ = np.flatnonzero((labels != labels[0]).any(0))
     sharpness = slots.definition["sharpness"]
-    belief = information.belief_of_labels(
-        labels == answers.truth, sharpness
-    )  # every label of the study tells
+    # every label of the study tells
+    belief = information.belief_of_labels(labels == answers.truth, sharpness)
     assert belief.max() > 0.9
     weight = np.zeros(60)
     weight[differ] = proposals.floored(
@@ -130,9 +129,8 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert next(iter(found.rankings)) == "reuse_margins"
     assert found.rankings["reuse_margins"].speaks_of == "chosen"  # an order: its intervals do not hold
     assert "reuse_margins, intervals descriptive" in repr(found)
-    assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {
-        "chosen"
-    }  # few labels chose one another
+    # few labels chose one another
+    assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {"chosen"}
 
 
 def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_pool(tmp_path: Path) -> None:

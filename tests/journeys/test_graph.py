@@ -99,9 +99,8 @@ def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corp
     found = states(study)
     assert found["standings", "main"] == ("stale", ("the selection was extended or made anew",))
     assert found["report", "main"][0] == "stale"
-    assert (
-        fs.status(study).next == f"faultscape rank {study} --resamples 20"
-    )  # the images are labelled already
+    # the images are labelled already
+    assert fs.status(study).next == f"faultscape rank {study} --resamples 20"
     after = fs.rank(study, **FEW).labels["used"]
     assert after > before  # half of the labels were not used
     assert states(study)["report", "main"][0] == "stale"

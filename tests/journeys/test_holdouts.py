@@ -85,9 +85,8 @@ def test_measures_without_a_class_are_those_of_a_class_list_without_it(
         made.write(tmp_path / "maps" / f"{id_}.png", (photo[..., 0] < 128).astype(np.uint8) * 2)
     expected = by_hand(corpus, tmp_path / "maps", tmp_path)
     assert {name: hard[name]["value"] for name in expected} == expected
-    assert (
-        fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"] == whole
-    )  # the study's own stay
+    # the study's own stay
+    assert fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"] == whole
 
 
 def test_written_truth_withholds_the_class_in_training_and_makes_it_the_anomaly_of_the_test(
@@ -95,11 +94,12 @@ def test_written_truth_withholds_the_class_in_training_and_makes_it_the_anomaly_
 ) -> None:
     fs.stress.corrupt(study, corruption=["contrast"], severities="5", engine="local")
     found = fs.stress.holdout(study, classes=[OUT], write=str(tmp_path / "out"))
+    # of what was collected
     assert (found.name, found.kept, found.written) == (
         "holdout",
         len(made.NAMES) - 1,
         4,
-    )  # of what was collected
+    )
     classes = read_settings(Path(study)).class_list
     out = classes.names.index(OUT)
     for k, id_ in enumerate(corpus.ids):

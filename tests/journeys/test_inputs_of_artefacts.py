@@ -286,9 +286,8 @@ def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
     assert stale(maps, "standings", "main") == ("a model of the selection was renamed or removed",)
     labels = next(node for node in _nodes(maps) if node.artefact == "labels")
     number = len(read_selection(Path(maps))[0].images)
-    assert (
-        labels.words == f"main: {number} of {number} images labelled (truth labels)"
-    )  # they are all there still
+    # they are all there still
+    assert labels.words == f"main: {number} of {number} images labelled (truth labels)"
 
 
 def test_a_replaced_selection_does_not_take_the_place_of_what_replaced_it(

@@ -108,9 +108,8 @@ def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, t
     fs.label.import_(str(study), str(corpus.truth))
     assert fs.run(str(study), engine="local").status.next == ""
     assert (study / "report.html").exists()
-    ran = fs.run(
-        str(study), str(corpus.photos), *models, engine="local"
-    )  # one more NAME=SOURCE on the same line
+    # one more NAME=SOURCE on the same line
+    ran = fs.run(str(study), str(corpus.photos), *models, engine="local")
     assert len(json.loads((study / "standings.json").read_text())["models"]) == 3
     assert ran.status.next == ""
 
@@ -168,9 +167,8 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(
 
     for form in ("png", "labelme"):
         out = tmp_path / form
-        exported = fs.label.export(
-            study, str(out), format=form, prefill="model-1", truth="labels"
-        )  # under which nobody labelled
+        # under which nobody labelled
+        exported = fs.label.export(study, str(out), format=form, prefill="model-1", truth="labels")
         assert exported.images == len(slots.images)
         back = fs.label.import_(study, str(out), truth=form)
         assert back.new == len(slots.images)
@@ -307,9 +305,8 @@ def test_the_terminal_breaks_the_lines_of_help_not_the_docstring(capsys: pytest.
     assert unwrapped("\n".join(want)).split("\n") == want
     assert main(["collect", "--help"]) == 0
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
-    assert any(
-        line.startswith("3.1 has 200 of") for line in lines
-    )  # its docstring breaks the lines elsewhere
+    # its docstring breaks the lines elsewhere
+    assert any(line.startswith("3.1 has 200 of") for line in lines)
 
 
 @pytest.mark.parametrize(

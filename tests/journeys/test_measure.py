@@ -477,7 +477,8 @@ def test_a_killed_line_goes_on_where_it_was(
     for name, engine in (
         ("local", ("local",)),
         ("two", ("processes", "--workers", 2)),
-    ):  # the law of engines: the same bytes
+    ):
+        # the law of engines: the same bytes
         other = line(
             corpus,
             tmp_path / name,
@@ -646,10 +647,11 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
         for m in ("model-0", "model-1")
     ]
     row = next(r for r in document(out)["paired"] if r["metric"] == "pe_os")
+    # of the images that both have
     assert (row["images"], row["difference"]) == (
         5,
         pytest.approx(alone[0] - alone[1], abs=1e-11),
-    )  # of the images that both have
+    )
     assert document(out)["models"]["model-0"]["gce"]["undefined"] == 0
     made.write(corpus.models["model-1"] / f"{corpus.ids[2]}.png", np.zeros((5, 7), np.uint8))
     said = refused_line(*line(corpus, out, models=("model-0", "model-1")))

@@ -211,7 +211,8 @@ def test_presets_and_options_without_effect_are_told(
     for preset, of in (
         ("fishyscapes", ""),
         ("smiyc", " or --doubt or --confidence or --probabilities"),
-    ):  # whose other choices are the default
+    ):
+        # whose other choices are the default
         measured(tmp_path, "--preset", preset, of=corpus)
         assert (
             f"note: --preset {preset} has no effect: none of its metrics are computed; they apply to"

@@ -75,10 +75,11 @@ def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
     for name in ("average_precision", "auroc", "fpr95"):
         assert found[name]["value"] == pytest.approx(getattr(exact, name), abs=1e-12)
         assert found[name]["low"] <= found[name]["value"] <= found[name]["high"]
+        # the frame without an anomaly
         assert (found[name]["undefined"], found[name]["undefined_of"]) == (
             1,
             "images",
-        )  # the frame without an anomaly
+        )
     assert (found["auroc"]["better"], found["fpr95"]["better"]) == ("high", "low")
     assert {"component_siou", "component_precision", "component_f1"} <= set(found)
     assert "miou" not in found
@@ -173,9 +174,8 @@ def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest
     )
     assert run(root, "--engine", "local") == first
     assert calls == []
-    run(
-        root, "--engine", "local", "--match", "dice", "--pooling", "per_image"
-    )  # neither is a choice of what is kept
+    # neither is a choice of what is kept
+    run(root, "--engine", "local", "--match", "dice", "--pooling", "per_image")
     assert calls == []
     run(root, "--engine", "local", "--fpr-rule", "closest")
     assert calls == ["soft"]

@@ -36,9 +36,8 @@ def models_of(out: Path) -> dict[str, Any]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> made.Corpus:
     corpus = made.corpus(tmp_path / "corpus", images=8, models=1, shape=(24, 32))
-    for path in corpus.truth.rglob(
-        "*.png"
-    ):  # a model that is off by some pixels, and finds few small regions
+    for path in corpus.truth.rglob("*.png"):
+        # a model that is off by some pixels, and finds few small regions
         made.write(
             tmp_path / "off" / path.relative_to(corpus.truth), np.roll(np.asarray(Image.open(path)), 4, 1)
         )
@@ -67,9 +66,8 @@ def test_what_is_asked_for_stands_beside_the_others_and_nothing_else_changes(
     assert main(line) == 0
     before = made.bytes_under(out, "statistics", "measure.json", "per_image.parquet")
     assert "clDice" not in capsys.readouterr().out
-    assert (
-        main([*line, "--metric", "cldice", "--metric", "recall_small"]) == 0
-    )  # with all that the same counts give
+    # with all that the same counts give
+    assert main([*line, "--metric", "cldice", "--metric", "recall_small"]) == 0
     assert "clDice error" in capsys.readouterr().out
     found = json.loads((out / "measure.json").read_text())
     for of in found["models"].values():
@@ -241,7 +239,8 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
         ("connectivity", 4),
         ("alarm", 0.2),
         ("covered", 0.9),
-    ):  # one more of them each time
+    ):
+        # one more of them each time
         chosen[name] = value
         line += [f"--{name.replace('_', '-')}", str(value)]
         assert main(line) == 0

@@ -88,10 +88,11 @@ def test_a_renamed_model_has_always_been_called_so(corpus: made.Corpus, study: s
     assert fs.compare(study, engine="local").parts_made == 0
     fs.rank(study, resamples=20, engine="local")
     assert (Path(study) / "standings.json").read_bytes() == (other / "standings.json").read_bytes()
+    # of measures, one table
     assert {state for stage, state in made.states(study).items() if stage != "report"} == {
         "done",
         "stale",
-    }  # of measures, one table
+    }
     fs.measure(study, engine="local", resamples=20, worst=1)
     assert made.bytes_under(Path(study), "measures/statistics") == made.bytes_under(
         other, "measures/statistics"
@@ -156,9 +157,8 @@ def test_what_was_stale_stays_stale_under_another_name(corpus: made.Corpus, stud
     fs.predict(study, rename={"model-0": "a", "model-1": "b"})
     now = made.states(study)
     assert (now["compare"], now["select"]) == ("stale", "stale")
-    assert (
-        fs.compare(study, engine="local").parts_made == 8
-    )  # of two shards: a, a with its truth, and both models that count against a
+    # of two shards: a, a with its truth, and both models that count against a
+    assert fs.compare(study, engine="local").parts_made == 8
 
 
 class Killed(BaseException):

@@ -108,9 +108,8 @@ def test_ones_own_metrics_stand_beside_the_others(
     assert "share of judged pixels that are wrong" in page
     table = pq.read_table(tmp_path / "out" / "per_image.parquet")
     assert np.allclose(np.array(table["wrong_share"]), 1 - np.array(table["pixel_accuracy"]))
-    (tmp_path / "own.py").write_text(
-        OWN.replace("truth != prediction", "truth == prediction")
-    )  # another file is measured anew
+    # another file is measured anew
+    (tmp_path / "own.py").write_text(OWN.replace("truth != prediction", "truth == prediction"))
     assert main([*line, "--metric", f"{own}:wrong_share"]) == 0
     again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
     assert all(
@@ -259,9 +258,8 @@ def test_a_metric_of_scores_stands_beside_the_others(
     assert "Gap error" in page
     table = pq.read_table(tmp_path / "out" / "per_image.parquet")
     assert np.allclose(table["gap_of_anomalies"], gaps)
-    own.write_text(
-        OWN.replace("score[label == 1].mean() - ", "2 * score[label == 1].mean() - ")
-    )  # is measured anew
+    # is measured anew
+    own.write_text(OWN.replace("score[label == 1].mean() - ", "2 * score[label == 1].mean() - "))
     assert main([*scored, "--metric", f"{own}:gap_of_anomalies"]) == 0
     again = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]["a"]
     assert again["gap_of_anomalies"]["value"] > of["gap_of_anomalies"]["value"]

@@ -273,10 +273,11 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     )
     other = fs.plan(answers.study, goal="order")
     assert said in other.notes
+    # draws stay, the number is asked for
     assert (other.recommended["question"], other.recommended["goal"]) == (
         "order",
         "best",
-    )  # draws stay, the number is asked for
+    )
     made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=8).images))
     told = fs.plan(answers.study, goal="order")  # of two selections that have labels the one for this goal
     assert (told.labels["selection"], told.recommended["question"]) == ("order", "order")
@@ -340,9 +341,8 @@ def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_an
     best = numbers(mad=62)
     assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=60, lost=5, labels=55))["budget"] == 70
     assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=70, lost=9, labels=61))["budget"] == 80
-    assert (
-        advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"
-    )  # the pool is used up
+    # the pool is used up
+    assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=50))["verb"] == "rank"
     assert advised(best, POOLS, Drawn("mad", "mad", 1.0, images=90, lost=40, labels=49))["verb"] == "label"
     assert advised({"mad": {"labels": None}}, POOLS, RECOMMENDED) is None
     assert advised(numbers(random=3), POOLS, RECOMMENDED) is None

@@ -122,9 +122,8 @@ def test_another_epsilon_gives_other_matrices_and_the_same_means(corpus: made.Co
 def test_run_ranks_with_the_truth_that_was_named(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
     fs.label.import_(str(study), labels(tmp_path / "wrong", corpus, corpus.ids, wrong=True), truth="second")
     fs.run(str(study), engine="local")
-    assert (
-        json.loads((study / "standings.json").read_text())["provenance"]["truth"] == "second"
-    )  # the only one
+    # the only one
+    assert json.loads((study / "standings.json").read_text())["provenance"]["truth"] == "second"
     said = {}
     for truth in ("second", "labels", "second"):
         if truth == "labels":
@@ -171,12 +170,13 @@ def test_standings_hold_exactly_their_keys(corpus: made.Corpus, study: Path) -> 
     assert set(said["labels"]) == {"used", "slots", "discarded", "missing"}
     assert set(said["matrices"]) == {"aggressiveness", "resistance"}
     assert all(np.array(matrix, float).shape == (3, 3) for matrix in said["matrices"].values())
+    # the nearest first
     assert list(said["rankings"]) == [
         "reuse_bradley_terry",
         "aggressiveness",
         "resistance",
         "reuse_mean",
-    ]  # the nearest first
+    ]
     intervals = ("score_interval", "rank_interval", "simultaneous_rank_interval")
     for name, ranking in said["rankings"].items():
         more = {"sandwich_error"} if name == "reuse_bradley_terry" else set()

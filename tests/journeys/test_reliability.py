@@ -259,7 +259,8 @@ def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
         if row["metric"] not in (
             "miou",
             "consistency",
-        ):  # of which a class that only one of them has leaves the difference
+        ):
+            # of which a class that only one of them has leaves the difference
             assert row["difference"] == pytest.approx(one["value"] - other["value"], abs=1e-9)
     assert {row["metric"] for row in card["paired"]} >= {
         "miou",
@@ -366,9 +367,8 @@ def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(
     labels = np.concatenate(
         [labels.ravel() for labels in anomaly_of(Path(counted), "fishyscapes-v1").values()]
     )
-    assert clear["share"] == pytest.approx(
-        (labels == 1).sum() / (labels != 255).sum(), abs=1e-9
-    )  # withheld pixels are left out
+    # withheld pixels are left out
+    assert clear["share"] == pytest.approx((labels == 1).sum() / (labels != 255).sum(), abs=1e-9)
     fs.stress.blend(
         counted,
         preset="fishyscapes-v1",

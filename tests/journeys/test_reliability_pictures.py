@@ -99,9 +99,8 @@ def by_hand(corpus: made.Corpus, out: int) -> dict[str, tuple[float, int, int, n
     for id_, mask in masks.items():
         if mask.any():
             numbers, many = label(mask, np.ones((3, 3)))
-            above = 1 - np.searchsorted(known, held[id_] * (1 - 1e-3), "left") / len(
-                known
-            )  # rounding makes ties of neighbours
+            # rounding makes ties of neighbours
+            above = 1 - np.searchsorted(known, held[id_] * (1 - 1e-3), "left") / len(known)
             shares = [(above <= 0.05)[numbers == k].mean() for k in range(1, many + 1)]
             found[id_] = (
                 detection(held[id_], mask.astype(np.uint8)).average_precision,

@@ -91,9 +91,8 @@ def test_answers_under_the_old_and_the_new_name_are_of_one_class(study: str) -> 
     called(study, FELINE)
     say(study, [(image, "feline", "ann", "no"), (image, "cat", "ben", "no"), (image, "feline", "eve", "yes")])
     assert verdicts(study)[image, "feline"] is False
-    say(
-        study, [(image, "cat", "ann", "yes")]
-    )  # of one person's answers the latest counts, whatever the class was called
+    # of one person's answers the latest counts, whatever the class was called
+    say(study, [(image, "cat", "ann", "yes")])
     assert verdicts(study)[image, "feline"] is True
     called(study, ("felid", *NAMES[1:]))
     say(study, [(image, "cat", "eve", "no"), (image, "felid", "ann", "no")])

@@ -93,9 +93,8 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     printed = capsys.readouterr().out
     assert "class 'dog' is called 'hound' now" in printed
     assert "nothing is counted again" in printed
-    assert ("give one that is another an id of its own" in printed) == (
-        wnids is None
-    )  # a WordNet id says that it is the same
+    # a WordNet id says that it is the same
+    assert ("give one that is another an id of its own" in printed) == (wnids is None)
     assert [states(study)[stage] for stage in ("predict", "select", "label")] == ["done"] * 3
     assert (Path(study) / "selection.csv").read_bytes() == (Path(held) / "selection.csv").read_bytes()
     assert read_settings(Path(study)).only == NEW[:3]
@@ -109,9 +108,8 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     page = (Path(study) / "report.html").read_text()
     assert "hound" in page
     assert wnids or "dog" not in page  # WordNet has a dog between a canine and a hound
-    fs.select(
-        study, top=8, classifiers=fs.ClassifierRules(confidence=0.1, without=["hen"])
-    )  # it grows: distances and classes are what they were
+    # it grows: distances and classes are what they were
+    fs.select(study, top=8, classifiers=fs.ClassifierRules(confidence=0.1, without=["hen"]))
     fs.predict(study, {"d": answers(folder / "d.csv", 0.1, OLD, 5)})  # a table that calls it dog still
     fs.label.import_(study, answers(folder / "again.csv", 0, OLD, 9))
     assert "no class" not in capsys.readouterr().out

@@ -176,9 +176,8 @@ def test_a_line_killed_half_way_changed_nothing_and_goes_on_where_it_was(
     killed(study, f"{code}:ones", code, 6)
     assert counting(study) == before
     assert (fs.status(str(study)).stages, fs.status(str(study)).next) == (state.stages, state.next)
-    fs.predict(
-        str(study), {"third": corpus.models["model-2"]}, engine="local"
-    )  # another line costs it nothing
+    # another line costs it nothing
+    fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local")
     made_now, put_maps = [], label_maps.put_maps
     monkeypatch.setattr(
         label_maps,
@@ -217,10 +216,11 @@ def test_jobs_of_an_array_take_over_with_the_first_that_is_done(
         fs.predict(str(study), {"m": bad}, shard="1/2", engine="local")
     assert counting(study) == before
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="1/2", engine="local")
+    # nothing of both sources
     assert sorted(label_maps.read_manifest(study / "predictions" / "m")) == [
         "00000",
         "00002",
-    ]  # nothing of both sources
+    ]
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="2/2", engine="local")
     fresh = made.collected(corpus, tmp_path / "fresh", shard_size=2)
     fs.predict(str(fresh), {"m": corpus.models["model-2"]}, engine="local")

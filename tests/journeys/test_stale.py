@@ -110,9 +110,8 @@ def test_a_takeover_that_was_killed_is_no_model_of_both(
         patch.setattr(shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
-    assert not label_maps.read_manifest(
-        label_maps.predictions(Path(study), "model-1")
-    )  # nothing of the earlier source counts
+    # nothing of the earlier source counts
+    assert not label_maps.read_manifest(label_maps.predictions(Path(study), "model-1"))
     assert made.states(study)["predict"] == "missing"
     fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
     fs.compare(study, engine="local")

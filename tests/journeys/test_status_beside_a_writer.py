@@ -29,9 +29,8 @@ def test_status_reads_again_what_changed_under_it(
     def read(folder: Path, name: str, part: parts.Part, columns: list[str]) -> object:
         if folder.parent.name == "truth" and not done:
             done.append("imported")
-            fs.label.import_(
-                study, fewer
-            )  # another label of one image: the part that this reader knows of is replaced
+            # another label of one image: the part that this reader knows of is replaced
+            fs.label.import_(study, fewer)
         return look(folder, name, part, columns)
 
     monkeypatch.setattr("faultscape.study.tables.label_maps.read_small", read)

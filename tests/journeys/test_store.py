@@ -166,9 +166,8 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
 def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
-    fs.collect(
-        stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two")
-    )  # nothing lies in it yet
+    # nothing lies in it yet
+    fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
     with refused(StudyError, r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):

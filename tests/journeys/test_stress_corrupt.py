@@ -280,9 +280,8 @@ def test_a_set_is_measured_by_the_labels_of_its_parents(
     assert ours["miou"]["value"] == theirs["miou"]["value"]
     assert ours["rom"]["value"] == pytest.approx(theirs["rom"]["value"])
     assert not (Path(study) / "measures" / "measure.json").exists()
-    assert fs.measure(study, resamples=0, engine="local").document["images"] == {
-        "dark": 6
-    }  # of what was collected alone
+    # of what was collected alone
+    assert fs.measure(study, resamples=0, engine="local").document["images"] == {"dark": 6}
 
 
 def test_measures_of_sets_accumulate_from_line_to_line(
@@ -303,9 +302,8 @@ def test_measures_of_sets_accumulate_from_line_to_line(
     assert "contrast-2:\n" not in said
     assert "beside 1 set of earlier lines: contrast-2\n" in said
     assert [*measured(holdout="few")] == ["labels.few", "contrast-4", "contrast-2"]
-    assert (
-        measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]
-    )  # in another order, and not counted anew
+    # in another order, and not counted anew
+    assert measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]
     fs.collect(study, remove=["contrast-4/*"])
     assert [*measured(set_=["gaussian_noise-2"])] == ["gaussian_noise-2", "contrast-2", "labels.few"]
     assert "note: contrast-4, which was measured before, is left out" in capsys.readouterr().out

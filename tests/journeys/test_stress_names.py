@@ -133,9 +133,8 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
     monkeypatch.undo()
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     part = fs.StudyPart(set_=["elastic_transform-2"])
-    with refused(
-        says="the line that makes it was not finished"
-    ):  # its labels are those of the earlier images
+    with refused(says="the line that makes it was not finished"):
+        # its labels are those of the earlier images
         fs.measure(study, part=part, resamples=0, engine="local")
     with refused(says="the line that makes it was not finished"):
         fs.stress.sheet(study)
@@ -375,9 +374,8 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
         contrast(study, move_labels=True)
     with refused(says="this is a study of classifiers"):
         fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
-    np.savez(
-        tmp_path / "rows.npz", said=np.array([1, 0, 0])
-    )  # of the images that were collected, in their order
+    # of the images that were collected, in their order
+    np.savez(tmp_path / "rows.npz", said=np.array([1, 0, 0]))
     tables = {"clean": "clean.csv", "both": "both.csv", "rows": "rows.npz:said"}
     fs.predict(study, {name: str(tmp_path / file) for name, file in tables.items()}, engine="local")
     assert read_failures(Path(study)) == []

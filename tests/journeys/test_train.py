@@ -65,9 +65,8 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     page = Path(study, "reliability", "report.html").read_text()
     assert "Trained without them: plain. <strong>Trained with some of them: all (car).</strong>" in page
     assert "which the study does not know" not in page
-    assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == [
-        "main"
-    ]  # test images, and not validation's
+    # test images, and not validation's
+    assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]
 
 
 def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
@@ -322,9 +321,8 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
         + "    made = Net()\n    made.mean, made.std = (0.4, 0.5, 0.6), (0.2, 0.2, 0.2)\n    return made\n"
     )
     fs.train(study, "third", backbone=own, schedules=ONE)
-    fs.train(
-        study, "fourth", backbone=own, init="third", preset="s3-paper", schedules=small
-    )  # its pixels stay what it learnt
+    # its pixels stay what it learnt
+    fs.train(study, "fourth", backbone=own, init="third", preset="s3-paper", schedules=small)
     fs.train(study, "fifth", backbone=own, preset="s3-paper", schedules=small)
     means = [
         json.loads(Path(study, "models", name, "network.json").read_text())["network"]["mean"]
@@ -366,9 +364,8 @@ def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
     with_void = pixels / void  # all of these images have every class
     assert class_weights(examples, 3, void=True) == pytest.approx(np.median(with_void) / with_void, rel=1e-4)
     assert class_weights(examples, 5)[3:] == (0.0, 0.0)  # that no image has
-    assert class_weights(FewLabels(), 2) == pytest.approx(
-        (0.5625 / 0.875, 0.5625 / 0.25)
-    )  # a share is of the images that have a class
+    # a share is of the images that have a class
+    assert class_weights(FewLabels(), 2) == pytest.approx((0.5625 / 0.875, 0.5625 / 0.25))
 
 
 class FewLabels:

@@ -28,9 +28,8 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() != weights
     back = fs.train(study, "plain", backbone=own, schedules=FEW)
     assert back.new
-    assert (
-        Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights
-    )  # the same seed, the same bytes
+    # the same seed, the same bytes
+    assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights
 
 
 def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:

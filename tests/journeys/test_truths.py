@@ -129,9 +129,8 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     best = {group: next(iter(s.rankings.values())).order[0] for group, s in standings.items()}
     assert best == {"experts": "model-0", "crowd": "model-1"}
     assert fs.label.export(it.study, str(tmp_path / "rest.csv"), truth="experts").questions == 0
-    assert (
-        fs.label.export(it.study, str(tmp_path / "anew.csv"), truth="labels").questions == asked
-    )  # nobody has answered for it
+    # nobody has answered for it
+    assert fs.label.export(it.study, str(tmp_path / "anew.csv"), truth="labels").questions == asked
     for verb in (fs.rank, lambda study: fs.label.export(study, str(tmp_path / "which.csv"))):
         with refused(StudyError, r"several truths \(crowd, experts\)"):
             verb(it.study)

@@ -93,9 +93,8 @@ def test_what_is_not_tried_out_is_read_off_the_graph(
         "faultscape.stages.label.removal.read_settings",
         lambda _: settings.model_copy(update={"store": "s3://bucket/study"}),
     )
-    said = fs.label.remove(
-        study, all_=True, dry_run=True
-    )  # labels in a store are never written for a dry run
+    # labels in a store are never written for a dry run
+    said = fs.label.remove(study, all_=True, dry_run=True)
     assert digest(study) == before
     monkeypatch.undo()
     done = fs.label.remove(study, all_=True)

@@ -55,9 +55,8 @@ def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(
     old = kept(study)[0]
     assert selections.read_selection(Path(study), old)[0].rows == before.rows
     assert selections.read_selection(Path(study))[0].definition["concordance"] == "fwiou"
-    assert ("standings", old) not in states(
-        study
-    )  # they name their selection, and nobody has to rank it again
+    # they name their selection, and nobody has to rank it again
+    assert ("standings", old) not in states(study)
     assert states(study)["standings", "main"] == "stale"
     assert states(study)["labels", "main"] == "done"  # labels are of images
     assert "label" not in follow(study)
@@ -244,9 +243,8 @@ def test_draws_are_made_anew_as_draws_by_the_line_that_rank_names_and_never_beco
     assert [now.definition.get(key) for key in told] == [before.definition.get(key) for key in told]
     old = next(kept for kept in selections.names(Path(it.study)) if kept.startswith(f"{name}-2"))
     assert refused_text("rank", it.study, "--selection", old).endswith(f"; {name} took its place")
-    assert (
-        main(["select", it.study, "--as", name, "--selector", "mad", "--replace"]) == 0
-    )  # who wants duels there says so
+    # who wants duels there says so
+    assert main(["select", it.study, "--as", name, "--selector", "mad", "--replace"]) == 0
     assert selections.read_selection(Path(it.study), name)[0].pairs
 
 

@@ -169,9 +169,8 @@ def test_the_first_page_shows_every_image_with_its_photo_and_its_marks(
         answer = pages.get(html.unescape(re.search(r'src="(/photo/[^"]*)"', tile)[1]))
         photo = np.asarray(Image.open(io.BytesIO(answer.content)).convert("RGB"), float)
         stored = fs.study.tables.corpus.read_corpus(study.root)[number]
-        assert (
-            np.abs(photo - np.asarray(Image.open(stored.source), float)).mean() < 25
-        )  # the picture itself, but for its coding
+        # the picture itself, but for its coding
+        assert np.abs(photo - np.asarray(Image.open(stored.source), float)).mean() < 25
         assert "immutable" in answer.headers["cache-control"]
 
 

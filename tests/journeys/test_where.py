@@ -86,9 +86,10 @@ def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(
     found = fs.rank(answers.study, selection="random", where=["tag=night"])
     night = np.isin(answers.images, answers.images[::3])
     for model, (low, high) in found.rankings["lure"].score_interval.items():
+        # draws are even
         assert found.rankings["lure"].scores[model] == pytest.approx(
             found.rankings["reuse_mean"].scores[model]
-        )  # draws are even
+        )
         assert low <= np.mean(answers.labels[model][night] == answers.truth[night]) <= high
     assert "prediction_powered" not in found.rankings
     assert "corpus" not in found.rankings

@@ -133,9 +133,8 @@ def test_flags_that_are_off_unless_given_have_one_form_and_those_that_a_study_re
     assert "select has no option --no-dry-run. Did you mean '--dry-run'?" in refused_line(
         "select", "none", "--no-dry-run"
     )
-    assert "collect has no option --no-hyponyms" in refused_line(
-        "collect", "none", "--no-hyponyms"
-    )  # one of a group
+    # one of a group
+    assert "collect has no option --no-hyponyms" in refused_line("collect", "none", "--no-hyponyms")
     main(["predict", "--help"])
     shown = capsys.readouterr().out
     assert "--flip --no-flip" in shown

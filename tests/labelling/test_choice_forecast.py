@@ -62,9 +62,8 @@ def test_the_range_of_eighty_per_cent_holds_what_is_needed_in_four_campaigns_of_
         below += needed < said.median
         within += needed <= said.median
         number += 1
-    assert (
-        0.77 <= held / number <= 0.95
-    )  # numbers come in blocks of ten, so that a range holds a little more than it says
+    # numbers come in blocks of ten, so that a range holds a little more than it says
+    assert 0.77 <= held / number <= 0.95
     assert below / number < 0.55
     assert within / number > 0.45
 

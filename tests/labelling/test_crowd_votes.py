@@ -97,12 +97,13 @@ def test_the_example_of_1979_has_the_published_shares_of_classes_and_rates_of_th
     assert said.prior.round(2).tolist() == [0.40, 0.42, 0.11, 0.07]
     first = [[0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0], [0, 0, 0.56, 0.44]]
     assert np.abs(said.confusion[0] - first).max() < 0.0051
+    # 4 3 3 4 3 4 3: the majority says 3, and observers who say 4 of a 3 are few
     assert said.posterior[35].round(3).tolist() == [
         0,
         0,
         0,
         1,
-    ]  # 4 3 3 4 3 4 3: the majority says 3, and observers who say 4 of a 3 are few
+    ]
 
 
 def test_the_majority_stays_undecided_at_a_tie_and_where_nobody_named_a_class() -> None:
@@ -222,9 +223,8 @@ def test_items_that_nobody_voted_on_move_nothing() -> None:
 def test_an_answer_that_names_no_class_has_a_column_of_its_own() -> None:
     item, who, label, truth, _ = drawn(5, 1500, 6, 4, 2)
     rng = np.random.default_rng(6)
-    unsure = rng.random(len(item)) < np.where(
-        truth[item] == 1, 0.4, 0.05
-    )  # to be unsure is a sign of the second class
+    # to be unsure is a sign of the second class
+    unsure = rng.random(len(item)) < np.where(truth[item] == 1, 0.4, 0.05)
     said = dawid_skene(item, who, np.where(unsure, 2, label), 2, answers=3)
     assert said.confusion is not None
     assert said.confusion[:, :, 2].mean(0) == pytest.approx([0.05, 0.4], abs=0.06)

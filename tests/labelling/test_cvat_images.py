@@ -97,6 +97,7 @@ def test_the_file_has_what_cvat_asks_for(tmp_path: Path) -> None:
         "void",
     ]
     colours = [label.findtext("color") for label in root.iterfind("meta/task/labels/label")]
+    # in the order of VOC: the list has black alone
     assert colours == [
         "#800000",
         "#008000",
@@ -104,7 +105,7 @@ def test_the_file_has_what_cvat_asks_for(tmp_path: Path) -> None:
         "#000080",
         "#800080",
         "#e0e0c0",
-    ]  # in the order of VOC: the list has black alone
+    ]
     assert [image.attrib for image in root.iterfind("image")] == [
         {"id": "0", "name": "d/a.jpg", "width": "3", "height": "3"}
     ]

@@ -32,9 +32,8 @@ ODD = Classes(
     void=(65535, 4),
     background=0,
 )
-TAKEN = Classes(
-    ("background", "car"), (1, 2), ((0, 0, 0), (0, 0, 0)), void=(9,)
-)  # a class that is called so, and is none
+# a class that is called so, and is none
+TAKEN = Classes(("background", "car"), (1, 2), ((0, 0, 0), (0, 0, 0)), void=(9,))
 WORLDS = (
     (fs.classes.resolve("voc"), (0, 3, 20, 255)),
     (fs.classes.resolve("camvid"), (0, 4, 10, 11)),

@@ -59,9 +59,8 @@ def test_a_kill_between_a_part_and_its_manifest_loses_no_label(
             fs.label.import_(study, str(more))
     assert labelled(study) == set(corpus.ids[:3])
     assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 2
-    fs.label.import_(
-        study, str(masks(corpus, tmp_path / "third", 0))
-    )  # whatever is written next sweeps what the kill left
+    # whatever is written next sweeps what the kill left
+    fs.label.import_(study, str(masks(corpus, tmp_path / "third", 0)))
     assert len([*label_maps.truth(Path(study), "labels").glob("*.parquet")]) == 1
     assert fs.label.import_(study, str(more)).new == 2
     assert labelled(study) == set(corpus.ids[:5])
@@ -241,9 +240,8 @@ def test_images_that_left_the_corpus_are_as_discarded(
     fs.collect(study, str(corpus.photos), not_in=[str(tmp_path / "gone")])
     fs.label.import_(study, str(corpus.truth))
     words = next(words for stage, _, words in fs.status(study).stages if stage == "label")
-    exported = fs.label.export(
-        study, str(tmp_path / "out"), anyway=True
-    )  # images changed since the selection was made
+    # images changed since the selection was made
+    exported = fs.label.export(study, str(tmp_path / "out"), anyway=True)
     assert f"{exported.labelled} of {exported.labelled} images labelled" in words
     assert not (tmp_path / "out" / "images" / f"{chosen[0]}.png").exists()
 

@@ -91,9 +91,8 @@ def test_a_tolerance_saves_corners_and_costs_some_pixels() -> None:
     assert len(every) > len(exact) > 2 * len(coarse)
     assert 0 < differing(ids, by_centres([(1, coarse)], ids.shape, 0)) < 100
     line = np.pad(np.ones((1, 30), int), 3)
-    assert (
-        by_centres(outlines(line, 0, tolerance=5), line.shape, 0).tolist() == line.tolist()
-    )  # too thin to lose a corner
+    # too thin to lose a corner
+    assert by_centres(outlines(line, 0, tolerance=5), line.shape, 0).tolist() == line.tolist()
 
 
 def test_more_patches_than_anybody_draws_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,9 +102,8 @@ def test_what_is_dark_bright_or_blurred_follows_from_the_pool() -> None:
     assert [k for k in said if "dark" in said[k]] == [0, 1, 2, 3, 4]
     assert [k for k in said if "bright" in said[k]] == [96, 97, 98, 99, 100]
     assert sum("blurred" in tags for tags in said.values()) == 5
-    assert not any(
-        proposals.propose_light(light, proposals.thresholds([light] * 9)) for light in pool
-    )  # all alike: none is darker
+    # all alike: none is darker
+    assert not any(proposals.propose_light(light, proposals.thresholds([light] * 9)) for light in pool)
     assert proposals.propose_light(Light(0.0, math.nan), proposals.thresholds([])) == []
 
 
@@ -143,14 +142,12 @@ def test_an_object_is_cut_where_the_border_runs_along_it() -> None:
 def test_a_class_that_is_cut_on_half_of_the_images_that_hold_it_is_said_to_be_cut_often() -> None:
     whole = np.pad(np.ones((6, 6), np.uint8), 3)
     cut = np.where(np.arange(12)[:, None] < 6, np.ones((12, 12), np.uint8), 0)
-    assert proposals.often_cut([whole, whole, whole, cut, cut], CLASSES) == {
-        "sky"
-    }  # which is there on all of them
+    # which is there on all of them
+    assert proposals.often_cut([whole, whole, whole, cut, cut], CLASSES) == {"sky"}
     assert proposals.often_cut([whole, whole, cut, cut], CLASSES) == set()  # too few to tell
     assert proposals.often_cut([whole, whole, whole, cut, cut, cut], CLASSES) == {"sky", "car"}
-    assert (
-        proposals.often_cut([*[np.full((12, 12), 2)] * 4, np.full((12, 12), 9)], CLASSES) == set()
-    )  # void holds none
+    # void holds none
+    assert proposals.often_cut([*[np.full((12, 12), 2)] * 4, np.full((12, 12), 9)], CLASSES) == set()
 
 
 def plain(mine: np.ndarray, losses: np.ndarray) -> tuple[float, float]:

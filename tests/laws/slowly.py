@@ -52,9 +52,8 @@ def main(
     def slow(task: str, calls: list[dict[str, Any]], **options: Any) -> Iterator[tuple[int, Any]]:
         more = {"seconds": float(seconds), "fatal": os.environ.get("FATAL", "")}
         told = [{"task": task, "given": c, "place": k, **more} for k, c in enumerate(calls)]
-        return run(
-            "slowly:call", told, **options | {"begin_here": False}
-        )  # calls die here, and workers are what is tried
+        # calls die here, and workers are what is tried
+        return run("slowly:call", told, **options | {"begin_here": False})
 
     if not Path(study, "truth").exists():
         fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=1))

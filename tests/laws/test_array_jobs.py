@@ -66,9 +66,8 @@ def together(*jobs: list[str], script: str = SCRIPT) -> list[str]:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     corpus = made.corpus(tmp_path_factory.mktemp("corpus"), models=3)
-    next((corpus.root / "maps" / "model-1").rglob("*003.png")).write_bytes(
-        b"no picture"
-    )  # a failure in the second shard
+    # a failure in the second shard
+    next((corpus.root / "maps" / "model-1").rglob("*003.png")).write_bytes(b"no picture")
     return corpus
 
 

@@ -23,6 +23,7 @@ from faultscape.study.tables import corpus as study_corpus
 
 SHARD, SHARDS, MODELS = 3, 6, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
+# some hundred bytes an image: these may be read of all, a few times
 NUMBERS = {
     "id",
     "digest",
@@ -30,7 +31,7 @@ NUMBERS = {
     "group",
     "shard",
     "role",
-}  # some hundred bytes an image: these may be read of all, a few times
+}
 
 
 class Reads:
@@ -133,9 +134,8 @@ def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.Mo
 def test_compare_never_reads_more_than_a_shard_at_once_and_looks_through_a_sample_again(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        agreement_sample, "_MAPS", 4
-    )  # as many images of a pool, however large, are looked at for misplaced models
+    # as many images of a pool, however large, are looked at for misplaced models
+    monkeypatch.setattr(agreement_sample, "_MAPS", 4)
     monkeypatch.setattr(agreement_sample, "_RUN", 2)  # the first two and the last two: of two shards
     reads, held = Reads(monkeypatch), blocks(monkeypatch)
     assert fs.compare(study, engine="local").shards_counted == SHARDS

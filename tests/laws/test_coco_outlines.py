@@ -94,9 +94,8 @@ def test_a_pixel_is_inside_where_a_ray_from_its_centre_crosses_the_polygon_an_od
                 for (x0, y0), (x1, y1) in zip(xy, [*xy[1:], xy[0]], strict=True)
                 if (y0 > y + 0.5) != (y1 > y + 0.5)
             ]
-            if all(
-                abs(crossing - x - 0.5) > 1e-9 for crossing in crossings
-            ):  # no edge goes through the centre
+            if all(abs(crossing - x - 0.5) > 1e-9 for crossing in crossings):
+                # no edge goes through the centre
                 assert mask[y, x] == sum(crossing < x + 0.5 for crossing in crossings) % 2
 
 

@@ -107,10 +107,11 @@ def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(
         return found
 
     assert places(1000) == [True] * 40
+    # the first call waits here for what a worker does
     assert set(places(-1, str(tmp_path / "there"))) == {
         True,
         False,
-    }  # the first call waits here for what a worker does
+    }
     assert places(1000, str(tmp_path / "again"), begin_here=False) == [False] * 40
 
 
@@ -265,9 +266,8 @@ def test_a_record_longer_than_what_the_system_reads_at_once_comes_back_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = os.pread
-    monkeypatch.setattr(
-        os, "pread", lambda file, length, start: read(file, min(length, 1000), start)
-    )  # Linux: 2 GiB
+    # Linux: 2 GiB
+    monkeypatch.setattr(os, "pread", lambda file, length, start: read(file, min(length, 1000), start))
     record = bytes(range(256)) * 40
     spool = Spool(tmp_path / "spool", "key")
     spool.append(record)

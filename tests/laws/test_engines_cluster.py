@@ -41,10 +41,11 @@ COVERED = (
     "measures/statistics",
     "measures/*.json",
 )
+# how soon a dead node is noticed
 QUICK = {
     "health_check_initial_delay_ms": 1000,
     "health_check_period_ms": 1000,
-}  # how soon a dead node is noticed
+}
 NODE = {
     "num_cpus": 1,
     "object_store_memory": 80 * 2**20,
@@ -316,9 +317,8 @@ def test_a_killed_node_costs_nothing_but_time(
     process = line.start(tmp_path / "study", "ray", cluster.address, seconds=0.05)
     victim = cluster.list_all_nodes()[-1]
     before = heard(process, f"node {victim.node_id}", 3)
-    with stopped(
-        process
-    ):  # else the actor of the node, which lives a second longer, might do all that is left
+    with stopped(process):
+        # else the actor of the node, which lives a second longer, might do all that is left
         cluster.remove_node(victim, allow_graceful=False)
         until(lambda: not lives(cluster, victim))
     after = heard(process, rf"call \d+: lost.* with node {victim.node_id}")
@@ -346,10 +346,11 @@ def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert len([*marks.iterdir()]) >= 2
+    # what counts, and what was made and did not enter yet
     files = [
         *study.glob("predictions/*/manifest.json"),
         *study.glob(".made-predict*"),
-    ]  # what counts, and what was made and did not enter yet
+    ]
     done = len(
         {
             checksum

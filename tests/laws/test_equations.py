@@ -111,6 +111,5 @@ def test_choices_on_an_image_with_a_mask_weigh_nothing() -> None:
         assert found.performance[0, :, 0, 1] == pytest.approx([(0.2 + 0.9 + 0.0) / 3, (0.8 + 0.3 + 1.0) / 3])
     alone = np.full((2, 3), np.nan)
     found = duel_outcomes(*places, alone, worth=worth, voices=np.array([9, 1, 2]), groups=1)
-    assert found.performance[0, 0, 0, 1] == pytest.approx(
-        (9 * 1.0 + 1 * 0.5) / 12
-    )  # without masks every choice weighs the same
+    # without masks every choice weighs the same
+    assert found.performance[0, 0, 0, 1] == pytest.approx((9 * 1.0 + 1 * 0.5) / 12)

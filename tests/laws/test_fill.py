@@ -132,9 +132,8 @@ def test_what_a_killed_run_made_is_entered_and_not_made_again(
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not made.bytes_under(study, "pairs/*/manifest.json")
-    assert (
-        len(checksums(study)) == len(list(study.glob("pairs/*/*.parquet"))) == 3
-    )  # the first shard's, of three models
+    # the first shard's, of three models
+    assert len(checksums(study)) == len(list(study.glob("pairs/*/*.parquet"))) == 3
     counted, count_shard = [], count.count_shard
     monkeypatch.setattr(
         count, "count_shard", lambda *given: counted.append(given[2][0].shard) or count_shard(*given)

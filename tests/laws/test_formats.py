@@ -129,9 +129,8 @@ def test_a_label_is_read_back_as_it_was_written_void_too(
     label = written(form, tmp_path, name, ids, classes)
     assert label is not None
     assert label.name.endswith(tuple(form.endings))
-    if (
-        len(np.unique(ids)) > 1
-    ):  # of background alone LabelMe has no shape, and cannot tell it from a file nobody drew in
+    if len(np.unique(ids)) > 1:
+        # of background alone LabelMe has no shape, and cannot tell it from a file nobody drew in
         assert form.recognise(str(label)) == "drawn"
     assert read_label(form, str(label), classes, ids.shape[::-1]).tolist() == ids.tolist()
 
@@ -181,9 +180,8 @@ def test_a_hostile_file_is_refused_in_one_line_that_names_it(
     label.write_bytes(label.read_bytes()[: data % label.stat().st_size] if isinstance(data, int) else data)
     ids, told = tried(lambda: read_label(form, str(label), classes, (3, 4)))
     assert "\n" not in told
-    assert "m." in told or (
-        isinstance(data, int) and (ids == 3).all()
-    )  # only the end was cut off, behind all that the file says
+    # only the end was cut off, behind all that the file says
+    assert "m." in told or (isinstance(data, int) and (ids == 3).all())
 
 
 BUNDLES = pytest.mark.parametrize(
@@ -218,9 +216,10 @@ def read_back(
     found = {}
     for path in paths:
         if form.recognise(path):
+            # nobody drew them yet
             read = (
                 partial(label_studio.read, predictions=True) if form.read is label_studio.read else form.read
-            )  # nobody drew them yet
+            )
             for label in read(path):
                 found[label.image] = label.read(classes) if label.drawn else None
     return found
@@ -241,9 +240,8 @@ def test_labels_of_many_images_in_one_file_are_read_back_as_they_were_written(
             without_ending(name.removeprefix("images/")): ids
             for name, ids in read_back(form, paths, classes).items()
         }
-        drawn = {
-            id_: ids for id_, ids in maps.items() if len(np.unique(ids)) > 1
-        }  # of background alone there is no shape
+        # of background alone there is no shape
+        drawn = {id_: ids for id_, ids in maps.items() if len(np.unique(ids)) > 1}
         meant = ids_meant(list(found), maps)
         back = {meant[name]: ids for name, ids in found.items() if ids is not None and meant[name] in drawn}
         assert {id_: ids.tolist() for id_, ids in back.items()} == {

@@ -78,9 +78,8 @@ def test_public_functions_and_modules_have_docstrings() -> None:
             for n in tree.body
             if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
         ]
-        nodes = [
-            n for n in nodes if "overload" not in map(ast.unparse, n.decorator_list)
-        ]  # the function behind them has it
+        # the function behind them has it
+        nodes = [n for n in nodes if "overload" not in map(ast.unparse, n.decorator_list)]
         bare += [f"{path.name}:{n.name}" for n in nodes if not ast.get_docstring(n)]
     assert not bare
 

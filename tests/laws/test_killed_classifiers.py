@@ -72,7 +72,8 @@ def test_a_network_killed_at_any_picture_and_started_again_gives_the_same_bytes(
     for die_at in (
         looks[1],
         looks[5],
-    ):  # of the first shard, and of the second; looks are not counted, since threads look side by side
+    ):
+        # of the first shard, and of the second; looks are not counted, since threads look side by side
         words = [sys.executable, "-c", code, str(study), network["net"]]
         killed = subprocess.run(words, env=os.environ | {"DIE_AT": die_at}, check=False, capture_output=True)
         assert killed.returncode == 9, killed.stderr
@@ -82,6 +83,5 @@ def test_a_network_killed_at_any_picture_and_started_again_gives_the_same_bytes(
     assert fs.predict(str(study), network, engine="local").models == {"net": (IMAGES, 0)}
     assert made.bytes_under(study, *COVERED) == expected
     assert not [path for path in study.rglob("*") if path.name.startswith((".writing-", ".spool-"))]
-    assert not set(looks[:SHARD]) & set(
-        looked.read_text().split()
-    )  # the shard that was finished is not done again
+    # the shard that was finished is not done again
+    assert not set(looks[:SHARD]) & set(looked.read_text().split())

@@ -63,9 +63,8 @@ def test_a_selection_killed_at_any_of_its_files_draws_once(whole: Path, tmp_path
     for puts in (0, 1):
         killed(study, puts)
         assert len(selections.read_selection(study, "random")[0].rows) == 5
-    assert (
-        len((study / FILES[0]).read_text().splitlines()) == 1 + 5 + 7
-    )  # the rows lie there, and do not count yet
+    # the rows lie there, and do not count yet
+    assert len((study / FILES[0]).read_text().splitlines()) == 1 + 5 + 7
     assert len(fs.select(str(study), selector="random", more=7).rows) == 12
     assert contents(study) == contents(whole)
 

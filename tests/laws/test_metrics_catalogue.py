@@ -43,9 +43,10 @@ def pairs(images: int = 6) -> list[tuple[np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(5)
     truths = [np.minimum(made.blobs(rng, (24, 32)), C - 1).astype(np.uint8) for _ in range(images)]
     out = [(truth, np.minimum(made.disturbed(rng, truth, 3), C - 1).astype(np.uint8)) for truth in truths]
+    # and quite other ones
     out += [
         (truth, prediction.copy()) for truth, (prediction, _) in zip(truths, out[1:] + out[:1], strict=True)
-    ]  # and quite other ones
+    ]
     for truth, _ in out:
         truth[:4] = C
     return out
@@ -71,9 +72,8 @@ def test_a_metric_of_maps_obeys_the_law(metric: Metric) -> None:
     value = summary_of(metric, of).value
     assert 0 < value < metric.most
     painted = [(truth, np.where(truth == C, 1, prediction).astype(np.uint8)) for truth, prediction in of]
-    if metric.group != "boundaries" and not metric.name.endswith(
-        "q"
-    ):  # an edge or a region that void cuts is another edge or region
+    if metric.group != "boundaries" and not metric.name.endswith("q"):
+        # an edge or a region that void cuts is another edge or region
         assert (
             summary_of(metric, painted).value
             == summary_of(metric, [(t, np.where(t == C, 2, p).astype(np.uint8)) for t, p in of]).value
@@ -109,9 +109,8 @@ def pixels(kind: str = "noisy", *, positives: bool = True) -> dict[str, Any]:
     best ranking tells apart, the best calibration is sure.
     """
     rng = np.random.default_rng(2)
-    label = (
-        (rng.random((20, 30)) < 0.3 * positives).repeat(2, 0).repeat(2, 1).astype(np.uint8)
-    )  # mistakes fill windows
+    # mistakes fill windows
+    label = (rng.random((20, 30)) < 0.3 * positives).repeat(2, 0).repeat(2, 1).astype(np.uint8)
     noise = rng.random(label.shape)
     score = {
         "noisy": 0.3 * label + 0.7 * noise,

@@ -45,12 +45,13 @@ TOOLS = {
     "pytest-xdist",
     "ruff",
 }
+# one benchmark runs those of them that are there
 APART = {
     "cityscapesscripts",
     "mmseg",
     "monai",
     "ultralytics",
-}  # one benchmark runs those of them that are there
+}
 FETCHED = {"src/faultscape/reporting/templates/app/htmx.min.js"}  # by `make`, and packed
 FOR_TESTS = {"tests/app/axe.min.js"}  # by `make` too; tests are skipped without it
 FOLDERS = {
@@ -130,9 +131,8 @@ def test_all_installs_what_a_user_may_want() -> None:
 
 
 def test_one_line_installs_what_benchmarks_import() -> None:
-    assert (
-        imported("benchmarks") - BASE - modules(EXTRAS["bench"]) - {"postgres_server"} == APART
-    )  # which tests start as well
+    # which tests start as well
+    assert imported("benchmarks") - BASE - modules(EXTRAS["bench"]) - {"postgres_server"} == APART
 
 
 def test_a_benchmark_says_how_what_it_may_lack_is_installed() -> None:

@@ -189,6 +189,7 @@ def test_intervals_hold_most_replicates_and_ranks_add_up(seed, j, b):
     np.testing.assert_allclose(spread, np.percentile(draws, [2.5, 97.5], axis=0).T, atol=1e-12)
 
 
+# of a sum, of wins, means of 0..1
 SHARES = (
     "perron",
     "rank_centrality",
@@ -196,11 +197,12 @@ SHARES = (
     "reuse_mean",
     "lure",
     "prediction_powered",
-)  # of a sum, of wins, means of 0..1
+)
+# of one of J numbers in 0..1 from their mean; other rankings are potentials
 DIFFERENCES = (
     "margins",
     "reuse_margins",
-)  # of one of J numbers in 0..1 from their mean; other rankings are potentials
+)
 
 
 @FEW

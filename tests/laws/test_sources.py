@@ -54,9 +54,8 @@ class Stack(OpenModel):
 
 STACK = Source("stack", "stack of maps", "an .npz file of maps", Stack)
 """
-READ = STACK.replace(
-    "np.load(opening.source)", "dict(np.load(opening.source))"
-)  # leaves no file open when it fails
+# leaves no file open when it fails
+READ = STACK.replace("np.load(opening.source)", "dict(np.load(opening.source))")
 
 Made = tuple[str, Callable[[], None]]  # a SOURCE, and what changes what it reads
 
@@ -256,9 +255,8 @@ def test_every_kind_of_model_keeps_what_predict_counts_on(
         fs.predict(str(tmp_path / "study"), members, engine="local")
     check_source(str(tmp_path / "study"), place, change=change)
     there = tmp_path / "study" / "predictions"
-    assert (
-        sorted(path.name for path in there.iterdir()) == [*members] if members else not there.exists()
-    )  # it changed nothing
+    # it changed nothing
+    assert sorted(path.name for path in there.iterdir()) == [*members] if members else not there.exists()
 
 
 def test_entries_are_complete_and_told_apart() -> None:
@@ -277,9 +275,8 @@ def test_what_lists_kinds_of_models_is_read_off_the_catalogue(tmp_path: Path) ->
     (tmp_path / "what.xyz").touch()
     with refused(ModelError) as error:
         catalogue.source_of("m", str(tmp_path / "what.xyz"))
-    assert [source.name for source in SOURCES if source.written not in str(error.value)] == [
-        "table"
-    ]  # of classifiers alone
+    # of classifiers alone
+    assert [source.name for source in SOURCES if source.written not in str(error.value)] == ["table"]
     with refused(
         StudyError,
         "models of kind 'new' are not known; known are hub, ensemble, program, submission, own, table, ",

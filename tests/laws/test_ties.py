@@ -354,6 +354,7 @@ def picture(id_: str, digest: str, dhash: int) -> Image:
 def test_near_duplicates_are_grouped_by_their_bytes_and_stay_where_they_are_when_others_come(
     names: tuple[str, ...],
 ) -> None:
+    # the middle one is near both others
     digests, hashes = (
         sorted(("p", "q", "r"), key=made.tie),
         (
@@ -361,7 +362,7 @@ def test_near_duplicates_are_grouped_by_their_bytes_and_stay_where_they_are_when
             0b1111,
             0,
         ),
-    )  # the middle one is near both others
+    )
     images = [picture(*about) for about in zip(names, digests, hashes, strict=True)]
     found = {image.digest: image for image in grouped(sorted(images, key=lambda image: image.id))}
     assert [found[digest].near_duplicate_of for digest in digests] == [names[0], names[0], names[2]]
@@ -437,10 +438,11 @@ def test_what_rounding_leaves_is_no_difference() -> None:
     losses = np.array([[0.1 + 0.2, 0.5, 1.0], [0.3, 0.5 + 4e-13, 0.0]])
     assert losses[0, 0] != losses[1, 0]
     assert fs.ranking.margins(losses).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]
+    # a root would make .0000038 of 5e-17
     assert fs.ranking.margins(losses, 1 / 3).tolist() == [
         [0, 0, 0.5],
         [0, 0, -0.5],
-    ]  # a root would make .0000038 of 5e-17
+    ]
     assert equal_to_zero(np.array([2e-12, np.nan]))[0] == 2e-12
     assert np.isnan(equal_to_zero(np.array([np.nan]))[0])
     pairs = np.array([[1e-16, 0.5], [0.0, 0.5]])

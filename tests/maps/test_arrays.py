@@ -114,7 +114,8 @@ def test_a_forged_head_allocates_nothing() -> None:
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
+    # the forger's own code is right where nothing is wrong
     assert array_codes.decode(forged(0, (8, 8), small)).shape == (
         8,
         8,
-    )  # the forger's own code is right where nothing is wrong
+    )

@@ -31,9 +31,8 @@ def test_answers_of_any_length_come_back_padded_with_none(
         wanted = [p if sure else np.nan for _, p in row] + [np.nan] * (most - len(row))
         np.testing.assert_array_equal(shares[k], np.array(wanted, np.float32))
         assert codes.first(written[k]) == row[0][0]
-    part = pa.array(written, pa.binary())[
-        min(cut, len(written) - 1) :
-    ]  # an Arrow array that begins further on
+    # an Arrow array that begins further on
+    part = pa.array(written, pa.binary())[min(cut, len(written) - 1) :]
     for had, whole in zip(codes.decode(part), (labels, shares), strict=True):
         rest = whole[min(cut, len(written) - 1) :]
         np.testing.assert_array_equal(had, rest[:, : had.shape[1]])
@@ -47,10 +46,11 @@ def test_many_codes_at_once_are_the_codes_one_by_one(
 ) -> None:
     silent = np.random.default_rng(seed).random(len(answers)) < 0.4
     most = max(map(len, answers))
+    # what stands behind is never looked at
     labels, shares = (
         np.full((len(answers), most), -2),
         np.full((len(answers), most), 7.0),
-    )  # what stands behind is never looked at
+    )
     for k, row in enumerate(answers):
         labels[k, : len(row)], shares[k, : len(row)] = [n for n, _ in row], [p for _, p in row]
         shares[k, 0] = np.nan if silent[k] else shares[k, 0]

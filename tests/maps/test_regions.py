@@ -168,9 +168,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
         overlaps(one, one.T.copy(), 1)
     with refused(LabelMapError, "the prediction holds the label 4"):
         overlaps(one, one + 4, 2)
-    below = np.array(
-        [[0, -5, 1], [0, 0, 0]], np.int32
-    )  # counts by label would be written outside their array
+    # counts by label would be written outside their array
+    below = np.array([[0, -5, 1], [0, 0, 0]], np.int32)
     with refused(LabelMapError, "the prediction holds the label -5"):
         overlaps(one, below, 2)
     with refused(LabelMapError, "the truth holds the label -5"):

@@ -149,12 +149,10 @@ def test_first_and_closest_are_two_rules(monkeypatch, rows):
     score = np.repeat([9, 8, 7, 6, 5, 4], [5, 1, 4, 1, 1, 2])
     anomaly = np.repeat([1, 0, 1, 0, 1, 0], [5, 1, 4, 1, 1, 2])
     assert detection(score, anomaly).fpr95 == 0.5
-    assert (
-        detection(score, anomaly, fpr_rule="closest").fpr95 == 0.5
-    )  # .9 and 1.0 are equally far, but for float64
-    assert (
-        detection(score, anomaly, fpr_rule="closest", recall=0.92).fpr95 == 0.5
-    )  # the lowest threshold with .9
+    # .9 and 1.0 are equally far, but for float64
+    assert detection(score, anomaly, fpr_rule="closest").fpr95 == 0.5
+    # the lowest threshold with .9
+    assert detection(score, anomaly, fpr_rule="closest", recall=0.92).fpr95 == 0.5
     assert detection(score, anomaly, fpr_rule="first", recall=0.92).fpr95 == 0.5
     assert detection(score, anomaly, fpr_rule="closest", recall=0.6).fpr95 == 0.25
     assert detection(score, anomaly, recall=0.9).fpr95 == 0.25
@@ -283,10 +281,11 @@ INCORRECT = np.array([0, 1, 1, 1, 0])
         ((1, 0.5, 0.5, 0.5, 0), 0.5),
         ((0.5, 0.5, 0.5, 0.5, 0.5), 0.5),
         ((0.1, 0.9, 0.9, 0.9, 0.1), 0),
+        # exactly; with the ten thresholds of the released example .1 ties with 0, see test_other_curves
         (
             (1, 0, 0, 0.1, 0),
             2 / 3,
-        ),  # exactly; with the ten thresholds of the released example .1 ties with 0, see test_other_curves
+        ),
     ],
 )
 def test_calibration_auroc_of_the_release(confidence, auroc):

@@ -103,9 +103,8 @@ def test_logit16_keeps_the_order_and_the_digits_of_small_doubts():
     assert (stored[0], stored[-1]) == (-2048, 2048)
     back = 1 / (1 + np.exp(-stored[1:201].astype(float)))
     np.testing.assert_allclose(back, doubt[1:201], rtol=0.05)
-    assert (
-        len(np.unique((1 - (1 - doubt[:200]).astype(np.float16)).astype(float))) < 60
-    )  # float16 of the probability does not
+    # float16 of the probability does not
+    assert len(np.unique((1 - (1 - doubt[:200]).astype(np.float16)).astype(float))) < 60
     assert logit16(np.array([1e-300]))[0] == pytest.approx(-690.8, abs=0.5)
 
 

@@ -40,9 +40,8 @@ def test_images_that_come_in_groups_of_copies_are_worth_one_each() -> None:
         for metric, entry in few.items():
             ends = entry.evidence.interval(units_of(8))
             assert copies[metric].evidence.interval(units) == pytest.approx(ends, rel=1e-7), metric
-            assert np.ptp(copies[metric].evidence.interval(units_of(40))) < 0.5 * np.ptp(ends), (
-                metric
-            )  # taken as independent
+            # taken as independent
+            assert np.ptp(copies[metric].evidence.interval(units_of(40))) < 0.5 * np.ptp(ends), metric
 
 
 def test_slopes_of_a_ratio_are_its_derivatives() -> None:
@@ -178,8 +177,7 @@ def test_neighbours_that_are_alike_are_found_and_shuffled_ones_are_not() -> None
     assert too_narrow(0.8) == pytest.approx(3)
     assert alike(values) == neighbour_correlation(values)
     assert sum(alike(rng.permutation(values)) is not None for _ in range(200)) == 0
-    assert (
-        sum(alike(rng.normal(size=10)) is not None for _ in range(200)) < 10
-    )  # of ten images a correlation of .3 is chance
+    # of ten images a correlation of .3 is chance
+    assert sum(alike(rng.normal(size=10)) is not None for _ in range(200)) < 10
     assert alike(np.full(9, np.nan)) is None
     assert alike(np.ones(9)) is None

@@ -36,9 +36,8 @@ def test_two_hundred_thresholds_lose_what_piles_up_near_0() -> None:
     )
     found = other_curves.keras_areas(counts)
     assert found.auroc < exact.auroc - 0.01
-    spread = (np.argsort(np.argsort(score)) + 0.5) / len(
-        score
-    )  # the same order, spread evenly: nothing is lost
+    # the same order, spread evenly: nothing is lost
+    spread = (np.argsort(np.argsort(score)) + 0.5) / len(score)
     even = other_curves.keras_areas(other_curves.threshold_counts(spread, mask))
     assert even.auroc == pytest.approx(exact.auroc, abs=1e-3)
     assert even.average_precision == pytest.approx(exact.average_precision, rel=0.15)

@@ -73,9 +73,8 @@ def test_one_region_cut_in_two_halves() -> None:
 
 def test_the_best_assignment_is_not_the_greedy_one() -> None:
     overlaps = (np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([10, 9, 8]))
-    assert partition.partition_distance(*overlaps) == pytest.approx(
-        10 / 27
-    )  # 9 + 8 stay; the largest overlap alone keeps 10
+    # 9 + 8 stay; the largest overlap alone keeps 10
+    assert partition.partition_distance(*overlaps) == pytest.approx(10 / 27)
     dearer = (np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([20, 9, 8]))
     assert partition.partition_distance(*dearer) == pytest.approx(17 / 37)
 
@@ -182,9 +181,8 @@ def test_order_of_rows_and_empty_pairs_change_nothing_and_lce_is_never_above_gce
 @given(st.integers(0, 100_000))
 def test_confusion_matrices_give_the_class_partition_and_each_class_by_itself(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    cells = rng.integers(0, 9, (3, 4, 5)) * (
-        rng.random((3, 4, 5)) < 0.6
-    )  # three images, four classes, void in the prediction
+    # three images, four classes, void in the prediction
+    cells = rng.integers(0, 9, (3, 4, 5)) * (rng.random((3, 4, 5)) < 0.6)
     for one in cells:
         pairs = partition.confusion_table(one)
         for of_cells, of_table in (

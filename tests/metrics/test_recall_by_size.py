@@ -81,9 +81,8 @@ def test_a_quarter_is_one_of_the_regions_in_order_of_size(of: list[tuple[int, bo
     expected = quarters([size for size, _ in of], [found for _, found in of])
     found = [float(recall_of_quarter(counts, k)) for k in range(4)]
     assert found == pytest.approx(expected, abs=1e-12)
-    assert np.mean(found) == pytest.approx(
-        np.mean([hit for _, hit in of])
-    )  # the four together are the recall of all
+    # the four together are the recall of all
+    assert np.mean(found) == pytest.approx(np.mean([hit for _, hit in of]))
 
 
 def test_only_large_regions_found() -> None:

@@ -236,12 +236,10 @@ def test_persello_per_region_of_the_truth_or_of_the_prediction() -> None:
     truth = np.array([[1] * 10 + [0] * 4 + [1] * 6])
     prediction = np.array([[1] * 6 + [0] + [1] * 5 + [0] * 8])
     of_truth = fs.metrics.regions(truth, prediction, 2, background=0)
-    assert of_truth.pe_os == pytest.approx(
-        (0.4 + 1) / 2
-    )  # the largest piece has 6 of 10 pixels; the second region has none
-    assert of_truth.pe_us == pytest.approx(
-        0.0
-    )  # of that piece all lies inside; what nothing touches is left out
+    # the largest piece has 6 of 10 pixels; the second region has none
+    assert of_truth.pe_os == pytest.approx((0.4 + 1) / 2)
+    # of that piece all lies inside; what nothing touches is left out
+    assert of_truth.pe_us == pytest.approx(0.0)
     of_prediction = fs.metrics.regions(truth, prediction, 2, background=0, per="prediction")
     assert of_prediction.pe_os == pytest.approx((0.4 + 0.7) / 2)
     assert of_prediction.pe_us == pytest.approx((0 + 0.4) / 2)
@@ -249,18 +247,18 @@ def test_persello_per_region_of_the_truth_or_of_the_prediction() -> None:
 
 def test_true_regions_that_nothing_touches_are_no_part_of_the_mean_of_under_segmentation() -> None:
     truth, prediction = np.array([[1, 1, 0, 0, 1, 1]]), np.array([[1, 1, 1, 0, 0, 0]])
-    assert fs.metrics.regions(truth, prediction, 2, background=0).pe_us == pytest.approx(
-        1 / 3
-    )  # not half of it: one of two is missed
+    # not half of it: one of two is missed
+    assert fs.metrics.regions(truth, prediction, 2, background=0).pe_us == pytest.approx(1 / 3)
 
 
 def test_persello_of_predictions_leaves_out_those_that_touch_nothing() -> None:
     truth, prediction = np.array([[1, 1, 0, 0, 0, 0]]), np.array([[1, 0, 0, 1, 0, 1]])
     r = fs.metrics.regions(truth, prediction, classes=2, background=0, per="prediction")
+    # half of the one true region found; two predictions of three in nothing
     assert (r.pe_os, r.pe_us) == (
         0.5,
         pytest.approx(2 / 3),
-    )  # half of the one true region found; two predictions of three in nothing
+    )
 
 
 def test_missed_and_invented_regions_weigh_half_in_panoptic_quality() -> None:

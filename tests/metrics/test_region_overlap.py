@@ -98,9 +98,8 @@ def test_regions_count_alike_whatever_their_size() -> None:
     mask[:10, :10] = mask[15, 15] = 1
     large, small = np.zeros((2, 20, 20))
     large[:10, :10] = small[15, 15] = 1.0
-    assert aupro(large, mask) == pytest.approx(
-        0.5 + 0.5 * 0.15
-    )  # the rest of both comes with all known pixels at once
+    # the rest of both comes with all known pixels at once
+    assert aupro(large, mask) == pytest.approx(0.5 + 0.5 * 0.15)
     assert aupro(small, mask) == pytest.approx(0.5 + 0.5 * 0.15)
     assert aupro(mask.astype(float), mask) == 1.0
     assert aupro(1.0 - mask, mask) == 0.0
@@ -132,9 +131,8 @@ def test_the_threshold_of_alarms_is_the_lowest_that_few_known_pixels_reach() -> 
         assert stream(lambda: [(score, mask)], alarm=alarm, limit=1).alarm_threshold == threshold
     assert fs.metrics.detection(score, mask, alarm=0.01).alarm_threshold == np.inf
     assert np.isnan(fs.metrics.detection(score, np.ones(100, int)).alarm_threshold)
-    tied = np.r_[
-        np.zeros(57), np.ones(3), 1.0
-    ]  # three of sixty known pixels share the anomaly's score: .05 to the last bit
+    # three of sixty known pixels share the anomaly's score: .05 to the last bit
+    tied = np.r_[np.zeros(57), np.ones(3), 1.0]
     assert fs.metrics.detection(tied, np.arange(61) == 60).alarm_threshold == 1.0
     assert fs.metrics.detection(tied, np.arange(61) == 60, alarm=0.04).alarm_threshold == np.inf
 

@@ -24,9 +24,8 @@ from faultscape.metrics.scorers import (
 from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
 from refusals import refused
 
-TRAINED = [
-    scorer.name for scorer in SCORERS if scorer.needs in ("void", "outlier", "dirichlet", "fitted")
-]  # not of facts
+# not of facts
+TRAINED = [scorer.name for scorer in SCORERS if scorer.needs in ("void", "outlier", "dirichlet", "fitted")]
 NAMES = [scorer.name for scorer in SCORERS if scorer.name not in TRAINED]
 OWN = """
 from faultscape.metrics.scorers import Scorer

@@ -116,9 +116,8 @@ def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -
 def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        fs, "predict", partial(fs.predict, engine="local")
-    )  # six networks of one step: starting processes takes longer
+    # six networks of one step: starting processes takes longer
+    monkeypatch.setattr(fs, "predict", partial(fs.predict, engine="local"))
     study, few = (
         str(tmp_path / "study"),
         fs.Schedules(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
@@ -136,9 +135,8 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     assert {("base", scorer) for scorer in [*fishyscapes.SCORERS, *fishyscapes.METHODS]} <= rows
     assert {(loss, scorer) for loss, scorer in fishyscapes.LOSSES.items()} <= rows
     assert {("bayesian", scorer) for scorer in fishyscapes.MEMBERS} <= rows
-    errors = {
-        (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "error_ap"
-    }  # Table 3
+    # Table 3
+    errors = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "error_ap"}
     assert rows - errors == {("random", "random"), ("void-class", "void")}
     flags = {row["name"]: row["flags"] for row in card["models"]}
     assert flags["dirichlet"] == ["retrained", "trained-with-ood"]

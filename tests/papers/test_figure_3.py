@@ -75,9 +75,8 @@ def test_iou_error_and_gce_are_as_printed(letter: str) -> None:
     assert round(error, 2) == printed("iou_error", letter)
     gce = float(stats["gce"])
     assert gce == pytest.approx(stats["gce_of_classes"][1], abs=1e-12)
-    if (
-        letter == figure_3.HAND_SET
-    ):  # an empty prediction refines nothing away: the formula gives 0, print says 1
+    if letter == figure_3.HAND_SET:
+        # an empty prediction refines nothing away: the formula gives 0, print says 1
         assert gce == 0
         assert printed("gce", letter) == 1
     else:

@@ -25,13 +25,11 @@ from faultscape.recipes import fs_lost_and_found as recipe
 
 # (split of the original, location and sequence) -> label ids of its frames, which lie ten apart
 SEQUENCES = {
-    ("train", "13_Elly_Beinhorn_Str_000001"): (
-        [(0, 1)] * 6 + [(0, 1, 8)] * 7
-    ),  # the object comes near late: sixths are 0, 6 and 12
+    # the object comes near late: sixths are 0, 6 and 12
+    ("train", "13_Elly_Beinhorn_Str_000001"): ([(0, 1)] * 6 + [(0, 1, 8)] * 7),
     ("test", "04_Maurener_Weg_8_000000"): [(0, 1, 17)] * 8,
-    ("test", "01_Hanns_Klemm_Str_45_000006"): (
-        [(0, 1)] * 5 + [(0, 1, 23)]
-    ),  # a bicycle in the last frame alone: all goes
+    # a bicycle in the last frame alone: all goes
+    ("test", "01_Hanns_Klemm_Str_45_000006"): ([(0, 1)] * 5 + [(0, 1, 23)]),
     ("test", "15_Rechbergstr_000001"): [(0, 1, 40)] * 3,
     ("test", "07_Festplatz_Flugfeld_000002"): [(0, 1, 26)] * 7,  # a doll: stays
     ("train", "11_Parkplatz_Flugfeld_000000"): [(0, 1)] * 7,  # nothing on the road

@@ -24,9 +24,8 @@ MAD_RANK = np.array([2, 1, 7, 4, 3, 6, 5, 8, 10, 9, 11])
 
 
 def test_the_correlation_of_table_1_is_873_not_89():
-    assert spearman(-ACCURACY_RANK, -MAD_RANK) == pytest.approx(
-        1 - 6 * 28 / 1320
-    )  # the squared differences sum to 28
+    # the squared differences sum to 28
+    assert spearman(-ACCURACY_RANK, -MAD_RANK) == pytest.approx(1 - 6 * 28 / 1320)
     assert spearman(-ACCURACY_RANK, -MAD_RANK) == pytest.approx(0.8727, abs=5e-5)
 
 

@@ -145,7 +145,6 @@ def test_the_closest_recall_is_that_of_the_rule_in_replicates_too() -> None:
 
 def test_a_recall_that_lies_below_the_first_positive_is_a_threshold_too() -> None:
     score, mask = np.array([3, 2, 1]), np.array([0, 1, 0])
-    assert (
-        fs.metrics.detection(score, mask, fpr_rule="closest", recall=0.3).fpr95 == 0.5
-    )  # only the known pixel above
+    # only the known pixel above
+    assert fs.metrics.detection(score, mask, fpr_rule="closest", recall=0.3).fpr95 == 0.5
     assert fs.metrics.detection(score[1:], mask[1:], fpr_rule="closest", recall=0.3).fpr95 == 0

@@ -14,6 +14,7 @@ from PIL import Image
 import faultscape as fs
 
 ALL = bool(os.environ.get("FAULTSCAPE_ALL"))
+# frames of each that a test has time for
 SETS = {
     "fs_static": 1,
     "fs_lostfound_half": 2,
@@ -21,7 +22,7 @@ SETS = {
     "smiyc_anomaly21": 3,
     "smiyc_obstacle21": 3,
     "fs_lostfound_full": 1,
-}  # frames of each that a test has time for
+}
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -310,9 +310,8 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     }
     meaning = text(tmp_path / "labels.json", '{"kitty": "cat", "na": "void", "cat": "hen"}')
     assert said(study, path, labels=meaning)[0] == ["cat", "", ""]
-    assert {f.image for f in read_failures(Path(study)) if f.name == "net"} == {
-        "p10"
-    }  # void is an answer: none of the classes
+    # void is an answer: none of the classes
+    assert {f.image for f in read_failures(Path(study)) if f.name == "net"} == {"p10"}
     assert said(study, path)[0] == ["cat", "", ""]  # what was said of a table holds
     assert "1 line of" in capsys.readouterr().out  # of p3, which is no image of the study
     with refused(ClassesError, "maps 'kitty' to 'kat', which is no class of the study"):

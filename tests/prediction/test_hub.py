@@ -100,9 +100,8 @@ def test_what_is_cached_is_found_and_its_commit_is_recorded(cache: Path, study: 
     shutil.copytree(folder, folder.parent / ("f" * 40))
     (cache / "models--some--model" / "refs" / "main").write_text("f" * 40)
     fs.predict(str(study), {"m": "hf:some/model"}, engine="local")
-    assert (
-        fs.study.settings.read_settings(study).models["m"].options["revision"] == COMMIT
-    )  # what was recorded holds
+    # what was recorded holds
+    assert fs.study.settings.read_settings(study).models["m"].options["revision"] == COMMIT
     assert made.bytes_under(study, "predictions") == before
     assert hub.revision_of("hf:some/model") == "f" * 40
     assert hub.fetch(f"some/model@{COMMIT}") == (str(folder), COMMIT)

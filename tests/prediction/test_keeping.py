@@ -195,9 +195,8 @@ def test_more_than_is_free_is_noted() -> None:
     assert keeping.told(values, 1000, 10**9) == [
         "keeping logits: at most 200 MB for 1000 images, before compression"
     ]
-    assert keeping.told(values, 1001, 10**8)[0].startswith(
-        "keeping logits: at most 201 MB"
-    )  # never rounded down
+    # never rounded down
+    assert keeping.told(values, 1001, 10**8)[0].startswith("keeping logits: at most 201 MB")
     assert keeping.told(values, 1000, 10**8)[1].startswith(
         "note: 200 MB are more than the 100 MB that are free there"
     )
@@ -208,9 +207,8 @@ def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
 ) -> None:
     fs.predict(str(study), {"net": net}, engine="local", keep=["probabilities=99"])
     out = capsys.readouterr().out
-    assert (
-        "keeping probabilities: at most 156 kB for 6 images" in out
-    )  # 3 bytes for each of 5 classes, 36 x 48 pixels
+    # 3 bytes for each of 5 classes, 36 x 48 pixels
+    assert "keeping probabilities: at most 156 kB for 6 images" in out
     assert (
         "note: the network has 5 classes, not 99; --keep probabilities keeps all of them, in 104 kB\n" in out
     )
@@ -339,9 +337,8 @@ def test_every_kind_that_can_be_kept_is_asked_for_stored_and_called_as_its_entry
         assert asked == keeping.Keep(**{kind.field: getattr(asked, kind.field)}) != keeping.Keep()
         assert asked.words == [word]
         assert [folder.partition("-")[0] for folder in asked.folders] == [kind.name]
-        assert (
-            bool(dataclasses.replace(asked, answers=True).folders) != kind.in_answers
-        )  # of a classifier, part of its answers
+        # of a classifier, part of its answers
+        assert bool(dataclasses.replace(asked, answers=True).folders) != kind.in_answers
         scores = np.random.default_rng(0).normal(size=(5, 4, 6)).astype(np.float32)
         made_ = asked.arrays(scores, (12, 8), marginal=False)
         assert bool(made_) == (kind.arrays is not None)

@@ -165,9 +165,8 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
             while heard.count(b"\n") < programs:
                 assert select.select([pipe], [], [], 60)[0]
                 heard += pipe.read(1000)
-        processes = [
-            os.pidfd_open(int(number)) for number in heard.split()
-        ]  # the program's, its own, and its leash's
+        # the program's, its own, and its leash's
+        processes = [os.pidfd_open(int(number)) for number in heard.split()]
         assert len([*temporary.glob("faultscape-*/input/00000.png")]) == programs
         driver.send_signal(getattr(signal, end))
         driver.wait(timeout=60)

@@ -457,9 +457,8 @@ def test_what_was_promised_and_cannot_be_had_is_no_refusal(
 ) -> None:
     monkeypatch.setattr(isolation, "available", lambda: (isolation.NETWORK,))
     said = f"{isolation.CANNOT}the network: unshare: Operation not permitted"
-    monkeypatch.setattr(
-        isolation, "line_of", lambda *_: ["sh", "-c", f"echo {said}; exit 126"]
-    )  # of another machine
+    # of another machine
+    monkeypatch.setattr(isolation, "line_of", lambda *_: ["sh", "-c", f"echo {said}; exit 126"])
     with refused(ModelError, f"{said}, as it was where this line began; run it where it can be") as caught:
         predicted(study, writes(tmp_path / "program", ANSWERS))
     assert not isinstance(caught.value, RefusedError)

@@ -67,9 +67,8 @@ def test_a_cell_that_is_too_long_is_named_by_file_line_and_column(tmp_path: Path
         tmp_path / "image.csv"
     )
     (tmp_path / "fits.csv").write_text(f"image,label,note\np1,{LONG[1:]},{LONG}\n")
-    assert tables.read(str(tmp_path / "fits.csv")).words.tolist() == [
-        [LONG[1:]]
-    ]  # a column that is not asked for does not matter
+    # a column that is not asked for does not matter
+    assert tables.read(str(tmp_path / "fits.csv")).words.tolist() == [[LONG[1:]]]
     rows = 40_000  # more than one piece
     words = pa.array(["cat"] * (rows - 1) + [LONG])
     for kind in (pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int8(), pa.string())):

@@ -31,9 +31,8 @@ def test_the_rank_columns_of_table_3():
     assert list(said.rank.values()) == list(range(1, 11))
     assert list(said.rank_change["aggressiveness"].values()) == columns[:, 2].tolist()
     assert list(said.rank_change["resistance"].values()) == columns[:, 4].tolist()
-    assert said.spearman["aggressiveness"][0] == pytest.approx(
-        1 - 6 * 68 / 990
-    )  # 9 + 9 + 16 + 1 + 16 + 16 + 1 = 68
+    # 9 + 9 + 16 + 1 + 16 + 16 + 1 = 68
+    assert said.spearman["aggressiveness"][0] == pytest.approx(1 - 6 * 68 / 990)
     assert said.spearman["resistance"][0] == pytest.approx(1 - 6 * 80 / 990)
 
 
@@ -83,9 +82,8 @@ def test_the_spearman_interval_is_over_the_replicates():
     said = compare_benchmark(
         ["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, {"x": np.array([3.0, 2, 1])}, {"x": draws[-4:]}
     )
-    assert said.spearman["x"] == pytest.approx(
-        [1, np.nan, np.nan], nan_ok=True
-    )  # one of four replicates is lost
+    # one of four replicates is lost
+    assert said.spearman["x"] == pytest.approx([1, np.nan, np.nan], nan_ok=True)
 
 
 def test_a_benchmark_must_name_every_model():

@@ -106,9 +106,8 @@ def test_win_shares_and_re_use_by_definition():
     assert scores(table, "borda") == pytest.approx(points.sum(1) / 32)
     used = [images.index(image) for image in sorted({row.image for row in rows})]
     assert scores(table, "reuse_mean") == pytest.approx(correct[:, used].mean(1))
-    assert (
-        "reuse_bradley_terry" not in table.rankings
-    )  # all answers are known: it would order the models as the mean does
+    # all answers are known: it would order the models as the mean does
+    assert "reuse_bradley_terry" not in table.rankings
     assert set(table.rankings["bradley_terry"].sandwich_error) == set(models)
     assert table.rankings["bradley_terry"].tie_parameter > 0
 

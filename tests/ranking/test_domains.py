@@ -92,9 +92,8 @@ def test_of_even_draws_it_is_the_sample_mean_with_the_variance_of_the_textbook(
     deviations = losses[:, inside] - losses[:, inside].mean(1, keepdims=True)
     s2 = (deviations**2).sum(1) / (n - 1)
     rng, mean = np.random.default_rng(0), np.zeros(2)
-    for _ in range(
-        300
-    ):  # LURE's own variance depends on the order of the draws, and is the textbook's in the mean over orders
+    for _ in range(300):
+        # LURE's own variance depends on the order of the draws, and is the textbook's in the mean over orders
         order = rng.permutation(number)
         mean += (
             np.diagonal(
@@ -196,9 +195,8 @@ def test_intervals_of_a_domain_of_some_25_labels_hold_its_mean_as_often_as_they_
         apart += gap[0] <= mean[0] - mean[1] <= gap[1]
         counted += 1
     assert counted > 0.95 * repeats
-    assert ((held / counted > 0.93) & (held / counted < 0.98)).all(), (
-        held / counted
-    )  # Wilson's are a little wide where answers are right or wrong
+    # Wilson's are a little wide where answers are right or wrong
+    assert ((held / counted > 0.93) & (held / counted < 0.98)).all(), held / counted
     assert 0.93 < apart / counted < 0.97
 
 

@@ -116,9 +116,8 @@ def test_labels_of_the_whole_pool_leave_no_rank_open() -> None:
     images = [f"{k:02d}" for k in range(12)]
     rows = drawn("abcdefghijkl", dict.fromkeys("abcdefghijkl", 1.0), "random")
     rows = [replace(row, image=images[k]) for k, row in enumerate(rows)]
-    correct = (np.arange(12) < np.arange(3, 12, 2)[:, None]).astype(
-        float
-    )  # each is right on two images more than the last
+    # each is right on two images more than the last
+    correct = (np.arange(12) < np.arange(3, 12, 2)[:, None]).astype(float)
     found = draw_rankings(
         list("vwxyz"), rows, correct, images, proxy=1 - correct, pool=images, resamples=100, learns=False
     ).rankings
@@ -196,9 +195,8 @@ def test_margins_without_chances_are_taken_as_they_come_with_what_the_models_say
         ["x", "y"], rows, right, names[:12], proxy=proxy, pool=names, resamples=40, learns=False
     )
     own, said = estimates.margins(1 - right), estimates.margins(proxy)
-    order = np.array(
-        sorted(range(12), key=lambda k: tie(names[k]))
-    )  # no draw has an order: that of chance is taken
+    # no draw has an order: that of chance is taken
+    order = np.array(sorted(range(12), key=lambda k: tie(names[k])))
     even = estimates.prediction_powered(own[:, order], estimates.uniform_steps(12, 16), said, order)
     assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
     said = found.rankings["reuse_margins"]
@@ -274,9 +272,8 @@ def test_margins_stand_first_and_are_how_far_a_model_lies_above_the_others() -> 
         ["x", "y"], rows, RIGHT, list(WEIGHTS), proxy=1 - RIGHT, pool=list(WEIGHTS), resamples=0, learns=False
     ).rankings
     assert list(found)[:3] == ["margins", "prediction_powered", "lure"]
-    assert found["margins"].scores == pytest.approx(
-        {"x": 0.25, "y": -0.25}
-    )  # right twice where the other is wrong, of four, half each
+    # right twice where the other is wrong, of four, half each
+    assert found["margins"].scores == pytest.approx({"x": 0.25, "y": -0.25})
     graded = RIGHT * 0.512
     found = draw_rankings(
         ["x", "y"],
@@ -289,9 +286,8 @@ def test_margins_stand_first_and_are_how_far_a_model_lies_above_the_others() -> 
         learns=False,
     ).rankings
     assert found["margins"].scores == pytest.approx({"x": 0.128, "y": -0.128})  # half of .512 on two of four
-    assert found["margins"].score_interval["x"] == pytest.approx(
-        [0.128, 0.128]
-    )  # every image of the pool is labelled
+    # every image of the pool is labelled
+    assert found["margins"].score_interval["x"] == pytest.approx([0.128, 0.128])
     some = draw_rankings(
         ["x", "y"],
         rows[:3],
@@ -315,10 +311,11 @@ def test_margins_are_weighed_by_the_chances_of_the_draws_and_re_used_margins_are
     assert found["margins"].scores["x"] == pytest.approx(v[0] * once / 2)
     assert found["reuse_margins"].scores["x"] == pytest.approx(once / 2)
     even = drawn("dc", dict.fromkeys(WEIGHTS, 1.0))
+    # the same
     assert (
         "reuse_margins"
         not in draw_rankings(["x", "y"], even, RIGHT, list(WEIGHTS), learns=False, **options).rankings
-    )  # the same
+    )
 
 
 def test_re_used_margins_of_drawn_images_have_the_intervals_and_ranks_of_the_weighted_ones() -> None:
@@ -453,15 +450,12 @@ def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:
     assert said.labels["counted"] == 1  # d; b is the last that was labelled for its own sake
     assert said.labels["pool"] == 4
     assert "lure" not in said.rankings
-    assert scores(rows, correct, elsewhere={"d"}) == pytest.approx(
-        scores(rows, correct)
-    )  # d is before it: a was drawn, and c lost by chance
-    assert scores(rows, correct, elsewhere={"c"}) == pytest.approx(
-        scores(rows, correct)
-    )  # that c was chosen elsewhere gave nobody a label
-    assert scores(rows, correct, elsewhere={"a"}, lost={"c"}) == pytest.approx(
-        scores(rows, correct)
-    )  # c is discarded: nothing waits
+    # d is before it: a was drawn, and c lost by chance
+    assert scores(rows, correct, elsewhere={"d"}) == pytest.approx(scores(rows, correct))
+    # that c was chosen elsewhere gave nobody a label
+    assert scores(rows, correct, elsewhere={"c"}) == pytest.approx(scores(rows, correct))
+    # c is discarded: nothing waits
+    assert scores(rows, correct, elsewhere={"a"}, lost={"c"}) == pytest.approx(scores(rows, correct))
 
 
 def test_counting_labels_that_a_duel_chose_would_lie_and_the_draws_labelled_in_order_do_not() -> None:
@@ -496,9 +490,8 @@ def test_what_is_lost_is_no_part_of_the_pool_wherever_it_was_drawn() -> None:
     correct[:, [0, 2]] = np.nan
     others = {image: weight for image, weight in WEIGHTS.items() if image != "a"}
     without = [Draw(r.selector, 1, r.step, r.image, r.score, r.probability, 3) for r in drawn("dbc", others)]
-    assert scores(rows, correct, lost={"a"}) == pytest.approx(
-        scores(without[:2])
-    )  # a is behind the last label, and discarded
+    # a is behind the last label, and discarded
+    assert scores(rows, correct, lost={"a"}) == pytest.approx(scores(without[:2]))
 
 
 def test_rounds_of_a_selector_that_does_not_learn_are_one() -> None:

@@ -170,14 +170,12 @@ def test_margins_by_hand() -> None:
     losses = np.array([[0.5, 1.0], [0.41, 0.0], [0.25, 0.0]])
     assert margins(losses, 0.5)[:, 0] == pytest.approx([(0.3 + 0.5) / 3, (-0.3 + 0.4) / 3, -(0.5 + 0.4) / 3])
     assert margins(losses, 1.0) == pytest.approx(losses - losses.mean(0))
-    assert margins(losses, 0.4)[:, 1] == pytest.approx(
-        margins(losses)[:, 1]
-    )  # 0 and 1: the power is no matter
+    # 0 and 1: the power is no matter
+    assert margins(losses, 0.4)[:, 1] == pytest.approx(margins(losses)[:, 1])
     assert margins(losses, 0.0)[:, 0] == pytest.approx([2 / 3, 0, -2 / 3])
     assert margins(np.array([[0.027], [0.0]]), 1 / 3)[:, 0] == pytest.approx([0.3 / 2, -0.3 / 2])
-    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx(
-        [0.027 / 2, -0.027 / 2]
-    )  # as they are, unless told
+    # as they are, unless told
+    assert margins(np.array([[0.027], [0.0]]))[:, 0] == pytest.approx([0.027 / 2, -0.027 / 2])
     assert margins(losses).sum(0) == pytest.approx([0, 0])
 
 
@@ -371,9 +369,8 @@ def test_models_that_no_label_tells_apart_may_differ() -> None:
     assert high == -low == pytest.approx(0.034, abs=0.002)
     many = np.tile(np.repeat([1.0, 0.0], 50), (3, 1))
     many[1] = many[1, ::-1]
-    found = lure(
-        many, uniform_steps(100, 10_000), 10_000
-    )  # the first and the last never differ, the second from both everywhere
+    # the first and the last never differ, the second from both everywhere
+    found = lure(many, uniform_steps(100, 10_000), 10_000)
     wide = np.diff(difference_intervals(found))[..., 0] / 2
     assert wide[0, 2] == pytest.approx(high, rel=1e-6)
     assert wide[0, 1] == pytest.approx(stats.t.ppf(0.975, 99) * np.sqrt(0.99 / 99), rel=0.01)
@@ -406,9 +403,8 @@ def test_a_part_on_which_all_agree_adds_nothing_to_differences() -> None:
     assert np.diff(difference_intervals(whole)[0, 1]) == pytest.approx(
         0.2 * np.diff(difference_intervals(disputed)[0, 1])
     )
-    assert (
-        loss_intervals(whole)[0, 1] > 0.2 * loss_intervals(disputed)[0, 1] + 0.2
-    )  # and yet all may be wrong there
+    # and yet all may be wrong there
+    assert loss_intervals(whole)[0, 1] > 0.2 * loss_intervals(disputed)[0, 1] + 0.2
 
 
 def test_what_the_control_variate_brings_and_takes_is_in_the_estimate() -> None:
@@ -422,9 +418,8 @@ def test_what_the_control_variate_brings_and_takes_is_in_the_estimate() -> None:
     found = prediction_powered(losses, q, proxy, drawn)
     c, seen = found.coefficient, proxy[:, drawn]
     assert c != 0
-    assert found.covariance == pytest.approx(
-        lure(losses - c * seen, q, 40).covariance * 11 / 10
-    )  # the coefficient has taken one label
+    # the coefficient has taken one label
+    assert found.covariance == pytest.approx(lure(losses - c * seen, q, 40).covariance * 11 / 10)
     assert found.shift == pytest.approx(c**2 * np.diagonal(lure(seen, q, 40).covariance))
     errors = losses.sum(1)
     assert found.possible == pytest.approx(np.stack([errors / 40, (errors + 28) / 40], 1))

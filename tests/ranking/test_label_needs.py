@@ -154,9 +154,10 @@ def test_a_model_in_its_own_place_is_believed_by_a_share_of_what_is_left() -> No
 
 
 def test_a_score_needs_what_its_variance_says() -> None:
+    # 9,604
     assert label_needs.scores_needed(flat(10**9, [0.1], 2, own=0.25)) == np.ceil(
         0.25 * (norm.ppf(0.975) / 0.01) ** 2
-    )  # 9,604
+    )
 
 
 def test_no_number_exceeds_the_pool_and_more_exactness_never_needs_less() -> None:
@@ -218,9 +219,8 @@ def test_measured_variances_are_believed_by_their_number() -> None:
     drawn = flat(10**6, [0.2], 2)
     before = np.array([[-0.1, 0.1], [0.1, -0.1]])
     for labels, want in ((10, 1.5), (90, 1.9)):
-        twice = (
-            0.1 * 2 * (1 / labels - 1e-6)
-        )  # each model's variance, and so that of their difference, is twice the expected
+        # each model's variance, and so that of their difference, is twice the expected
+        twice = 0.1 * 2 * (1 / labels - 1e-6)
         found = estimates.Estimates(np.array([0.3, 0.3]), twice * np.eye(2), labels - 1)
         curve_, _ = label_needs.learnt(before, drawn, found, labels, 1.0, drawn)
         assert curve_.pairs / drawn.pairs == pytest.approx(want)

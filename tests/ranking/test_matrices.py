@@ -116,9 +116,8 @@ def test_matrices_by_hand():
     p = duel_outcomes(*np.array(slots).T, accuracy).performance
     assert p[0, :, 0, 1] == pytest.approx([0.4, 0.4])
     assert p[0, :, 1, 0] == pytest.approx([0.3, 0.1])
-    assert aggressiveness(p, 0)[0] == pytest.approx(
-        np.array([[1, 1 / 3], [1, 1]])
-    )  # a_01 = P(f_0; S_10) / P(f_1; S_10)
+    # a_01 = P(f_0; S_10) / P(f_1; S_10)
+    assert aggressiveness(p, 0)[0] == pytest.approx(np.array([[1, 1 / 3], [1, 1]]))
     assert resistance(p, 0)[0] == pytest.approx(np.array([[1, 1], [3, 1]]))
     assert aggressiveness(p)[0, 0, 1] == pytest.approx(0.11 / 0.31)
     assert resistance(p)[0, 1, 0] == pytest.approx(0.31 / 0.11)
@@ -126,9 +125,8 @@ def test_matrices_by_hand():
 
 def test_matrices_are_those_of_the_reference():
     defender, attacker, group, image, accuracy, _, groups = made(4, s=200)
-    accuracy = np.where(
-        np.isnan(accuracy).any(0), np.nan, accuracy
-    )  # the reference drops an image for one model, we for both
+    # the reference drops an image for one model, we for both
+    accuracy = np.where(np.isnan(accuracy).any(0), np.nan, accuracy)
     slots = {(d, a): {} for d in range(4) for a in range(4) if d != a}
     for d, a, y, i in zip(defender, attacker, group, image, strict=True):
         if i >= 0:

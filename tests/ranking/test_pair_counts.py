@@ -66,9 +66,8 @@ def test_chunks_the_order_and_the_direction_of_slots_do_not_show(monkeypatch):
     first, second, image, correct, weights = made(1)
     counts = pair_counts(first, second, image, correct, weights)
     order = np.random.default_rng(0).permutation(len(first))
-    monkeypatch.setattr(
-        import_module("faultscape.ranking.pair_cases"), "_CHUNK", 1
-    )  # the name alone is the function
+    # the name alone is the function
+    monkeypatch.setattr(import_module("faultscape.ranking.pair_cases"), "_CHUNK", 1)
     same = pair_counts(second[order], first[order], image[order], correct, weights)
     np.testing.assert_array_equal(same.wins, counts.wins)
     np.testing.assert_array_equal(same.total, counts.total)

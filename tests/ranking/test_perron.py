@@ -55,9 +55,8 @@ def test_dominance_is_the_ratio_of_the_two_accuracies_of_a_pair():
 def test_a_consistent_matrix_gives_its_scores(j):
     v = np.random.default_rng(j).uniform(0.01, 1, j)
     assert perron(v[:, None] / v) == pytest.approx(v / v.sum(), rel=1e-12)
-    wide = np.exp(
-        np.linspace(-60, 60, j)
-    )  # far beyond what an eigenvector of the matrix as it stands would keep
+    # far beyond what an eigenvector of the matrix as it stands would keep
+    wide = np.exp(np.linspace(-60, 60, j))
     assert perron(wide[:, None] / wide) == pytest.approx(wide / wide.sum(), rel=1e-11)
 
 
@@ -70,9 +69,8 @@ def test_the_perron_rank_is_the_limit_of_equation_5(seed):
 @pytest.mark.parametrize("spread", [0.1, 1, 3])
 def test_scores_are_certified_by_the_bounds_of_collatz(spread):
     for b in reciprocal(7, 8, spread, (20,)):
-        quotient = (
-            b @ perron(b) / perron(b)
-        )  # the largest eigenvalue lies between the least and the largest quotient
+        # the largest eigenvalue lies between the least and the largest quotient
+        quotient = b @ perron(b) / perron(b)
         assert quotient.max() / quotient.min() - 1 < 1e-10
 
 

@@ -143,10 +143,11 @@ def test_of_data_to_come_any_share_of_errors_is_possible_and_no_other(
     )
     rows = ranked().rankings
     possible = {tuple(bound for model in one.possible.round(9).tolist() for bound in model) for one in found}
+    # of a loss, and of its distance from the mean of three models
     assert possible == {
         (0.0, 1.0) * 3,
         (-0.666666667, 0.666666667) * 3,
-    }  # of a loss, and of its distance from the mean of three models
+    }
     assert len(found) == len({"margins", "prediction_powered", "lure"} & set(rows)) == 3
 
 
@@ -177,9 +178,8 @@ def test_few_groups_are_told_and_fewer_than_six_carry_no_interval() -> None:
         assert few.rankings[name].tied_for_best == few.rankings[name].best_set == [], name
         for kind in ("rank_interval", "simultaneous_rank_interval"):
             assert getattr(few.rankings[name], kind) == {m: [1, 3] for m in "xyz"}, name
-    assert not any(
-        "groups" in note for note in ranked(in_groups(5), "pool").notes
-    )  # of this pool images are drawn, whatever their groups
+    # of this pool images are drawn, whatever their groups
+    assert not any("groups" in note for note in ranked(in_groups(5), "pool").notes)
 
 
 def test_what_was_chosen_says_nothing_of_data_to_come_but_redraws_whole_groups() -> None:

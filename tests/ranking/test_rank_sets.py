@@ -28,9 +28,8 @@ def test_other_scores_are_tested_by_students_t_of_the_difference():
     p = paired_p_values(scores)
     assert p[0, 1] == pytest.approx(stats.ttest_rel(scores[0], scores[1], alternative="greater").pvalue)
     assert p[2, 0] == pytest.approx(stats.ttest_rel(scores[2], scores[0], alternative="greater").pvalue)
-    assert paired_p_values(scores, np.full(25, 3.0)) == pytest.approx(
-        p, nan_ok=True
-    )  # only their proportion counts
+    # only their proportion counts
+    assert paired_p_values(scores, np.full(25, 3.0)) == pytest.approx(p, nan_ok=True)
     half = np.repeat([1.0, 0], [15, 10])
     assert paired_p_values(scores, half) == pytest.approx(paired_p_values(scores[:, :15]), nan_ok=True)
 

@@ -42,9 +42,8 @@ def test_one_pair_with_ties_has_the_variance_of_the_log_ratio_of_wins():
     games = (np.zeros(25, int), np.ones(25, int), np.arange(25), points)
     strengths, nu = bradley_terry_ties(np.array([[0, 9.0], [4, 0]]), np.array([[0, 12.0], [12, 0]]), 0)
     covariance = sandwich(games, strengths, float(nu), 0)
-    assert 4 * covariance[0, 0] == pytest.approx(
-        (1 / 9 + 1 / 4) * 25 / 24, rel=1e-9
-    )  # of a multinomial, whatever the ties
+    # of a multinomial, whatever the ties
+    assert 4 * covariance[0, 0] == pytest.approx((1 / 9 + 1 / 4) * 25 / 24, rel=1e-9)
 
 
 def test_the_pseudo_count_holds_back_the_error_with_ties_too():

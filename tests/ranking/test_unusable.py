@@ -99,9 +99,8 @@ def test_uneven_weights_make_many_labels_worth_few() -> None:
     table = ranked(3, spread=3.0, number=40, pool=300)
     for name in ESTIMATES:
         assert table.rankings[name].unusable, name
-    assert (
-        table.rankings["reuse_margins"].speaks_of == "chosen"
-    )  # as they come: its interval describes these labels
+    # as they come: its interval describes these labels
+    assert table.rankings["reuse_margins"].speaks_of == "chosen"
     fair = ranked(3, spread=0.3, number=40, pool=300)
     for name in ESTIMATES:
         assert not fair.rankings[name].unusable

@@ -274,9 +274,8 @@ def test_the_expected_discrepancy_is_over_all_images_and_calibrated(temperatures
     assert [r.image for r in slots.rows] == sorted(wanted, key=lambda i: -wanted[i])
     assert any(r.label_a == r.label_b for r in slots.rows)
     assert slots.definition["temperatures"] == temperatures
-    older = {
-        key: value for key, value in slots.definition.items() if key != "temperatures"
-    }  # as earlier versions wrote it
+    # as earlier versions wrote it
+    older = {key: value for key, value in slots.definition.items() if key != "temperatures"}
     before = class_slots(said, apart(), older, np.arange(40))
     apart_ = np.flatnonzero(said.labels[0] != said.labels[1])
     plainly = {names[k]: plain_expected(shares[0, k], shares[1, k], apart(), 1, 1) for k in apart_}
@@ -304,9 +303,8 @@ def test_more_places_and_more_models_leave_the_old_rows_as_they_were(
     assert all(held[(*row.cell, row.place)] == row.image for row in small.rows)
     if len(said.models) > 2 and (old := class_duels_or_none(fewer, distances, top=top)):
         fresh = extended(old, small)
-        assert {said.models[-1] in row.cell for row in fresh} <= {
-            True
-        }  # S2 Algorithm 2: the new model's pairs alone
+        # S2 Algorithm 2: the new model's pairs alone
+        assert {said.models[-1] in row.cell for row in fresh} <= {True}
         assert [replace(row, round=1, step=0) for row in old.rows] == [
             replace(row, round=1, step=0) for row in small.rows if said.models[-1] not in row.cell
         ]

@@ -77,11 +77,12 @@ def test_weights_may_change_between_rounds_and_the_probability_is_of_the_new_one
 def test_of_a_family_only_the_first_image_with_a_weight_is_drawn() -> None:
     families = np.array([0, 1, 0, 1, 2])
     drawn = draw(WEIGHTS, 9, families=families)
+    # image 1 has no weight, so that 3 stands for the family
     assert sorted(drawn.images.tolist()) == [
         0,
         3,
         4,
-    ]  # image 1 has no weight, so that 3 stands for the family
+    ]
     assert drawn.pool == 3
     assert representatives(families).tolist() == [True, True, False, False, True]
 

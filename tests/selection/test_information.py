@@ -155,9 +155,8 @@ def test_label_maps_have_a_sharpness_of_their_own() -> None:
     right = rng.random((6, 200, 400)) < np.linspace(0.6, 0.9, 6)[:, None, None]
     maps = np.where(right, 0, rng.integers(1, 5, right.shape))  # six models, 200 images of 400 pixels
     both = np.array([[(a == b).mean(1) for b in maps] for a in maps])
-    assert (
-        information.fit_sharpness(both) > 2
-    )  # concordances lie close together: answers must be read sharply
+    # concordances lie close together: answers must be read sharply
+    assert information.fit_sharpness(both) > 2
     with refused(SelectionError, "needs three models and an image on which they differ; got 2 models"):
         information.fit_sharpness(both[:2, :2])
 

@@ -52,20 +52,22 @@ def test_what_only_untrusted_models_dispute_weighs_the_floor() -> None:
         [0, 0.2, 1, 1, 0.2]
     )
     assert proposals.disputed_among_trusted(labels, np.ones(4)).tolist() == [0, 1, 1, 1, 1]
+    # all alike below chance
     assert proposals.disputed_among_trusted(labels, np.full(4, 0.001)).tolist() == [
         0,
         1,
         1,
         1,
         1,
-    ]  # all alike below chance
+    ]
+    # with whom should it differ
     assert proposals.disputed_among_trusted(labels, np.array([1, 0, 0, 0])).tolist() == [
         0,
         1,
         1,
         1,
         1,
-    ]  # with whom should it differ
+    ]
     with refused(SelectionError, "no two models differ"):
         proposals.disputed_among_trusted(labels[:, :1], trust)
 
@@ -73,9 +75,8 @@ def test_what_only_untrusted_models_dispute_weighs_the_floor() -> None:
 def test_random_prefers_nothing_and_disputed_asks_only_whether_any_two_differ() -> None:
     assert proposals.uniform(4).tolist() == [1, 1, 1, 1]
     assert proposals.disputed(DIFFERS, graded=False).tolist() == [0, 1, 1, 1]
-    assert proposals.disputed(DIFFERS).tolist() == pytest.approx(
-        [0, 3 / 6, 4 / 6, 6 / 6]
-    )  # pairs that differ, of six
+    # pairs that differ, of six
+    assert proposals.disputed(DIFFERS).tolist() == pytest.approx([0, 3 / 6, 4 / 6, 6 / 6])
 
 
 def test_expected_loss_is_the_mean_over_models_with_a_floor_under_it() -> None:
@@ -127,11 +128,12 @@ def test_entropy_is_that_of_the_ensemble_and_its_top_is_taken_in_order() -> None
     assert proposals.entropy(votes) == pytest.approx(by_hand)
     assert proposals.top(np.array([1.0, 2.0, 2.0, 3.0]), 3).tolist() == [3, 1, 2]
     assert proposals.top(np.array([1.0, 2.0, 2.0, 3.0]), 3, taken=np.array([3])).tolist() == [1, 2, 0]
+    # what rounding leaves is a tie
     assert proposals.top(np.array([0.3, 0.1 + 0.2, 0.3 + 1e-11]), 3).tolist() == [
         2,
         0,
         1,
-    ]  # what rounding leaves is a tie
+    ]
 
 
 @pytest.mark.parametrize("wrong", [np.array([[np.nan, 1.0]]), np.array([[-0.1, 1.0]]), np.ones(3)])

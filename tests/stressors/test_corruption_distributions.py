@@ -53,9 +53,8 @@ def test_gaussian_noise_is_normal_with_the_published_deviation(severity: int) ->
     noise = corrupted(32768, "gaussian_noise", severity) - 0.5
     levels = np.linspace(-min(2.5 * deviation, 0.49), min(2.5 * deviation, 0.49), 41)
     reached = (noise.ravel()[:, None] <= levels).mean(axis=0)
-    assert np.abs(reached - special.ndtr(levels / deviation)).max() < 1.95 / math.sqrt(
-        noise.size
-    )  # Kolmogorov's bound at 0.1 %
+    # Kolmogorov's bound at 0.1 %
+    assert np.abs(reached - special.ndtr(levels / deviation)).max() < 1.95 / math.sqrt(noise.size)
     assert (noise == -0.5).mean() == pytest.approx(
         special.ndtr(-0.5 / deviation), abs=4 * math.sqrt(0.1 / noise.size)
     )
@@ -143,9 +142,8 @@ def test_displacements_have_the_deviation_of_blurred_uniform_noise() -> None:
         (inner * np.roll(inner, shift, axis))[:, 20:-20, 20:-20].mean() / np.square(inner).mean()
         for shift, axis in ((4, 1), (3, 2))
     ]
-    assert likeness == pytest.approx(
-        [math.exp(-1 / 4)] * 2, abs=0.03
-    )  # a Gaussian's own correlation at one deviation
+    # a Gaussian's own correlation at one deviation
+    assert likeness == pytest.approx([math.exp(-1 / 4)] * 2, abs=0.03)
     assert abs(np.corrcoef(fields[0].ravel(), fields[1].ravel())[0, 1]) < 0.1
 
 
@@ -199,9 +197,8 @@ def test_snow_has_as_much_snow_as_the_plain_reference(severity: int) -> None:
     bound = 6 * math.hypot(np.std(expected), np.std([layer.mean() for layer in made])) / math.sqrt(6)
     assert np.mean(made) == pytest.approx(np.mean(expected), abs=bound + 0.002)
     steep = np.abs(np.fft.fft2(np.stack(made) - np.mean(made))) ** 2
-    assert (
-        steep[:, :6, 30:90].mean() > 1.5 * steep[:, 30:90, :6].mean()
-    )  # flakes fall down, more or less: rows change less than columns
+    # flakes fall down, more or less: rows change less than columns
+    assert steep[:, :6, 30:90].mean() > 1.5 * steep[:, 30:90, :6].mean()
 
 
 def spatter_by_floats(

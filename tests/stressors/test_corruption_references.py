@@ -242,9 +242,8 @@ def test_glass_is_a_blur_pixels_taken_from_others_and_the_blur_again() -> None:
             )
 
         expected = blurred(blurred(image)[rows, columns])
-        assert (
-            np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).max() <= 2
-        )  # truncated twice
+        # truncated twice
+        assert np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).max() <= 2
         assert np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).mean() < 0.2
 
 

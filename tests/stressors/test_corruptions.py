@@ -100,9 +100,8 @@ def test_no_two_corruptions_or_severities_draw_the_same_numbers() -> None:
     ],
 )
 def test_what_only_moves_or_mixes_pixels_leaves_a_plain_image_as_it_is(name: str) -> None:
-    for severity in range(
-        1, 4 if name == "defocus_blur" else 6
-    ):  # wider discs sum to a little more than 1, as published
+    for severity in range(1, 4 if name == "defocus_blur" else 6):
+        # wider discs sum to a little more than 1, as published
         for value in (0, 1, 77, 254, 255):
             flat = np.full((21, 34, 3), value, np.uint8)
             assert (corrupt(flat, name, severity) == flat).all()
@@ -120,6 +119,7 @@ def test_a_higher_severity_is_never_milder(name: str) -> None:
         assert errors[2] < errors[3] < errors[4]
     else:
         assert errors[4] > 1.2 * errors[0] > 0
+        # each draws anew
         assert all(b > 0.85 * a for a, b in itertools.pairwise(errors)) or name in (
             "snow",
             "frost",
@@ -127,7 +127,7 @@ def test_a_higher_severity_is_never_milder(name: str) -> None:
             "motion_blur",
             "spatter",
             "fog",
-        )  # each draws anew
+        )
 
 
 def test_grey_images_are_corrupted_as_colour_images_of_greys_are_where_nothing_is_random_or_coloured() -> (
@@ -292,9 +292,8 @@ def test_frost_takes_textures_of_any_size_and_refuses_what_is_none() -> None:
     assert chosen == {70, 210}
     red = np.zeros((40, 40, 3), np.uint8) + np.array([200, 0, 0], np.uint8)
     assert corrupt(image, "frost", 3, textures=[red])[0, 0].tolist() == [210, 70, 70]
-    assert (
-        int(corrupt(image[..., 0], "frost", 3, textures=[red])[0, 0]) == 111
-    )  # .7 x 100 + .7 x int(.2989 x 200)
+    # .7 x 100 + .7 x int(.2989 x 200)
+    assert int(corrupt(image[..., 0], "frost", 3, textures=[red])[0, 0]) == 111
     with pytest.raises(ImageError, match="frost: no textures given"):
         corrupt(image, "frost", 3, textures=[])
     with pytest.raises(ImageError, match=r"frost: texture 1 is float64 \(2, 2\); textures are uint8"):

@@ -77,18 +77,19 @@ def test_presets_are_those_of_the_paper_and_of_its_code() -> None:
     assert preset_classes("s3-paper", ade) == ("chair", "sofa")
     assert preset_classes("s3-code", ade) == ("chair", "armchair", "swivel chair")
     assert len(hold_out(ade, preset_classes("s3-code", ade)).kept) == 147
-    assert (
-        len(hold_out(ade, preset_classes("s3-paper", ade)).kept) == 148
-    )  # ADE20K has one class for sofa and couch
+    # ADE20K has one class for sofa and couch
+    assert len(hold_out(ade, preset_classes("s3-paper", ade)).kept) == 148
     for names, out in (
+        # none of the paper's three may be learned
         (
             ("chair", "couch", "road", "sofa"),
             ("chair", "couch", "sofa"),
-        ),  # none of the paper's three may be learned
+        ),
+        # as ADE20K's own table has it
         (
             ("armchair", "sofa, couch, lounge", "chair"),
             ("chair", "sofa, couch, lounge"),
-        ),  # as ADE20K's own table has it
+        ),
     ):
         assert preset_classes("s3-paper", Classes(names, tuple(range(len(names))), ())) == out
 

@@ -127,9 +127,8 @@ def test_failures_come_back_as_they_were_and_no_spreadsheet_runs_them(tmp_path: 
     assert sorted(read_failures(tmp_path)) == sorted(rows)
     with (tmp_path / "failures.csv").open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         cells = {cell for row in csv.reader(file) for cell in row}
-    assert {cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")} == {
-        "-1"
-    }  # a number is none
+    # a number is none
+    assert {cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")} == {"-1"}
 
 
 @pytest.mark.parametrize(

@@ -191,9 +191,8 @@ def test_the_normalised_likelihood_of_what_was_learnt_has_mean_0(torch) -> None:
     assert float(flow.normalised_nll(learnt).mean()) == pytest.approx(0, abs=1e-4)
     assert float(flow.normalised_nll(3 * learnt).mean()) > 0.5
     (grid,) = method.values([learnt.T.reshape(1, 6, 24, 40)], learnt)
-    torch.testing.assert_close(
-        grid.reshape(-1), flow.normalised_nll(learnt), rtol=1e-4, atol=1e-4
-    )  # each cell its own
+    # each cell its own
+    torch.testing.assert_close(grid.reshape(-1), flow.normalised_nll(learnt), rtol=1e-4, atol=1e-4)
     with torch.no_grad():
         held = [float(flow.flow.nll(values[order[k : k + 120]]).mean()) for k in (0, 120)]
     assert [flow.chosen, flow.tested] == pytest.approx(held, rel=1e-4)
@@ -225,7 +224,8 @@ def test_layers_are_joined_by_their_minimum_or_by_weights(torch) -> None:
     for method in (
         joined,
         FlowDensity(["a", "b"], options, joined.tensors()),
-    ):  # as it was, and as a file brings it back
+    ):
+        # as it was, and as a file brings it back
         np.testing.assert_allclose(
             method.score(values, (5, 3)), 2 * values[0][0] - 0.5 * values[1][0], rtol=1e-5
         )

@@ -309,9 +309,8 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
     ):
         fs.uncertainty.replace_head(net, "batch-ensemble", member=3)
     with pytest.raises(ModelError, match="no linear layer or 1x1 convolution to replace"):
-        fs.uncertainty.replace_head(
-            torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp"
-        )  # its border is another
+        # its border is another
+        fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp")
     with pytest.raises(OptionError, match="classes must be a whole number, 1 or more; got 0"):
         fs.uncertainty.replace_head(net, "gp", classes=0)
     with pytest.raises(ModelError, match="expected a torch module; got str"):

@@ -63,9 +63,8 @@ def test_of_equally_near_neighbours_the_first_are_taken(seed: int) -> None:
         np.sign(rng.permuted(np.r_[np.ones(4), np.zeros(4)] * rng.choice([-1, 1], (n, 8)), axis=1))
         for n in (9, 70)
     ]
-    queries, keys = (
-        neighbours.unit(torch.from_numpy(some).float()) for some in rows
-    )  # of halves: cosines are exact
+    # of halves: cosines are exact
+    queries, keys = (neighbours.unit(torch.from_numpy(some).float()) for some in rows)
     queries[4] = 0
     k = int(rng.integers(1, 40))
     _, places = nearest_in_small_blocks(queries, keys, k)
@@ -171,10 +170,11 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     from faultscape.uncertainty.methods import knn_density, neighbours
     from faultscape.uncertainty.methods.embeddings import Embeddings
 
+    # all are twice there
     sample, channels = (
         Embeddings(torch.randn(20, 3).repeat(2, 1), torch.rand(40, 2) > 0.3),
         np.arange(2),
-    )  # all are twice there
+    )
     logits, grids = torch.randn(1, 2, 4, 6), [torch.randn(1, 3, 4, 6) for _ in range(2)]
     kinds = {"knn": knn_density.KnnDensity, "knn-class": knn_density.KnnClassDensity}
     asked = [(name, k) for name in kinds for k in (3, 1, 7)]
@@ -195,9 +195,8 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
         neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k)
     )
     methods = [kinds[name].fit(["x"], [sample], {"k": k, "printed": False}, channels) for name, k in asked]
-    again = kinds["knn"](
-        ["x"], {"k": 2, "printed": False}, {"keys": sample.neighbours.keys.clone()}
-    )  # as read from a file
+    # as read from a file
+    again = kinds["knn"](["x"], {"k": 2, "printed": False}, {"keys": sample.neighbours.keys.clone()})
     knn_density.share_neighbours([object(), *methods, again])
     assert again.neighbours is sample.neighbours
     for place, grid in enumerate(grids):
@@ -252,10 +251,11 @@ def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 
+    # of more than a block
     values, classes = (
         torch.randn(1200, 4) @ torch.randn(4, 4),
         torch.randint(-1, 3, (1200,)),
-    )  # of more than a block
+    )
     values += 4 * classes[:, None]
     means, whiten = class_gaussians(values, classes, shrink=0.0)
     v, c = values.numpy().astype(float), classes.numpy()

@@ -122,9 +122,8 @@ def test_deeplab_sees_at_a_sixteenth_and_pools_over_the_whole_image(torch) -> No
     changed = high.clone()
     changed[..., 0, 0] += 5
     far = (net.pooling(changed) - net.pooling(high))[0, :, -1, -1]
-    assert (
-        float(far.abs().max()) > 0
-    )  # beyond the reach of any of its rates at this size, but for the image's own features
+    # beyond the reach of any of its rates at this size, but for the image's own features
+    assert float(far.abs().max()) > 0
 
 
 def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_networks_with_it(torch) -> None:
@@ -147,9 +146,8 @@ def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_netwo
         if name.endswith("head.alpha"):
             values.copy_(1 + 0.5 * torch.randn_like(values))
     said = net(image)
-    for member in range(
-        3
-    ):  # each member is the network of its own fast weights, in its blocks and in its head
+    for member in range(3):
+        # each member is the network of its own fast weights, in its blocks and in its head
         one = copy.deepcopy(net)
         for name, values in one.named_parameters():
             if name.endswith(("alpha", "gamma")) or (name.endswith("bias") and values.ndim == 2):

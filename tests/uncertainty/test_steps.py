@@ -202,9 +202,8 @@ def test_a_channel_of_void_pixels_is_no_class_of_the_mean(torch) -> None:
 
     def shown(_: int) -> tuple[np.ndarray, np.ndarray]:
         labels = np.array([[0, 1, 0, 1]], np.int16)
-        photo = (50 * np.array([[0, 1, 0, 2]], np.uint8))[..., None].repeat(
-            3, 2
-        )  # one pixel is said to be void
+        # one pixel is said to be void
+        photo = (50 * np.array([[0, 1, 0, 2]], np.uint8))[..., None].repeat(3, 2)
         return photo, labels
 
     assert validate(Perfect(), Images(1, shown), "cpu", classes=2)["miou"] == pytest.approx((1 + 0.5) / 2)

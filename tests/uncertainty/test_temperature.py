@@ -54,9 +54,8 @@ def test_a_temperature_a_class_is_no_worse_and_classes_without_pixels_keep_that_
 
 def test_of_members_the_mean_probability_counts() -> None:
     logits, labels = made(1.0, 5000)
-    members = np.stack(
-        [logits * 2, logits * 2], axis=1
-    )  # alike, so that they are one network at half the temperature
+    # alike, so that they are one network at half the temperature
+    members = np.stack([logits * 2, logits * 2], axis=1)
     assert fs.uncertainty.fit_temperature(members, labels).values[0] == pytest.approx(
         2 * fs.uncertainty.fit_temperature(logits, labels).values[0], rel=1e-3
     )

@@ -197,8 +197,7 @@ def test_what_a_description_says_of_its_input_and_of_dropout_reaches_the_network
         [0.4, 0.5, 0.6],
     )
     assert [module.p for module in net.modules() if type(module).__name__ == "Dropout"] == [0.7]
-    silent = d.build(
-        replace(about, dropout=0.0), tmp_path
-    )  # what was trained without dropout can be trained on with it
+    # what was trained without dropout can be trained on with it
+    silent = d.build(replace(about, dropout=0.0), tmp_path)
     again = d.build(replace(about, dropout=0.2), tmp_path, silent)
     assert [module.p for module in again.modules() if type(module).__name__ == "Dropout"] == [0.2]

@@ -190,10 +190,11 @@ def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_
     precisions = []
     for most in (4, 1):
         net = network(torch, "gp", features=16, momentum=0.9).train()
+        # which would see parts by themselves
         net.net[1], net.net[2] = (
             torch.nn.Identity(),
             torch.nn.Identity(),
-        )  # which would see parts by themselves
+        )
         net.forward = partial(_short, net.forward, most)
         told = (net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, None, "ce", 1.0)
         Shares(4, [net.head]).gradients(*told, lambda _: None)
@@ -250,9 +251,8 @@ def test_one_image_that_does_not_fit_is_said(torch, tmp_path: Path) -> None:
 def test_windows_side_by_side_show_every_pixel_and_count_it_once(torch) -> None:
     from faultscape.uncertainty.training.validation import Images, validate
 
-    net = fs.uncertainty.replace_head(
-        torch.nn.Sequential(torch.nn.Conv2d(3, CLASSES, 1)), "linear"
-    )  # a pixel sees itself alone
+    # a pixel sees itself alone
+    net = fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, CLASSES, 1)), "linear")
     whole, windows = (Images(3, read, window=side) for side in (0, 10))
     parts = [
         (tuple(image.shape[2:]), int((labels >= 0).sum())) for image, labels in windows.tensors("cpu", [0])

@@ -405,9 +405,8 @@ def test_answers_of_another_shape_are_told(wrong: Any, monkeypatch: pytest.Monke
     monkeypatch.setenv("FLICKR_API_KEY", "a-key")
     for api in (openverse, flickr, wikimedia):
         if api is wikimedia and isinstance(wrong, dict) and "error" not in wrong:
-            assert (
-                list(api.search(lambda *_: wrong, "cat", MARCH)) == []
-            )  # a search of MediaWiki without results says nothing at all
+            # a search of MediaWiki without results says nothing at all
+            assert list(api.search(lambda *_: wrong, "cat", MARCH)) == []
             continue
         with refused(WebError, r"refuses|answers without"):
             list(api.search(lambda *_: wrong, "cat", MARCH))

@@ -91,9 +91,8 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         )
     names, ids, colours, wnids, glosses = [], [], [], [], {}
     about = raw if isinstance(raw, Mapping) else {}
-    if misspelt := [
-        key for key in about if key not in _KEYS and closest(key, _KEYS)
-    ]:  # others are somebody else's, and left alone
+    if misspelt := [key for key in about if key not in _KEYS and closest(key, _KEYS)]:
+        # others are somebody else's, and left alone
         raise ClassesError(f"{where}: {misspelt[0]!r} is not known.{closest(misspelt[0], _KEYS)}")
     listed = [*_listed(about.get("ignore_index")), *_listed(about.get("void"))]
     if not all(isinstance(v, int) and not isinstance(v, bool) for v in listed):
@@ -253,9 +252,8 @@ def meaning(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
     """
     try:
         return hashlib.sha256(table(classes, labels).tobytes()).hexdigest()[:16]
-    except (
-        ClassesError
-    ):  # a mapping to a class that is gone: what it meant is no longer known, and whoever needs it says so
+    except ClassesError:
+        # a mapping to a class that is gone: what it meant is no longer known, and whoever needs it says so
         return f"unknown {sorted((labels or {}).items())}"
 
 

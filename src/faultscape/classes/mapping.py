@@ -62,9 +62,8 @@ def of_network(
             " FILE that says which class each is, or void"
         )
     if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
-        mapping = {
-            str(place): n for place, n in enumerate(classes.names)
-        }  # channels stand in the order of the class list
+        # channels stand in the order of the class list
+        mapping = {str(place): n for place, n in enumerate(classes.names)}
     _need_class(labels or name, mapping, classes)
     own = dict(zip(map(str, classes.ids), classes.names, strict=True))
     return {} if settings.classifies and mapping == own else mapping  # a thousand lines that say nothing
@@ -136,9 +135,8 @@ def by_name(word: str, settings: Settings) -> str | None:
         for alias in words
     ]
     of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
-    known = {
-        _plain(first): name for name, first in settings.classes.first_name_of.items()
-    }  # what tables call it still
+    # what tables call it still
+    known = {_plain(first): name for name, first in settings.classes.first_name_of.items()}
     known |= {alias: name for alias, name in aliases if alias not in of_several}
     known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
     known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {
@@ -149,9 +147,8 @@ def by_name(word: str, settings: Settings) -> str | None:
     if _plain(word) in known:
         return known[_plain(word)]
     meant = {known[part] for part in map(_plain, re.split(r"[,;]", word)) if part in known}
-    return (
-        meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
-    )  # words of two classes, or of two lines, are a slip
+    # words of two classes, or of two lines, are a slip
+    return meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
 
 
 def _plain(word: str) -> str:

@@ -59,9 +59,8 @@ def read_synset(data: BinaryIO, number: int) -> Synset:
     fields = line.split()
     if not fields or fields[0] != f"{number:08d}":
         raise ValueError(f"no synset begins at byte {number} of data.noun; all files must be of one version")
-    words = int(
-        fields[3], 16
-    )  # offset file kind words (lemma id)... pointers (symbol offset part source-target)... | gloss
+    # offset file kind words (lemma id)... pointers (symbol offset part source-target)... | gloss
+    words = int(fields[3], 16)
     at = 5 + 2 * words
     if not 0 < words <= len(fields) or not 0 <= int(fields[at - 1]) <= len(fields):
         raise ValueError(

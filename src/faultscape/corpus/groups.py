@@ -70,9 +70,8 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     out: dict[str, str] = {}
     for group, mine in members.items():
         mine.sort(key=lambda id_: (counting(id_), id_))
-        blocks = max(
-            1, (2 * len(mine) + block - 1) // (2 * block)
-        )  # the nearest whole number; of two the smaller
+        # the nearest whole number; of two the smaller
+        blocks = max(1, (2 * len(mine) + block - 1) // (2 * block))
         share, more = divmod(len(mine), blocks)
         ends = [0]
         for k in range(blocks):

@@ -185,9 +185,8 @@ def _resolved(path: str, row: int, value: str | None) -> str:
     if store.is_address(value):
         place = store.parse(value, CorpusError)
         allowed = store.parse(path).options if store.is_address(path) else place.options
-        if any(
-            name != "region" and (name, word) not in allowed for name, word in place.options
-        ):  # it would see credentials
+        if any(name != "region" and (name, word) not in allowed for name, word in place.options):
+            # it would see credentials
             raise CorpusError(
                 f"{path}, row {row}: {value[:200]} names a server of its own; only an address that you give"
                 " may name one"

@@ -25,6 +25,7 @@ IMAGE_ENDINGS = frozenset(
     [".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"]
 )
 MAP_ENDINGS = frozenset([".png", ".npy", ".bmp", ".tif", ".tiff", ".pgm", ".gif"])
+# of a column of images
 HEADS = (
     "image",
     "id",
@@ -39,7 +40,7 @@ HEADS = (
     "image_path",
     "img",
     "name",
-)  # of a column of images
+)
 RECIPE = "stress:"  # what begins the source of an image that is made of others (corpus.stress.recipes)
 LISTS = frozenset((".txt", ".csv", ".lst"))
 # what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
@@ -99,7 +100,8 @@ def find(
             raise CorpusError(f"{argument}: {remote}: only pictures that `collect` takes may lie in a store")
         if far := [
             k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)
-        ]:  # of a list file
+        ]:
+            # of a list file
             for k, name in zip(far, store_pictures.relative([files[k] for k in far]), strict=True):
                 relative[k] = name
         if any(name.startswith("../") for name in relative):  # an id never leads out of a folder
@@ -235,9 +237,8 @@ def _walk(folder: str, hidden: list[Path]) -> Iterable[Path]:
     """Yield the files under a folder, but for those in folders whose names begin with a dot, which are added
     to ``hidden``.
     """
-    above = {
-        folder: {os.path.realpath(folder)}
-    }  # the real folders that lead to each: a link to one of them leads back
+    # the real folders that lead to each: a link to one of them leads back
+    above = {folder: {os.path.realpath(folder)}}
     for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
         hidden += [Path(where, name) for name in sorted(folders) if name.startswith(".")]
         kept = {

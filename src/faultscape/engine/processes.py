@@ -78,9 +78,8 @@ def run_in_processes(
 
     left = len(calls)
     try:
-        while (
-            begin_here and heard.empty()
-        ):  # workers take time to start: this process works until one has something to say
+        while begin_here and heard.empty():
+            # workers take time to start: this process works until one has something to say
             try:
                 number = todo.get_nowait()
             except queue.Empty:

@@ -226,9 +226,8 @@ def runs_of_text(text: str, pixels: int) -> np.ndarray:
     [5, 2, 2, 2, 5]
     """
     wrong = LabelMapError("its run lengths are damaged: the text is none that COCO writes")
-    if (
-        len(text) > 4 * pixels + 4 or not text.isascii()
-    ):  # a run has one digit and a pixel, or some digits and many
+    if len(text) > 4 * pixels + 4 or not text.isascii():
+        # a run has one digit and a pixel, or some digits and many
         raise wrong
     codes = np.frombuffer(text.encode(), np.uint8).astype(np.int64) - 48
     if not len(codes):
@@ -346,9 +345,8 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
     x1, y1 = np.roll(x0, -1), np.roll(y0, -1)
     up = y0 > y1
     x0, y0, x1, y1 = np.where(up, x1, x0), np.where(up, y1, y0), np.where(up, x0, x1), np.where(up, y0, y1)
-    first = np.clip(np.ceil(y0 - 0.5), top, bottom).astype(
-        np.int64
-    )  # row r is crossed where y0 <= r + 1/2 < y1
+    # row r is crossed where y0 <= r + 1/2 < y1
+    first = np.clip(np.ceil(y0 - 0.5), top, bottom).astype(np.int64)
     count = np.clip(np.ceil(y1 - 0.5), top, bottom).astype(np.int64) - first
     edge = np.repeat(np.arange(len(xy)), count)
     row = np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count) + first[edge]

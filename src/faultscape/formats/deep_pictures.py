@@ -20,11 +20,12 @@ from faultscape.errors import ImageError
 DARK = 16  # 12 bits in a file of 16 come out as at most 15
 _ROUNDING = 1e-3  # of the range: what interpolation leaves beyond it
 _DO = "save it as an 8-bit PNG"
+# tags of TIFF: bits a channel, what white is, how numbers are written
 _BITS, _WHITE_IS, _SAMPLES = (
     258,
     262,
     339,
-)  # tags of TIFF: bits a channel, what white is, how numbers are written
+)
 
 
 def coded_as(picture: Image.Image) -> str:
@@ -49,9 +50,8 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
         values = np.asarray(picture)
         grey = _high_bits(values, coded, path) if _says_its_range(picture) else _by_values(values, path)
         shallow = Image.fromarray(255 - grey if tags.get(_WHITE_IS) == 0 else grey)
-        shallow.info = {
-            key: value for key, value in picture.info.items() if key != "transparency"
-        }  # which way is up stands there
+        # which way is up stands there
+        shallow.info = {key: value for key, value in picture.info.items() if key != "transparency"}
         return shallow
     if ";16" in coded and picture.mode != "CMYK":
         colours = picture.convert("RGB") if picture.mode != "LA" else picture.convert("L")

@@ -18,10 +18,11 @@ from faultscape.formats.tables import parted_otherwise
 from faultscape.labelling import answers
 from faultscape.labelling.answers import Answer, Unusable
 
+# columns of labels; what is called a prediction is none, and taken only where it is named
 LABELS = (
     "label",
     "class",
-)  # columns of labels; what is called a prediction is none, and taken only where it is named
+)
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,8 @@ def decode(code: bytes) -> np.ndarray:
             raise ValueError  # noqa: TRY301 - said below, as all damage is
         raw = _codecs(1)[1].decompress(code[start:])
         planes = np.frombuffer(raw, np.uint8).reshape(kind.itemsize, -1)
-        array = (
-            np.ascontiguousarray(planes.T).view(kind).reshape(shape)
-        )  # of another size than it says: ValueError
+        # of another size than it says: ValueError
+        array = np.ascontiguousarray(planes.T).view(kind).reshape(shape)
     except (ValueError, IndexError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of an array is damaged") from None
     return np.cumsum(array, axis=-1, dtype=kind) if kind.kind == "u" else array

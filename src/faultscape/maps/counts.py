@@ -26,9 +26,8 @@ from faultscape.errors import LabelMapError
 Maps = np.ndarray | Sequence[np.ndarray]
 _SLOTS = 1 << 13
 _CELLS = 40_000  # of a block's histogram: what stays in a second-level cache
-_local = (
-    threading.local()
-)  # the workspace of each thread, kept from image to image so that no page is touched for the first time
+# the workspace of each thread, kept from image to image so that no page is touched for the first time
+_local = threading.local()
 
 
 def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarray:
@@ -165,9 +164,8 @@ def _kept(name: str, length: int, dtype: type, columns: int = 0) -> np.ndarray:
     return kept
 
 
-_Space = tuple[
-    np.ndarray, np.ndarray, int, int
-]  # addresses of the maps, an empty array of their type, pixels, width
+# addresses of the maps, an empty array of their type, pixels, width
+_Space = tuple[np.ndarray, np.ndarray, int, int]
 
 
 def _space(stack: list[np.ndarray]) -> _Space:
@@ -287,9 +285,8 @@ def _from_planes(
     stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
     addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)
     words, across = stack[0].size // 64, max(1, round(stack[0].shape[1] / 64))
-    rows = min(
-        128, max(16, (1 << 15) // (len(stack) * n))
-    )  # the planes of a tile stay in a second-level cache
+    # the planes of a tile stay in a second-level cache
+    rows = min(128, max(16, (1 << 15) // (len(stack) * n)))
     bitplanes.count_planes(addresses, words, across, rows, n, pairs, both, totals)
     if rest := stack[0].size - words * 64:
         columns = np.stack([m.ravel()[words * 64 :] for m in stack])

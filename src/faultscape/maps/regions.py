@@ -97,17 +97,15 @@ def overlaps(
                 f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void"
             )
     for what, label_map in (("truth", truth), ("prediction", prediction)):
-        if (
-            label_map.dtype == np.int32 and int(label_map.min()) < 0
-        ):  # counts by label would be written before their array
+        if label_map.dtype == np.int32 and int(label_map.min()) < 0:
+            # counts by label would be written before their array
             raise LabelMapError(
                 f"the {what} holds the label {label_map.min()}; allowed are 0 to {n - 1}, and {n} for void"
             )
     if not given and void == "cut" and highest == n:
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
-        prediction = np.where(
-            truth == n, kind.type(n + 1), prediction.astype(kind, copy=False)
-        )  # a label of its own, that forms no region
+        # a label of its own, that forms no region
+        prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))
     t, p = _runs(truth, n, reach, given=given), _runs(prediction, n + 1, reach, given=given)
     kernels = _kernels()
     if kernels is None:
@@ -184,9 +182,8 @@ def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tup
             " that size"
         )
     kind = np.float64 if confidence.dtype.kind != "f" or confidence.dtype.itemsize > 4 else np.float32
-    values = np.ascontiguousarray(confidence, kind).reshape(
-        -1
-    )  # kernels know neither float16 nor a foreign byte order
+    # kernels know neither float16 nor a foreign byte order
+    values = np.ascontiguousarray(confidence, kind).reshape(-1)
     kernels = _kernels()
     if kernels is None:
         inside = (p[1] >= 0) & (t[1] >= 0)

@@ -25,9 +25,8 @@ from faultscape.maps.kernels import plain_rows
 
 UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
-_HEAD = struct.Struct(
-    "<2sBBIIIIII"
-)  # magic, version, bytes a label, height, width, widest row, ops, labels, lengths
+# magic, version, bytes a label, height, width, widest row, ops, labels, lengths
+_HEAD = struct.Struct("<2sBBIIIIII")
 _SUM = struct.Struct("<I")  # checksum of all before it and after it
 _MAGIC, _VERSION = b"FR", 2
 

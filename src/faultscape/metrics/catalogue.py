@@ -500,13 +500,11 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 # fmt: on
-CONCORDANCES = {
-    metric.name: metric.of_pair for metric in METRICS if metric.of_pair
-}  # what `select --concordance` takes by name
+# what `select --concordance` takes by name
+CONCORDANCES = {metric.name: metric.of_pair for metric in METRICS if metric.of_pair}
 
-ON_REQUEST = {
-    metric.name: metric for metric in METRICS if metric.on_request
-}  # what `measure --metric` takes by name
+# what `measure --metric` takes by name
+ON_REQUEST = {metric.name: metric for metric in METRICS if metric.on_request}
 ALWAYS = frozenset(metric.name for metric in METRICS) - frozenset(ON_REQUEST)
 
 

@@ -367,9 +367,8 @@ def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: by
             f" {facts.winner.shape}"
         )
     most = np.inf if scorer.most is None or not classes else scorer.most(classes)
-    return np.minimum(score, np.float32(most)).astype(
-        np.float32, copy=False
-    )  # the last digits of a sum may pass its end
+    # the last digits of a sum may pass its end
+    return np.minimum(score, np.float32(most)).astype(np.float32, copy=False)
 
 
 def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:

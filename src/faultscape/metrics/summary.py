@@ -57,9 +57,8 @@ def summarise(
     pooled = of_sums(rows, lambda sums: _pooled(sums, definitions, groups, known), used)
     for metric in (metric for metric in known if metric.join == "pooled"):
         number, classes = pooled[metric.name]
-        mine = (
-            slice(None) if metric.group == "pixels" else list(groups)
-        )  # the background forms no region, so it is not undefined there
+        # the background forms no region, so it is not undefined there
+        mine = slice(None) if metric.group == "pixels" else list(groups)
         by_class = (
             _shown(rows, metric, used, definitions)
             if metric.group == "pixels"

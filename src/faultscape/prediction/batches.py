@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from faultscape.study.tables.corpus import Image
 
 COUNTED = "counted"  # among what is kept of an answer: its counts, in place of its doubt
-Look = Callable[
-    ["Image", "Output"], bytes
-]  # counts an image's output; what it returns is kept in place of doubt
+# counts an image's output; what it returns is kept in place of doubt
+Look = Callable[["Image", "Output"], bytes]
 
 
 @dataclass(frozen=True)

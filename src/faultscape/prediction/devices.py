@@ -30,9 +30,8 @@ def count(kind: str) -> int:
             return 0
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             return 0
-    if sys.platform == "linux" and not any(
-        map(os.path.exists, _NODES)
-    ):  # torch, which takes seconds to import, is not asked
+    if sys.platform == "linux" and not any(map(os.path.exists, _NODES)):
+        # torch, which takes seconds to import, is not asked
         return 0
     try:
         import torch

@@ -96,10 +96,11 @@ class Inference:
         temperature: Sequence[float] = (),
         methods: Mapping[str, Fitted] = {},
     ) -> None:
+        # a network may say in which windows it was made to see
         way, own = (
             way or Way(),
             getattr(network, "window", None),
-        )  # a network may say in which windows it was made to see
+        )
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
         self.network, self.way, self.keep = network, way, keep
@@ -113,9 +114,8 @@ class Inference:
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
-        self._only: Size | None = getattr(
-            network, "fixed", None
-        )  # the one size of its input, where that is fixed in it
+        # the one size of its input, where that is fixed in it
+        self._only: Size | None = getattr(network, "fixed", None)
         shown = self.way.window or (self._only if self.way.scales == (1.0,) else None)
         if self._only and shown != self._only:
             wide, tall = self._only

@@ -18,6 +18,7 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.sources.network import Size
 
+# what a network's file or loader may say of its input
 KEYS = (
     "size",
     "mean",
@@ -27,12 +28,13 @@ KEYS = (
     "stride",
     "classes",
     "dirichlet",
-)  # what a network's file or loader may say of its input
+)
+# of each option, the same on every machine; far more threads than cores stand still
 MOST = {
     "multiple": 4096,
     "batch": 4096,
     "threads": 64,
-}  # of each option, the same on every machine; far more threads than cores stand still
+}
 MOST_PIXELS = 16_384  # of a side
 
 
@@ -56,9 +58,8 @@ class Inputs:
         pixels: Any = photo if photo.shape[1::-1] == (width, height) else resized(photo, (width, height))
         if self.whole:
             return np.ascontiguousarray(pixels.transpose(2, 0, 1))
-        steps = np.arange(256, dtype=np.float32) / np.float32(
-            255
-        )  # the arithmetic is done once for each value, not each pixel
+        # the arithmetic is done once for each value, not each pixel
+        steps = np.arange(256, dtype=np.float32) / np.float32(255)
         try:
             out = np.empty((3, height, width), np.float32)
         except MemoryError:

@@ -28,9 +28,8 @@ from faultscape.prediction.sources.network import Size
 Arrays = tuple[np.ndarray, ...]
 DOUBT = "doubt-"  # begins the names of folders of doubt
 OTHERS = f"{DOUBT}of-the-winner"  # 1 - the largest probability, where pixels are counted
-Asked = (
-    bool | int | tuple[str, ...] | None
-)  # what Keep says of one kind; nothing is asked by False, None and ()
+# what Keep says of one kind; nothing is asked by False, None and ()
+Asked = bool | int | tuple[str, ...] | None
 
 
 @dataclass(frozen=True)

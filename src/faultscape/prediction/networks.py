@@ -100,9 +100,8 @@ class OpenNetwork(OpenModel):
             trials.run(self.inference, trial)
 
 
-Load = Callable[
-    [str, ModelOptions, tuple[int, ...], str], Network
-]  # (source, options, numbers of channels that it may well have, device)
+# (source, options, numbers of channels that it may well have, device)
+Load = Callable[[str, ModelOptions, tuple[int, ...], str], Network]
 
 
 def open_network(
@@ -270,9 +269,8 @@ def _batches(
         batch: Sequence[Image], prepared: list[Prepared | str], photos: list[str | None], loading: float
     ) -> Callable[[], Batch]:
         """Run the network, and return what turns its answers into a batch, in any thread."""
-        warm = (
-            inference.warm
-        )  # once one batch is wholly done: those that ran beside the first waited for the same compilers
+        # once one batch is wholly done: those that ran beside the first waited for the same compilers
+        warm = inference.warm
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
         found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from faultscape.prediction.batches import Batch, Look
     from faultscape.prediction.sources.network import Network
 
-Shards = Callable[
-    [], Iterable[tuple[int, Sequence[Image]]]
-]  # reads the corpus shard by shard, whenever it is called
+# reads the corpus shard by shard, whenever it is called
+Shards = Callable[[], Iterable[tuple[int, Sequence[Image]]]]
 BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
 
 

@@ -94,9 +94,8 @@ class Ranking:
         """
         if self.bounds == "share":
             return 0.0, 1.0
-        most = (
-            1 - 1 / models if self.bounds == "difference" else math.inf
-        )  # strengths and potentials may be any number
+        # strengths and potentials may be any number
+        most = 1 - 1 / models if self.bounds == "difference" else math.inf
         return -most, most
 
     def words(self) -> dict[str, str]:

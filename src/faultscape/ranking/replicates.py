@@ -329,9 +329,8 @@ def ranking(
         ),
     )
     if groups and images > 1:
-        replicates = scores + (replicates - scores) * np.sqrt(
-            images / (images - 1)
-        )  # a bootstrap's spread is that of G, not G - 1
+        # a bootstrap's spread is that of G, not G - 1
+        replicates = scores + (replicates - scores) * np.sqrt(images / (images - 1))
     spread = intervals.percentile_interval(replicates)
     if groups and least <= images < MANY and len(replicates) > 1:
         half = stdtrit(images - 1, (1 + LEVEL) / 2) * np.nanstd(replicates, 0)
@@ -413,9 +412,10 @@ def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
     """Return the variance of a share p in units of p (1 - p), as the number of images lets expect, and more
     where groups of these ``sizes`` (G,) vary by more.
     """
+    # each image for itself, each group as if it were one
     least, most = (
         1 / sizes.sum(),
         (sizes**2).sum() / sizes.sum() ** 2,
-    )  # each image for itself, each group as if it were one
+    )
     own = share * (1 - share)
     return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

@@ -79,9 +79,8 @@ def of_duels(
 
     def score(keep: np.ndarray) -> np.ndarray:
         ratios = aggressiveness(performance(keep), epsilon)
-        return thurstone(
-            np.where(np.isnan(ratios.T), np.nan, ratios)
-        )  # a pair compared one way only has no part in eq. 6
+        # a pair compared one way only has no part in eq. 6
+        return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))
 
     takes_part = np.stack([found.attacker == k for k in range(len(models))])
     met = np.zeros((len(models), len(models)))

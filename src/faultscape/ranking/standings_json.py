@@ -40,6 +40,7 @@ _KEYS = (
 )
 _OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
 _WHEN_THERE = ("against", "benchmark", "parents", "stability")
+# where null means an undefined number
 _NUMBERS = (
     "matrices",
     "rankings",
@@ -47,7 +48,7 @@ _NUMBERS = (
     "benchmark",
     "parents",
     "stability",
-)  # where null means an undefined number
+)
 
 
 def to_json(standings: Standings) -> JsonObject:

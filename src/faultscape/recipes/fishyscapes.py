@@ -22,13 +22,15 @@ from faultscape.verbs.reliability import Reliability
 
 BASE, BACKBONE = "base", "deeplabv3plus"
 VALIDATION = "fs-static-v2-validation"  # that methods are searched on
+# Table 1: random, softmax; and two that came later
 SCORERS = [
     "random",
     "msp",
     "entropy",
     "max-logit",
     "energy",
-]  # Table 1: random, softmax; and two that came later
+]
+# fitted to a trained network
 METHODS: list[FitMethod] = [
     "odin",
     "standardised-max-logit",
@@ -36,17 +38,18 @@ METHODS: list[FitMethod] = [
     "knn",
     "knn-class",
     "flow",
-]  # fitted to a trained network
+]
 LOSSES: dict[LossName, str] = {
     "void-class": "void",
     "entropy": "entropy",
     "outlier-head": "outlier",
     "dirichlet": "differential-entropy",
 }
+# B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
 FLOW, DATA = (
     fs.MethodOptions(steps=200_000, rate=1e-4),
     fs.FitData(),
-)  # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
+)
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 

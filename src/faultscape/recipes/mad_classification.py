@@ -25,16 +25,13 @@ def algorithm_1_until_labels(
     """Do lines 1 to 10 of Algorithm 1: predict, measure distances over WordNet, choose the k farthest apart
     of each pair; then export the questions.
     """
-    fs.collect(
-        study, images, task="classification", classes=classes, only_classes=only
-    )  # 3.1: D, of 200 of the 1,000 classes
+    # 3.1: D, of 200 of the 1,000 classes
+    fs.collect(study, images, task="classification", classes=classes, only_classes=only)
     fs.predict(study, models)  # lines 2-4: {f_i(x) | x in D}
-    slots = fs.select(
-        study, top=top, classifiers=fs.ClassifierRules(confidence=0.8, cap=3)
-    )  # lines 5-10: eq. 3 and 4, min(p_i, p_j) >= T, three a predicted label
-    fs.label.export(
-        study, str(Path(study) / "questions.csv")
-    )  # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
+    # lines 5-10: eq. 3 and 4, min(p_i, p_j) >= T, three a predicted label
+    slots = fs.select(study, top=top, classifiers=fs.ClassifierRules(confidence=0.8, cap=3))
+    # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
+    fs.label.export(study, str(Path(study) / "questions.csv"))
     return slots
 
 
@@ -42,9 +39,8 @@ def algorithm_1_from_labels(study: str, answers: str, benchmark: str | None = No
     """Do lines 12 to 15 of Algorithm 1: take the answers in, compute A (eq. 1), B and Perron's rank (eq. 5);
     Table 1 beside a closed benchmark.
     """
-    fs.label.import_(
-        study, answers
-    )  # line 12: majority of the annotators; more than three of five unsure: discarded, the k+1-th instead
+    # line 12: majority of the annotators; more than three of five unsure: discarded, the k+1-th instead
+    fs.label.import_(study, answers)
     standings = fs.rank(study, benchmark=benchmark)  # lines 13-15
     fs.report(study)  # Figs. 3-9
     return standings
@@ -56,9 +52,8 @@ def algorithm_2(study: str, model: dict[str, str]) -> Slots:
     """
     fs.predict(study, model)  # line 2
     slots = fs.select(study)  # lines 3-7
-    fs.label.export(
-        study, str(Path(study) / f"questions-{'-'.join(model)}.csv")
-    )  # line 8: only questions that nobody answered
+    # line 8: only questions that nobody answered
+    fs.label.export(study, str(Path(study) / f"questions-{'-'.join(model)}.csv"))
     return slots
 
 

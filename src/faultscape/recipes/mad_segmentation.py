@@ -57,9 +57,8 @@ def algorithm_2(study: str, model: dict[str, str]) -> Slots:
     fs.predict(study, model)  # line 2
     fs.compare(study)  # line 4
     slots = fs.select(study)  # lines 5-12, both roles
-    fs.label.export(
-        study, str(Path(study) / "to-label")
-    )  # line 14: only images that nobody has labelled are new
+    # line 14: only images that nobody has labelled are new
+    fs.label.export(study, str(Path(study) / "to-label"))
     return slots
 
 

@@ -21,6 +21,7 @@ from faultscape.verbs.measure import Measured
 if TYPE_CHECKING:
     from faultscape.reporting.measure.document import SetDocument
 
+# its rows; all are shown as errors
 TABLE_1 = (
     "miou",
     "dice",
@@ -31,7 +32,7 @@ TABLE_1 = (
     "ap",
     "rom",
     "rum",
-)  # its rows; all are shown as errors
+)
 
 
 def equations(

@@ -17,12 +17,13 @@ import faultscape as fs
 from faultscape.choices import HeadName, TrainingPresetName
 from faultscape.verbs.reliability import Reliability
 
+# the rows of Tables 2 and 3
 HEADS: tuple[HeadName, ...] = (
     "linear",
     "batch-ensemble",
     "gp",
     "heteroscedastic",
-)  # the rows of Tables 2 and 3
+)
 SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probability
 
 

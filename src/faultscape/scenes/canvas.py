@@ -212,9 +212,8 @@ class Canvas:
         return sides
 
 
-ROUND = np.stack(
-    [np.cos(np.arange(14) * np.pi / 7), np.sin(np.arange(14) * np.pi / 7)], axis=1
-)  # a circle's corners
+# a circle's corners
+ROUND = np.stack([np.cos(np.arange(14) * np.pi / 7), np.sin(np.arange(14) * np.pi / 7)], axis=1)
 _SIDES = (
     ("rear", (0, 1, 5, 4), (0, 0, -1)),
     ("right", (1, 2, 6, 5), (1, 0, 0)),

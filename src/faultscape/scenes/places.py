@@ -14,11 +14,12 @@ import numpy as np
 
 from faultscape.scenes.canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas, rgb
 
+# on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
 _RED, _WHITE, _KERB = (
     12,
     13,
     14,
-)  # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
+)
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
     "day": ((70, 128, 204), (192, 214, 234), 0.5, (246, 248, 250)),
     "dusk": ((54, 58, 108), (244, 158, 100), 0.5, (176, 104, 116)),

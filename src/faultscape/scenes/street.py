@@ -124,9 +124,8 @@ def scene(
 
 
 _SHADOWS = {"day": 0.45, "dusk": 0.25, "night": 0.3, "fog": 0.15, "rain": 0.2, "low sun": 0.55}
-_Item = tuple[
-    float, Callable[[], None], list[tuple[float, float, float, float]]
-]  # distance, how to draw it, its shadows
+# distance, how to draw it, its shadows
+_Item = tuple[float, Callable[[], None], list[tuple[float, float, float, float]]]
 
 
 def _camera(rng: np.random.Generator, size: tuple[int, int]) -> Camera:

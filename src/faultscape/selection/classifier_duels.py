@@ -186,12 +186,10 @@ def _pair(
 ) -> tuple[list[PairSlot], int]:
     """Return the rows of one pair, and how many of the chosen ones ties decided."""
     first, second = said.labels[a], said.labels[b]
-    sure = np.fmin(
-        said.probabilities[a], said.probabilities[b]
-    )  # S2 3.1, of whoever says how sure; NaN where neither does
-    everywhere = (
-        "temperatures" in define
-    )  # selections of earlier versions lack them, and look where labels differ
+    # S2 3.1, of whoever says how sure; NaN where neither does
+    sure = np.fmin(said.probabilities[a], said.probabilities[b])
+    # selections of earlier versions lack them, and look where labels differ
+    everywhere = "temperatures" in define
     open_ = ((first != second) | everywhere) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
     if allowed is not None:
         open_ &= np.asarray(allowed)[first] & np.asarray(allowed)[second]
@@ -271,9 +269,8 @@ def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list
 def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
     """Return which candidates, in order, are taken: of each model's label at most ``cap``."""
     cells = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
-    some = np.flatnonzero(
-        _occurrence(cells) < cap
-    )  # of one pair of labels no more than the cap can ever be taken
+    # of one pair of labels no more than the cap can ever be taken
+    some = np.flatnonzero(_occurrence(cells) < cap)
     held: tuple[dict[int, int], dict[int, int]] = ({}, {})
     taken: list[int] = []
     for k in some.tolist():

@@ -25,6 +25,7 @@ from faultscape.selection.best import EMPTY, Best
 from faultscape.selection.quartiles import to_json
 
 CONSTRAINTS = get_args(Constraints)
+# of `select`
 DEFAULTS = {
     "concordance": "miou",
     "over": "union",
@@ -32,7 +33,7 @@ DEFAULTS = {
     "spares": 3,
     "keep_duplicates": False,
     "seed": 0,
-}  # of `select`
+}
 
 
 def duels(
@@ -159,9 +160,8 @@ def take(
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
     for place in np.flatnonzero((pairs.pairs < len(agreement)).all(1)).tolist():
         first, second = pairs.pairs[place]
-        same = identical(
-            pairs, place
-        )  # a label of such an image tells nothing of the one that it does not of the other
+        # a label of such an image tells nothing of the one that it does not of the other
+        same = identical(pairs, place)
         agreement[first, second, same] = agreement[second, first, same] = np.nan
     best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
 

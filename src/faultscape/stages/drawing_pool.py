@@ -115,9 +115,8 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     """
     define = slots.definition
     selector = find_selector(define["selector"])
-    by_itself = (
-        selector.chance and not selector.informed
-    )  # what information draws from is where models differ, whatever it weighs there
+    # what information draws from is where models differ, whatever it weighs there
+    by_itself = selector.chance and not selector.informed
     pool = read_drawing_pool(root, define)[0]
     needs = dict.fromkeys([*(selector.needs if by_itself else ()), "dispute", "expected"])
     facts = gather(root, settings, slots.models, define, [*needs], trust)

@@ -43,9 +43,8 @@ Job = TypeVar("Job")
 Made = TypeVar("Made")
 Item = TypeVar("Item")
 PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
-CHANGES_NOTHING: dict[str, bool] = {
-    "changes_nothing": True
-}  # metadata of a job's field that no result follows from
+# metadata of a job's field that no result follows from
+CHANGES_NOTHING: dict[str, bool] = {"changes_nothing": True}
 SHARE = 20  # entering takes at most a twentieth of the time
 
 

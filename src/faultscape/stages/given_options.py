@@ -60,7 +60,8 @@ def refuse_empty(options: Any) -> None:
         if any(isinstance(one, str) and not one.strip() for one in several) and field.name not in (
             "study",
             "images",
-        ):  # which say it themselves
+        ):
+            # which say it themselves
             raise OptionError(
                 f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out"
             )

@@ -94,9 +94,8 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
     asked: dict[str, list[str]] = {}
     for part in parts:
         asked.setdefault(part.name, []).append(part.part)
-    one = (
-        len({part.shard for part in parts}) == 1
-    )  # then a folder of thousands of parts is not looked through
+    # then a folder of thousands of parts is not looked through
+    one = len({part.shard for part in parts}) == 1
     manifests = {
         name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()
     }
@@ -211,9 +210,8 @@ def read_block(
         if entry is None or entry.key != part.key:
             raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
         ids, packed = pair_table.read_counts(folder, part, entry)
-        mine = np.array(
-            [i in place for i in ids], bool
-        )  # others of the shard left the corpus, or are not asked for
+        # others of the shard left the corpus, or are not asked for
+        mine = np.array([i in place for i in ids], bool)
         at = np.array([place[i] for i in ids if i in place], np.int64)
         b, r, c, t, has = sparse_counts.unpack(packed, len(part.others), n)
         if not mine.all():

@@ -257,9 +257,8 @@ def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str])
     def offset(word: str) -> float | None:
         return None if word in between else float(offsets.get(word, 0.0))
 
-    asked = {
-        plain_name(word): word for word in model.options.get("scorer", [])
-    }  # of a method the word with its digest
+    # of a method the word with its digest
+    asked = {plain_name(word): word for word in model.options.get("scorer", [])}
     words = [asked.get(word, word) for word in words]
     return Counting(truth, {doubt_folder(word): (word, offset(word), channels) for word in words})
 

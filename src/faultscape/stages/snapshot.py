@@ -218,9 +218,8 @@ class Snapshot:
         wanted = None if images is None else tuple(sorted(images))
         if wanted not in self._photos_keys:
             chosen = None if wanted is None else [("id", "in", wanted)]
-            if wanted is None and (
-                aside := stress_shards(self.root)
-            ):  # of them no number of the study is made
+            if wanted is None and (aside := stress_shards(self.root)):
+                # of them no number of the study is made
                 chosen = [("shard", "not in", aside)]
             rows = read_columns(self.root, ["id", "digest"], chosen)
             self._photos_keys[wanted] = key_of(*(column.to_pylist() for column in rows.columns))

@@ -32,6 +32,7 @@ from faultscape.study.tables.corpus import Image, part_name
 
 VERSION = 7  # of the statistics: another number makes every part stale
 WITH_CONFIDENCE = "+confidence"
+# the definitions that statistics follow from; the others are of their summary
 _CHOICES = (
     "regions",
     "connectivity",
@@ -41,13 +42,14 @@ _CHOICES = (
     "match",
     "tolerance",
     "band",
-)  # the definitions that statistics follow from; the others are of their summary
+)
+# those of `measure` when nothing is said
 OPTIONS = {
     "boundaries": True,
     "divisor": None,
     "score_scale": None,
     "resize_maps": False,
-}  # those of `measure` when nothing is said
+}
 
 
 def state_of_stored(

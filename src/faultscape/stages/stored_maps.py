@@ -24,10 +24,11 @@ class StoredMaps:
     """The maps of one model or truth in one shard, as places at working size."""
 
     def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str, sha256: str = "") -> None:
+        # with its checksum known, no manifest of thousands of parts is read
         self._name, self._allowed = (
             folder.name,
             known,
-        )  # with its checksum known, no manifest of thousands of parts is read
+        )
         self._maps = label_maps.read_maps(folder, shard, Part(sha256, 0, "") if sha256 else None)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None

@@ -44,9 +44,8 @@ def corrupt(
     if textures is not None and not corruption.textured:
         raise OptionError(f"{corruption.name} takes no textures; leave them out, or corrupt with frost")
     if key is None:
-        key = (
-            hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""
-        )  # what is not random is spared the hash
+        # what is not random is spared the hash
+        key = hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""
     start = stream_start(seed, key, corruption.name, severity)
     more = (textures,) if corruption.textured else ()
     planes = pixels.reshape(*pixels.shape[:2], -1)

@@ -81,9 +81,8 @@ def put(path: Path, data: bytes) -> str:
     """Write a file whole or not at all and return its SHA-256; StudyError when the disk is full or not
     writable.
     """
-    temporary = path.with_name(
-        f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}"
-    )  # two machines may have one process id
+    # two machines may have one process id
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:

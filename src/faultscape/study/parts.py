@@ -65,10 +65,11 @@ def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
         found = _with_files(folder, asked, one_by_one=names is not None)
         if len(found) == len(asked) or parts == before:
             return found
+        # a writer may have put new parts in their place just now
         parts, before = (
             read_manifest(folder),
             parts,
-        )  # a writer may have put new parts in their place just now
+        )
 
 
 def _with_files(folder: Path, parts: dict[str, Part], *, one_by_one: bool) -> dict[str, Part]:

@@ -40,7 +40,8 @@ class Receipts:
                     KeyError,
                     TypeError,
                     RecursionError,
-                ):  # cut by a kill, or damaged: it is made again
+                ):
+                    # cut by a kill, or damaged: it is made again
                     continue
         return out
 

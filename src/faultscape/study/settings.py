@@ -37,9 +37,8 @@ Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps ha
 _WHEN_THERE = ("only", "glosses", "own_order", "tags")  # what a study without it does not mention
 
 
-AS_WRITTEN = pydantic.GetPydanticSchema(
-    lambda _, schema_of: schema_of(dict[str, Any])
-)  # of what stands in a file: no number becomes another
+# of what stands in a file: no number becomes another
+AS_WRITTEN = pydantic.GetPydanticSchema(lambda _, schema_of: schema_of(dict[str, Any]))
 
 
 class ModelOptions(TypedDict, total=False):
@@ -244,9 +243,8 @@ def read_settings(root: Path) -> Settings:
     path = root / "study.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        checked_version(
-            root, raw.setdefault("version", 1)
-        )  # before keys of a later version are called unknown
+        # before keys of a later version are called unknown
+        checked_version(root, raw.setdefault("version", 1))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(

@@ -79,9 +79,8 @@ class DropoutNetwork(GivesDoubt):
         super().__init__()
         self.net, self.samples = net, samples
         self._dropouts = tuple(dropouts)
-        self._first: frozenset[nn.Module] = (
-            frozenset()
-        )  # the modules that were done before any dropout in the last pass
+        # the modules that were done before any dropout in the last pass
+        self._first: frozenset[nn.Module] = frozenset()
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
         """Return `Doubt` with the members of the network, in training that of one pass."""

@@ -22,6 +22,7 @@ from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.validation import Images, Pairs, validate
 
+# of which the mean-field factor is chosen
 FACTORS = (
     0.0,
     0.1,
@@ -35,7 +36,7 @@ FACTORS = (
     1000.0,
     3000.0,
     10000.0,
-)  # of which the mean-field factor is chosen
+)
 
 
 @torch.no_grad()

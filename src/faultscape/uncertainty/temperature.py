@@ -17,9 +17,8 @@ import numpy as np
 from faultscape.errors import MetricError
 
 LEAST, MOST = 0.02, 50.0  # between which a temperature is looked for
-_AT_ONCE = (
-    1 << 22
-)  # logits that are exponentials at one time, so that memory is that of the logits themselves
+# logits that are exponentials at one time, so that memory is that of the logits themselves
+_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)

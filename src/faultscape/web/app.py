@@ -161,9 +161,8 @@ def _gone(_: Request, __: Exception) -> Response:
 
 def _defect(request: Request, error: Exception) -> Response:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    pattern = getattr(
-        request.scope.get("route"), "path", ""
-    )  # an address may hold the token of an invitation
+    # an address may hold the token of an invitation
+    pattern = getattr(request.scope.get("route"), "path", "")
     print(
         f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})",
         file=sys.stderr,

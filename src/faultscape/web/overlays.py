@@ -161,10 +161,11 @@ def png(overlay: Overlay) -> bytes:
             "P", (width, height), np.ascontiguousarray(overlay.codes, np.uint8).tobytes()
         )
         picture.putpalette(overlay.colours[:, :3].tobytes())
+        # in half the time, and smaller: maps are runs
         more = {
             "compress_level": 4,
             "compress_type": zlib.Z_RLE,
-        }  # in half the time, and smaller: maps are runs
+        }
         picture.save(out, format="PNG", transparency=overlay.colours[:, 3].tobytes(), **more)
     else:
         Image.fromarray(overlay.colours[overlay.codes]).save(out, format="PNG", compress_level=4)

@@ -40,9 +40,8 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
         raise OptionError(f"--host {host}: is no address of this machine; leave it out for {HOST}") from None
     last = port if port == 0 else min(port + TRIES - 1, 65535)
     for number in range(port, last + 1):
-        made = socket.socket(
-            family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-        )  # else asyncio leaves its delays (Nagle) on: 40 ms an answer
+        # else asyncio leaves its delays (Nagle) on: 40 ms an answer
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             made.bind((address[0], number, *address[2:]))

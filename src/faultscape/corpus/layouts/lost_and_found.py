@@ -33,9 +33,8 @@ def find_lost_and_found(root: Path, split: str) -> Iterator[Frame]:
     for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)) if folder else ():
         stem = without(path.name, "_leftImg8bit")
         frame = tree.frame(f"{path.parent.name}/{stem}", split, str(path), "gtCoarse")
-        labels = (
-            frame.truth if frame.truth.endswith("_labelIds.png") else ""
-        )  # train ids do not tell one object from another
+        # train ids do not tell one object from another
+        labels = frame.truth if frame.truth.endswith("_labelIds.png") else ""
         yield Frame(
             frame.id, frame.image, labels, frame.instances, frame.depth, frame.camera,
             group=stem.rpartition("_")[0], split=split, role=frame.role,

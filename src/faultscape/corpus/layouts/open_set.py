@@ -79,9 +79,8 @@ def find_bravo(root: Path, split: str) -> Iterator[Frame]:
     folder = root / f"bravo_{split}"
     for path in files(folder, image):
         id_ = path.relative_to(folder).as_posix()[: -len(image)]
-        if (
-            split == "synobjs" and not path.stem.isdigit()
-        ):  # labels and masks lie beside images that are called 1.png
+        if split == "synobjs" and not path.stem.isdigit():
+            # labels and masks lie beside images that are called 1.png
             continue
         place = id_.rpartition("/")[0]
         yield Frame(

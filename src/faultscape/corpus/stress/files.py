@@ -115,9 +115,8 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             data = read_bytes(path, ImageError)
             with decoding(path, ImageError):
                 picture = open_picture(data, path, ImageError)
-                if not picture.mode.startswith(
-                    "I"
-                ):  # a map of labels, or a view in colours, would be taken for some metres
+                if not picture.mode.startswith("I"):
+                    # a map of labels, or a view in colours, would be taken for some metres
                     raise ImageError(
                         f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times"
                         f" {_PER_METRE} (0: unknown), or .npy of metres"

@@ -83,12 +83,13 @@ _KINDS: dict[str, type[Step]] = {
     "fog": FogStep,
     "overlay": OverlayStep,
 }
+# fields that say where a file lies, whose digests stand beside
 _PLACES = (
     "textures",
     "objects",
     "depth",
     "overlay",
-)  # fields that say where a file lies, whose digests stand beside
+)
 _PLAIN: dict[object, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 

@@ -20,10 +20,11 @@ from faultscape.corpus.web.addresses import names_private, private, proxied
 from faultscape.errors import WebError
 
 PATIENCE = 300.0  # seconds for one answer
+# seconds in which nothing need come, and the bytes that must come in each second after
 GRACE, LOWEST = (
     30.0,
     1000,
-)  # seconds in which nothing need come, and the bytes that must come in each second after
+)
 
 
 class SlowError(WebError):

@@ -88,9 +88,8 @@ class Web:
             host = urlsplit(here).netloc
             if host in self._closed:
                 raise ClosedError(self._closed[host])
-            named = (
-                named if names_private(here) == named else ""
-            )  # who has left that server is not led back by another
+            # who has left that server is not led back by another
+            named = named if names_private(here) == named else ""
             check(here, named, self._resolve)
             self._wait(host)
             again = None
@@ -102,9 +101,8 @@ class Web:
                 reason = getattr(fault, "reason", None) or fault
                 words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
                 what = f"{host}: {'takes too long' if isinstance(reason, TimeoutError) else words}"
-                if (
-                    isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES
-                ):  # it cannot even be reached
+                if isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES:
+                    # it cannot even be reached
                     self._closed[host] = f"{what} (asked {TRIES} times)"
                     raise ClosedError(self._closed[host]) from None
             else:

@@ -47,9 +47,8 @@ _BAND = 1 << 24  # pixels of a shape that are found at once
 _FAR = 1e7  # coordinates: farther ones are no pixels
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?")
-_RUNS = re.compile(
-    r"(?:\s*+[0-9]{1,9}+\s*+,)*+\s*+[0-9]{1,9}+\s*+"
-)  # possessive: no steps back, no memory of them
+# possessive: no steps back, no memory of them
+_RUNS = re.compile(r"(?:\s*+[0-9]{1,9}+\s*+,)*+\s*+[0-9]{1,9}+\s*+")
 _PAIR = r"\s*+[+-]?+[0-9]{1,12}+(?:\.[0-9]{0,20}+)?+\s*+,\s*+[+-]?+[0-9]{1,12}+(?:\.[0-9]{0,20}+)?+\s*+"
 _POINTS = re.compile(f"(?:{_PAIR};)*+{_PAIR}")
 Attributes = Mapping[str, str]

@@ -43,9 +43,8 @@ def nested_outlines(
     patches = _patches(ids)
     depth = np.zeros(ids.shape, np.int32)
     found = []
-    for box, value, patch in sorted(
-        patches, key=lambda patch: -patch[0][2] * patch[0][3]
-    ):  # what is within a hole has a smaller box
+    for box, value, patch in sorted(patches, key=lambda patch: -patch[0][2] * patch[0][3]):
+        # what is within a hole has a smaller box
         left, top, width, height = box
         below = depth[top : top + height, left : left + width]
         y, x = np.unravel_index(int(patch.argmax()), patch.shape)

@@ -34,9 +34,8 @@ RESAMPLES = 2000
 COMMON = LEAST  # fewer items in common carry no kappa
 _CHUNK = 1 << 22
 
-Masks = tuple[
-    Sequence[int], np.ndarray | Sequence[np.ndarray]
-]  # who labelled an image, and their maps of places, in that order
+# who labelled an image, and their maps of places, in that order
+Masks = tuple[Sequence[int], np.ndarray | Sequence[np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +109,8 @@ def alpha(
     counts = counts[counts.sum(1) > 1]  # items with two votes or more
     if not len(counts):
         return Alpha(np.nan, np.full(2, np.nan), 0, 0)
-    patterns, times = np.unique(
-        counts, axis=0, return_counts=True
-    )  # items with the same votes are one, drawn as often
+    # items with the same votes are one, drawn as often
+    patterns, times = np.unique(counts, axis=0, return_counts=True)
     value = float(_alphas(patterns, times[None].astype(float), scale, numbers)[0])
     interval = np.full(2, np.nan)
     if len(counts) >= LEAST and not np.isnan(value):
@@ -279,7 +277,6 @@ def _alphas(counts: np.ndarray, weights: np.ndarray, scale: Scale, numbers: np.n
         spread = points**2 @ counts.T * votes - (points @ counts.T) ** 2
         observed = 2 * (weights * spread / (votes - 1)).sum(1)
         expected = 2 * (number * (totals * points**2).sum(1) - (totals * points).sum(1) ** 2)
-    some = ((totals > 0).sum(1) > 1) & (
-        expected > 0
-    )  # one value alone, and nothing says what chance would give
+    # one value alone, and nothing says what chance would give
+    some = ((totals > 0).sum(1) > 1) & (expected > 0)
     return 1 - np.divide(observed * (number - 1), expected, out=np.full(len(totals), np.nan), where=some)

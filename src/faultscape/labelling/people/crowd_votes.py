@@ -121,9 +121,8 @@ def dawid_skene(
         counts = (votes.matrix.T @ posterior).reshape(a, r, classes).transpose(0, 2, 1) + extra
         total = counts.sum(2, keepdims=True)
         confusion = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-        log = _log(
-            np.nan_to_num(confusion)
-        )  # a class that an annotator surely never saw: its items cannot be of it
+        # a class that an annotator surely never saw: its items cannot be of it
+        log = _log(np.nan_to_num(confusion))
         return (
             confusion,
             log.transpose(0, 2, 1).reshape(a * r, classes),
@@ -260,9 +259,8 @@ def _votes(
     return _Votes(matrix, np.bincount(item, minlength=number) > 0, classes, answers, people)
 
 
-Fit = Callable[
-    [np.ndarray], tuple[np.ndarray, np.ndarray, float]
-]  # posterior -> parameters, their logs (A R, C), the pseudo-counts' share
+# posterior -> parameters, their logs (A R, C), the pseudo-counts' share
+Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]]
 
 
 def _maximise(

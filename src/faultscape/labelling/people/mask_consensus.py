@@ -68,9 +68,8 @@ def consensus(
     out = stack[0].copy()
     places = np.flatnonzero(_disputed(stack))
     columns = np.stack([one.ravel()[places] for one in stack])
-    support = np.stack(
-        [(weight[:, None] * (columns == own)).sum(0) for own in columns]
-    )  # of what each annotator says
+    # of what each annotator says
+    support = np.stack([(weight[:, None] * (columns == own)).sum(0) for own in columns])
     slack = EQUAL * weight.sum()
     best = support >= support.max(0) - slack
     by_skill = np.argsort(-order, kind="stable")

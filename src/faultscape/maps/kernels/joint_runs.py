@@ -177,9 +177,8 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
     mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
     stretch = min(32, max(1, width // 64))  # words; what lies above is then in an earlier stretch
     room = 64
-    while (
-        room < width + 64 * stretch + 130
-    ):  # runs of the last row and of this stretch: no older one is asked for
+    while room < width + 64 * stretch + 130:
+        # runs of the last row and of this stretch: no older one is asked for
         room *= 2
     ids, turn = np.zeros(room, np.int32), np.uint64(room - 1)
     at = np.empty(64 * stretch + 9, np.int64)
@@ -194,9 +193,8 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
         for w in range(first, min(first + stretch, (pixels + 63) // 64)):
             start = np.int64(w) * 64
             left, above = np.uint64(0), _ALL
-            if (
-                start == 0 or start + 64 > pixels
-            ):  # the first and last word have no 64 pixels, or no left neighbour, to load at once
+            if start == 0 or start + 64 > pixels:
+                # the first and last word have no 64 pixels, or no left neighbour, to load at once
                 for j in range(n_maps):
                     labels = carray(_pointer(addresses[j], like), (pixels,))
                     for x in range(start, min(start + 64, pixels)):
@@ -211,9 +209,8 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
                     above = _ALL
             starts[w], before[w], moved[w - first] = left, run + n, above
             size = np.int64(set_bits(left))
-            for base in range(
-                n, n + size, 8
-            ):  # eight at a time, also where fewer are left: no branch to guess
+            for base in range(n, n + size, 8):
+                # eight at a time, also where fewer are left: no branch to guess
                 for k in range(8):
                     at[base + k] = start + np.int64(_first_bit(left))
                     left &= left - _ONE
@@ -329,18 +326,16 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
         column, row = columns[j], totals[j]
         for c in range(distinct):
             row[column[c]] += pixels[c]
-    rows = np.empty(
-        (4, both.shape[1] + 1), np.int64
-    )  # neighbours add to different rows: no addition waits for the one before
+    # neighbours add to different rows: no addition waits for the one before
+    rows = np.empty((4, both.shape[1] + 1), np.int64)
     nowhere = both.shape[1]
     for p in range(len(pairs)):
         first, second = columns[pairs[p, 0]], columns[pairs[p, 1]]
         rows[:] = 0
         for c in range(distinct):
             label = np.int64(first[c])
-            rows[c & 3, nowhere + (label - nowhere) * np.int64(label == second[c])] += pixels[
-                c
-            ]  # no branch: it could not be guessed
+            # no branch: it could not be guessed
+            rows[c & 3, nowhere + (label - nowhere) * np.int64(label == second[c])] += pixels[c]
         for y in range(both.shape[1]):
             both[p, y] += rows[0, y] + rows[1, y] + rows[2, y] + rows[3, y]
 

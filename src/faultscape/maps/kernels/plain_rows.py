@@ -140,9 +140,8 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
     """
     op, label_at, length_at = height, height + n_ops, height + n_ops + itemsize * n_labels
     op_end, used_labels, used_lengths = height + n_ops, 0, 0
-    ends = np.zeros(
-        2 * widest + 2, np.int64
-    )  # of the row above from place ``old`` on, of an EDITED row from place ``new`` on
+    # of the row above from place ``old`` on, of an EDITED row from place ``new`` on
+    ends = np.zeros(2 * widest + 2, np.int64)
     values = np.zeros(2 * widest + 2, table.dtype)
     old, new, n_above = 0, widest + 1, 0
     for y in range(height):

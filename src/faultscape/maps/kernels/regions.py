@@ -189,9 +189,8 @@ def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     nearest cache.
     """
     wide = np.uint64(n_p + 1)
-    cells = np.zeros(
-        (n_t + 1) * (n_p + 1), np.int64
-    )  # the first row and column are what belongs to no region
+    # the first row and column are what belongs to no region
+    cells = np.zeros((n_t + 1) * (n_p + 1), np.int64)
     i, j, x, pixels = np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
     while x < pixels:
         end_t, end_p = starts_t[i + _ONE], starts_p[j + _ONE]
@@ -237,9 +236,8 @@ def _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     for t in range(n_t):
         size[t + 2] += size[t + 1]
     order_p, order_n = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    for k in range(
-        m
-    ):  # sorted by true region: size[t + 1] is where t's next piece goes, and in the end where t + 1 begins
+    for k in range(m):
+        # sorted by true region: size[t + 1] is where t's next piece goes, and in the end where t + 1 begins
         at = size[a[k] + np.uint32(1)]
         order_p[at], order_n[at] = b[k], n[k]
         size[a[k] + np.uint32(1)] += np.uint32(1)

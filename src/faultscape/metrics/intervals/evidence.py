@@ -122,9 +122,8 @@ class Drawn:
         """
         count = int(units.known(np.where(self.used, 1.0, np.nan)))
         known = self.replicates[~np.isnan(self.replicates)]
-        left_out = self.left_out[
-            ~np.isnan(self.left_out)
-        ]  # a unit without which there is no value tells nothing
+        # a unit without which there is no value tells nothing
+        left_out = self.left_out[~np.isnan(self.left_out)]
         if count < LEAST or np.isnan(self.value):
             return np.full(2, np.nan)
         if len(left_out) and self.shape != "stepped":

@@ -19,10 +19,11 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
     classes, n, m = len(whole), len(truth_label), len(label)
     touching_t, touching_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)  # the largest overlap,
+    # and the area of the region it is with: of equal overlaps the smallest
     other_t, other_p = (
         np.zeros(n, np.int64),
         np.zeros(m, np.int64),
-    )  # and the area of the region it is with: of equal overlaps the smallest
+    )
     for k in range(len(pixels)):
         t, p, v = truth[k], prediction[k], pixels[k]
         if truth_label[t] == label[p] and alive[p]:
@@ -140,9 +141,8 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
             used_t[t], used_p[p] = True, True
             total = truth_area[t] + area[p]
             above, below = (2 * v, total) if dice else (v, total - v)
-            for i in range(
-                min(20 * above // below - 9, len(matched))
-            ):  # whole numbers, so that an overlap of exactly .55 is found at .55
+            for i in range(min(20 * above // below - 9, len(matched))):
+                # whole numbers, so that an overlap of exactly .55 is found at .55
                 matched[i, label[p]] += 1
 
 

@@ -127,9 +127,8 @@ def log_row_of(values, bits, whole, out):
     them read as int32.
     """
     for x in range(values.shape[0]):
-        least = np.int32(
-            (bits[x] - _ROOT_BITS) >> np.int32(23)
-        )  # values lie between root 1/2 and root 2 after this
+        # values lie between root 1/2 and root 2 after this
+        least = np.int32((bits[x] - _ROOT_BITS) >> np.int32(23))
         whole[x] = bits[x] - (least << np.int32(23))
         out[x] = np.float32(least)
     r = whole.view(np.float32)

@@ -21,11 +21,12 @@ from faultscape.maps.regions import Overlaps, overlaps
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
 Counts = dict[str, np.ndarray | np.generic]
+# of predicted and of true components, in pixels
 LIMITS = {
     None: (0, 0),
     "anomaly": (500, 100),
     "obstacle": (50, 10),
-}  # of predicted and of true components, in pixels
+}
 THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as theirs is
 _ANOMALY, _VOID = 1, 2
 
@@ -95,9 +96,8 @@ def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere
     predicted = (table.prediction_label == _ANOMALY) & (table.prediction_area >= least_predicted) & (area > 0)
     both = true[table.truth] & predicted[table.prediction]
     t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]
-    inside = np.bincount(
-        p, weights=pixels, minlength=len(predicted)
-    )  # of each prediction, in any true component
+    # of each prediction, in any true component
+    inside = np.bincount(p, weights=pixels, minlength=len(predicted))
     shared = np.bincount(t, weights=pixels, minlength=len(true))[true]
     # |(k u K') \ A| = |k| + sum over K' of what lies outside every true component
     outside = np.bincount(t, weights=area[p] - inside[p], minlength=len(true))[true]

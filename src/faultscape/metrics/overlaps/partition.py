@@ -274,9 +274,8 @@ def _consistency(table: _Table) -> tuple[float, float]:
         return np.nan, np.nan
     over, under = _refinement_errors(table)
     total = table.n.sum()
-    return float(min(over.sum(), under.sum()) / total), float(
-        np.minimum(over, under).sum() / total
-    )  # S1 eq. 2
+    # S1 eq. 2
+    return float(min(over.sum(), under.sum()) / total), float(np.minimum(over, under).sum() / total)
 
 
 def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
@@ -290,9 +289,8 @@ def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
 def _refinement_errors_of_cells(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n = np.asarray(cells, np.float64)
     n_t, n_p = n.sum(-1, keepdims=True), n.sum(-2, keepdims=True)
-    return n * (n_t - n) / np.maximum(n_t, 1), n * (n_p - n) / np.maximum(
-        n_p, 1
-    )  # S1 eq. 1; an empty row has no cell to divide
+    # S1 eq. 1; an empty row has no cell to divide
+    return n * (n_t - n) / np.maximum(n_t, 1), n * (n_p - n) / np.maximum(n_p, 1)
 
 
 def _share(above: np.ndarray, cells: np.ndarray) -> np.ndarray:

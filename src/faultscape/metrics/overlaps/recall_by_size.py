@@ -66,9 +66,8 @@ def object_size_counts(
     if np.isnan(threshold):
         return np.zeros((OCTAVES, 2), np.int64)
     numbers, labels, areas = number((anomaly == 1).view(np.uint8), connectivity=connectivity, none=0)
-    hit = (numbers >= 0) & (
-        score >= np.float64(threshold)
-    )  # float64, in which every narrower score is itself
+    # float64, in which every narrower score is itself
+    hit = (numbers >= 0) & (score >= np.float64(threshold))
     pixels = np.bincount(numbers[hit], minlength=len(areas))
     return _counted(np.zeros(len(labels), np.int64), areas, pixels / areas >= covered, 1)[0]
 

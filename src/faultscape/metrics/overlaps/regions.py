@@ -212,9 +212,8 @@ def given(
         if divisor == 0:
             label = np.where(np.isin(ids, void), len(classes), 0)
         else:
-            of = np.where(
-                ids >= (divisor or 1), ids // (divisor or 1), ids
-            )  # below the divisor an id is a class, as in Cityscapes
+            # below the divisor an id is a class, as in Cityscapes
+            of = np.where(ids >= (divisor or 1), ids // (divisor or 1), ids)
             of = np.where(np.isin(ids, void), ids, of)
             label = np.where((of >= 0) & (of < UNKNOWN), places[np.clip(of, 0, UNKNOWN)], UNKNOWN).astype(
                 np.int64

@@ -118,9 +118,8 @@ def shares_at(
     [0.0, 0.5, 1.5]
     """
     anomalous = np.asarray(anomaly) == 1
-    bits = (coarse_scores(np.asarray(score)[anomalous], how) + np.float16(0)).view(
-        np.uint16
-    )  # minus zero is zero
+    # minus zero is zero
+    bits = (coarse_scores(np.asarray(score)[anomalous], how) + np.float16(0)).view(np.uint16)
     at = image.places.searchsorted(_PLACES[bits])
     return np.bincount(at, region_shares(anomalous, connectivity), minlength=len(image.places))
 
@@ -211,9 +210,8 @@ def areas_of(
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            passed = (tp - own >= positives) | (
-                tp + fp == 0
-            )  # all are found before it, or no pixel lies there
+            # all are found before it, or no pixel lies there
+            passed = (tp - own >= positives) | (tp + fp == 0)
             away = np.where(passed, np.inf, np.abs(share - recall))
             at = share.shape[1] - 1 - away[:, ::-1].argmin(1)
         else:

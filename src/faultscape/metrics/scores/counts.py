@@ -151,13 +151,11 @@ def summarise(
         below = positives - hits + rows.own
         wrong_below.add(rows.own * (below / (below + negatives - rows.above)))
         lost += _product(rows.own, rows.reach + rows.above)
-        if (
-            fpr_rule == "closest"
-        ):  # the lowest threshold of a recall lies just above the next positive's score
+        if fpr_rule == "closest":
+            # the lowest threshold of a recall lies just above the next positive's score
             away = np.abs((hits - rows.own) / positives - recall)
-            away[(hits == rows.own) & (rows.above == 0)] = (
-                math.inf
-            )  # no pixel lies above the highest positive
+            # no pixel lies above the highest positive
+            away[(hits == rows.own) & (rows.above == 0)] = math.inf
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
                 nearest, fpr = float(away[k]), _ratio(int(rows.above[k]), negatives)
@@ -167,9 +165,8 @@ def summarise(
         k = int(scores_f1.argmax())
         if not scores_f1[k] <= f1:  # the first of equals, and any against NaN
             f1, f1_threshold = float(scores_f1[k]), float(rows.scores[k])
-        if negatives and (
-            quiet := np.count_nonzero(rows.reach / negatives <= alarm)
-        ):  # they come first, as reach never falls
+        if negatives and (quiet := np.count_nonzero(rows.reach / negatives <= alarm)):
+            # they come first, as reach never falls
             alarm_threshold = float(rows.scores[quiet - 1])
         if len(rows.share):
             shares.add(rows.share)
@@ -276,9 +273,8 @@ def roc(detection: Detection, points: int = 500) -> Curve:
         detection.scores[chosen],
     )
     x, y, thresholds = reach, hits[chosen], scores
-    if (
-        not detection.thinned
-    ):  # the corner before each point: the negatives between two positives, then those that tie
+    if not detection.thinned:
+        # the corner before each point: the negatives between two positives, then those that tie
         corner = np.concatenate([[0], hits[:-1]])[chosen]
         x, y = np.stack([detection.above[chosen], x], 1).ravel(), np.stack([corner, y], 1).ravel()
         thresholds = scores.repeat(2)

@@ -100,9 +100,8 @@ def rows_of_sorted(positives: np.ndarray, everything: np.ndarray) -> Rows:
     scores, own = distinct(positives)
     first = everything.searchsorted(scores, "left")
     end = first + own
-    tied = np.flatnonzero(
-        everything.take(end, mode="clip") == scores
-    )  # more pixels with this score than positives with it
+    # more pixels with this score than positives with it
+    tied = np.flatnonzero(everything.take(end, mode="clip") == scores)
     tied = tied[end[tied] < len(everything)]
     end[tied] = everything.searchsorted(scores[tied], "right")
     hits = np.cumsum(own[::-1])

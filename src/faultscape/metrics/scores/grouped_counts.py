@@ -27,19 +27,19 @@ from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.histogram import KEYS, SIZE
 
 RIGHT, WRONG, KNOWN, VOID, OBJECTS, NO_GROUP = 0, 1, 2, 3, 4, 65535
+# an object counts as found from this share of its pixels on, where this share of the known ones is flagged
 FOUND, FALSE = (
     0.5,
     0.05,
-)  # an object counts as found from this share of its pixels on, where this share of the known ones is flagged
+)
 _COARSE = 16
 _FINITE = slice(0x0400, 0xFC00)  # places of finite values
 _HEAD = struct.Struct("<2sHH")  # magic, rows, objects
 _MAGIC = b"GC"
 _MOST = 1 << 28
 _ZERO = 0x8000
-_ENDLESS = np.concatenate(
-    [np.arange(0x7C00, 0x8000), np.arange(0xFC00, 0x10000)]
-)  # bits of what is infinite or no number
+# bits of what is infinite or no number
+_ENDLESS = np.concatenate([np.arange(0x7C00, 0x8000), np.arange(0xFC00, 0x10000)])
 _FIELDS = ("pixels", "down", "right", "pasted")
 
 

@@ -21,9 +21,8 @@ from faultscape.metrics.scores.counts import Detection, Rows, summarise
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
 SIZE = 1 << 16
-KEYS = np.concatenate([np.arange(0xFFFF, 0x7FFF, -1), np.arange(0x8000)]).astype(
-    np.uint16
-)  # bit patterns in ascending order
+# bit patterns in ascending order
+KEYS = np.concatenate([np.arange(0xFFFF, 0x7FFF, -1), np.arange(0x8000)]).astype(np.uint16)
 VALUES = KEYS.view(np.float16)
 _FIRST, _LAST = 0x03FF, 0xFC00  # the finite ones: before lie negative NaN and -inf, after them inf and NaN
 _ZERO = 0x8000  # the place of zero; minus zero lies just before
@@ -92,9 +91,8 @@ def places_of(score: np.ndarray) -> np.ndarray:
     >>> VALUES[places_of(np.array([-1.5, -0.0, 2.0], np.float16))].tolist()
     [-1.5, 0.0, 2.0]
     """
-    bits = (
-        np.ascontiguousarray(score + np.float16(0)).view(np.uint16).astype(np.int32)
-    )  # minus zero becomes zero
+    # minus zero becomes zero
+    bits = np.ascontiguousarray(score + np.float16(0)).view(np.uint16).astype(np.int32)
     return np.where(bits >= 0x8000, 0xFFFF - bits, bits + 0x8000)
 
 

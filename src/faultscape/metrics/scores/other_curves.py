@@ -3,8 +3,8 @@ thresholds.
 
 Conventions: the exact numbers are those of `detection`; these are named presets (pytorch-ood, keras200) and
 never a default.
-Source: metrics-speed measurements in docs/reference/definitions.md; Davis and Goadrich 2006 for the interpolation that
-Keras uses.
+Source: metrics-speed measurements in docs/reference/definitions.md; Davis and Goadrich 2006 for the
+interpolation that Keras uses.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ def trapezoid_precision(detection: Detection) -> float:
     if not detection.positives:
         return float("nan")
     hits, before = detection.true_positives, np.concatenate([[0], detection.true_positives[:-1]])
-    recall = (
-        np.stack([before, hits], 1).ravel() / detection.positives
-    )  # each step: where the negatives above it end, then the step itself
+    # each step: where the negatives above it end, then the step itself
+    recall = np.stack([before, hits], 1).ravel() / detection.positives
     reached = np.stack([before + detection.above, hits + detection.false_positives], 1).ravel()
     found = np.stack([before, hits], 1).ravel()
     precision = np.divide(found, reached, out=np.ones(len(found)), where=reached > 0)

@@ -155,9 +155,8 @@ def _slopes_and_draws(
         [areas_of(p - anomalous[some], n - known[some], recall=recall) for some in chunks]
     )
     slopes[units] = (len(units) - 1) / len(units) * (left_out[:, :2].mean(0) - left_out[:, :2])
-    drawn = draws.weights[1 : 1 + draws.resamples].astype(
-        float
-    )  # sums of whole numbers are exact in any order
+    # sums of whole numbers are exact in any order
+    drawn = draws.weights[1 : 1 + draws.resamples].astype(float)
     rows = [drawn[low : low + _TOGETHER] for low in range(0, len(drawn), _TOGETHER)]
     replicates = np.concatenate(
         [np.zeros(0), *(areas_of(some @ anomalous, some @ known, recall=recall)[:, 2] for some in rows)]

@@ -265,9 +265,8 @@ def _count(
     marks, low = found.values, found.values[0] if found.cut else -np.inf
     kind = np.uint32 if judged < 1 << 32 else np.int64
     own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
-    size = min(
-        max(16 * len(marks), _BUFFER // 64), _BUFFER, judged
-    )  # many values a mark: a mark costs more than a value
+    # many values a mark: a mark costs more than a value
+    size = min(max(16 * len(marks), _BUFFER // 64), _BUFFER, judged)
     everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
     anomalous = _Buffer(
         only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4), kind=found.kind

@@ -25,6 +25,7 @@ from faultscape.uncertainty.methods.catalogue import method_named
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
+# options from which features follow
 _SHOWN = (
     "size",
     "window",
@@ -33,7 +34,7 @@ _SHOWN = (
     "std",
     "layout",
     "multiple",
-)  # options from which features follow
+)
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
@@ -140,10 +141,11 @@ def with_values(
                 " have; fit the method with --epsilon 0"
             )
         call, module = network.call, network.module  # type: ignore[attr-defined]
+        # a gradient takes memory
         moves, parts = (
             cast("MovesInput", method),
             [block[k : k + 1] for k in range(len(block))],
-        )  # a gradient takes memory
+        )
         if network.fixed_batch:  # type: ignore[attr-defined]
             parts = [padded_to(block, network.fixed_batch)]  # type: ignore[attr-defined]
         moved = [

@@ -31,9 +31,8 @@ def moved(
     from faultscape.uncertainty.replace import output_tensor
 
     for weight in module.parameters() if hasattr(module, "parameters") else ():
-        weight.requires_grad_(
-            requires_grad=False
-        )  # else every layer keeps its input for a gradient that nobody asks for
+        # else every layer keeps its input for a gradient that nobody asks for
+        weight.requires_grad_(requires_grad=False)
     with running(name, device, "float32", gradients=True), watched(module, name, method.layers) as seen:
         image = torch.from_numpy(block).to(device).requires_grad_()
         logits = output_tensor(call(image))

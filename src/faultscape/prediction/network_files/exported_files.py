@@ -22,6 +22,7 @@ _MEMBER = re.compile(
     r"archive_format|archive_version|byteorder|\.data/[\w.-]+|models/[\w-]+\.json|data/(weights|constants|sample_inputs)/[\w.-]+|extra/[^\\]+"
 )
 _PICKLED = re.compile(r"(custom|opaque)_obj_", re.IGNORECASE)
+# whose operators compute
 NAMESPACES = (
     "aten",
     "prim",
@@ -30,7 +31,8 @@ NAMESPACES = (
     "quantized_decomposed",
     "profiler",
     "torchvision",
-)  # whose operators compute
+)
+# all of them that do more
 EFFECTS = (
     "save",
     "from_file",
@@ -39,7 +41,7 @@ EFFECTS = (
     "rpc_async",
     "rpc_remote",
     "rpc_sync",
-)  # all of them that do more
+)
 _FLOW = (
     "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast"
     "|flex_attention"
@@ -50,6 +52,7 @@ _OPERATOR = re.compile(
     r"|_operator\.(add|sub|mul|matmul|truediv|floordiv|mod|pow|neg|pos|abs|eq|ne|lt|le|gt|ge|and_|or_|xor|not_|invert|lshift|rshift|getitem|index)"
 )
 _NAME = re.compile(r"[\w.\-]*")
+# read as text, JSON or not at all
 _TEXT = (
     "metadata",
     "in_spec",
@@ -58,7 +61,7 @@ _TEXT = (
     "as_string",
     "as_strings",
     "guards_code",
-)  # read as text, JSON or not at all
+)
 _ARITHMETIC = (
     ast.Expression,
     ast.BinOp,

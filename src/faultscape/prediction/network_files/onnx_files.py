@@ -18,10 +18,11 @@ from faultscape.errors import ModelError
 from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
 
+# of an ONNX file: protocol buffers hold no more bytes, and the largest networks some 100,000 fields
 MOST_BYTES, MOST_FIELDS = (
     1 << 31,
     5_000_000,
-)  # of an ONNX file: protocol buffers hold no more bytes, and the largest networks some 100,000 fields
+)
 Field = tuple[int, int, int]  # number of the field; where its bytes begin and end, or its value twice
 
 WITHIN = {
@@ -39,11 +40,12 @@ WITHIN = {
     },
     "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
 }
+# of a tensor: keys and values on where its numbers lie; whether that counts, and that it does
 PLACES, WHERE, ELSEWHERE = (
     13,
     14,
     1,
-)  # of a tensor: keys and values on where its numbers lie; whether that counts, and that it does
+)
 
 
 _REST = 1 << 26  # bytes of a file behind the last number of a tensor that still count as the network's
@@ -54,9 +56,8 @@ def digest(source: str, options: ModelOptions) -> str:
     del options
     files = [(Path(source), Path(source).stat().st_size)]
     for file, end in weights_beside(source).items():
-        size = (
-            file.stat().st_size
-        )  # what lies far behind the last number of a tensor is another network's, or nobody's
+        # what lies far behind the last number of a tensor is another network's, or nobody's
+        size = file.stat().st_size
         files.append((file, end if end and size > end + _REST else size))
     return digest_of_files(source, files)
 

@@ -140,7 +140,8 @@ def _add_tensor(hashed: Any, name: str, value: Any) -> bool:
         RuntimeError,
         NotImplementedError,
         ValueError,
-    ):  # weights that are not there, or of a kind that has no plain form
+    ):
+        # weights that are not there, or of a kind that has no plain form
         return False
     hashed.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
     hashed.update(numbers.data)

@@ -26,13 +26,14 @@ from faultscape.study.settings import ModelOptions, ModelSettings, Settings
 
 PREFIX = "ensemble:"
 OPTIONS = ("threads", "keep", "scorer")
+# a member's options that change nothing of an ensemble
 _BESIDE = (
     "keep",
     "scorer",
     "offsets",
     "unmapped",
     "labels",
-)  # a member's options that change nothing of an ensemble
+)
 KindNamed = Callable[[str], Source]
 
 

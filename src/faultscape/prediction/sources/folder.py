@@ -65,9 +65,8 @@ class FolderModel:
             self._colours = colour_table(self._classes)  # 32 MB, only once somebody codes classes by colour
             label_map = read_map(path, self._colours)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
-        if (
-            label_map.dtype == np.uint16 and label_map.max() < 256
-        ):  # the same map has the same code, however its file was written
+        if label_map.dtype == np.uint16 and label_map.max() < 256:
+            # the same map has the same code, however its file was written
             label_map = label_map.astype(np.uint8)
         code = runs.encode(label_map)
         check_values(path, runs.labels(code), self._places, self._allowed)

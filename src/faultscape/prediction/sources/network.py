@@ -49,9 +49,8 @@ class Network(Protocol):
     batch: int  # prepared pictures that run at once
     device: str  # where it runs, in words
     class_names: list[str]  # of its channels, empty where it does not say
-    channels: (
-        int | None
-    )  # where that is known, at the latest when it was tried; None of one that gives labels
+    # where that is known, at the latest when it was tried; None of one that gives labels
+    channels: int | None
     marginal: bool
     notes: tuple[str, ...]  # what its user should know
     weights: str  # a digest of weights that no file of its source holds, else empty

@@ -42,9 +42,8 @@ _LABELS, _SURE = (
     ("label", "prediction", "predicted_label", "predicted_class", "predicted", "pred", "class"),
     ("probability", "confidence", "prob", "score"),
 )
-_PLAIN = frozenset(
-    ("image", "id", "label", "prediction", "probability", "confidence")
-)  # what is taken without a word
+# what is taken without a word
+_PLAIN = frozenset(("image", "id", "label", "prediction", "probability", "confidence"))
 UNKNOWN = -2  # in place of the id of a class that the study does not have
 _ROUNDING = 2e-3  # probabilities that were written with three digits add up to one within this
 _MOST_BYTES = 1 << 33
@@ -186,9 +185,8 @@ def _of_columns(path: str, picked: str) -> Said:
             " columns; write a line such as image,label above"
         )
     beside = _beside(names, label) if picked else []
-    own = (
-        "" if len(beside) == 1 and _belongs(names, image, label, beside[0]) else picked
-    )  # a column that its probabilities are called after
+    # a column that its probabilities are called after
+    own = "" if len(beside) == 1 and _belongs(names, image, label, beside[0]) else picked
     labels, sure = [label], [_sure(names, label, "", own)]
     while (more := f"{label}_{len(labels) + 1}") in names and len(labels) < MOST:
         likely = _sure(names, label, f"_{len(labels) + 1}", own)

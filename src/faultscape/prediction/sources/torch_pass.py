@@ -50,9 +50,8 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
     known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
     for word in layers:
         layer = word.removesuffix(INPUT)
-        layer = (
-            f"net.{layer}" if layer not in known and f"net.{layer}" in known else layer
-        )  # of a network with another head
+        # of a network with another head
+        layer = f"net.{layer}" if layer not in known and f"net.{layer}" in known else layer
         if layer not in known:
             some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
             raise ModelError(

@@ -300,9 +300,8 @@ def reach_text(options: ModelOptions) -> str:
 
 def _words(source: str) -> list[str]:
     command = source.removeprefix(PREFIX)
-    return (
-        shlex.split(command) if command.strip() and programs.words_of(command, Path(), Path()) else []
-    )  # which says what is no command line
+    # which says what is no command line
+    return shlex.split(command) if command.strip() and programs.words_of(command, Path(), Path()) else []
 
 
 def _by_place(settings: Settings) -> dict[str, str]:

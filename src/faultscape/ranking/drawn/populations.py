@@ -66,9 +66,8 @@ def to_come(
             each[:, drawn] += weights * off / number
             together = np.array([np.bincount(code, row) for row in each])
             common = together @ together.T * labelled / (labelled - 1) - each @ each.T * number / (number - 1)
-            most = float(
-                (np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2
-            )  # as if a group were one label
+            # as if a group were one label
+            most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)
             before, covariance = np.trace(covariance), _positive(covariance + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)

@@ -288,9 +288,8 @@ def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRa
             m: [plain(r) for r in (np.floor(low), np.ceil(high))]
             for m, (low, high) in zip(models, held, strict=True)
         }
-        return ends, [
-            models[k] for k in order if best and np.floor(held[k, 0]) == 1
-        ]  # none where nothing was tested
+        # none where nothing was tested
+        return ends, [models[k] for k in order if best and np.floor(held[k, 0]) == 1]
 
     single, tied = widen(weighted.rank_interval, weighted.tied_for_best)
     at_once, best = widen(weighted.simultaneous_rank_interval, weighted.best_set)

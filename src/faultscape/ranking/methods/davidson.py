@@ -104,9 +104,8 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
         own = games * 2 * (win * lose + tie * (win + lose) / 4)  # the variance of the points of a game
         cross = (games * tie * (lose - win)).sum(2)  # their covariance with its being a tie
         bend = np.zeros((b, j + 1, j + 1))
-        bend[:, :j, :j] = -own + np.where(
-            ranked[:, :, None] & ranked[:, None, :], 1.0, 0.0
-        )  # the shift is held
+        # the shift is held
+        bend[:, :j, :j] = -own + np.where(ranked[:, :, None] & ranked[:, None, :], 1.0, 0.0)
         bend[:, range(j), range(j)] += own.sum(2) + ~ranked
         bend[:, :j, j] = bend[:, j, :j] = np.where(free[:, None], cross, 0.0)
         bend[:, j, j] = np.where(free, (games * tie * (1 - tie)).sum((1, 2)), 1.0)

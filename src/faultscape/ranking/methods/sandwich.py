@@ -116,6 +116,5 @@ def standard_errors(
     >>> standard_errors(games, np.zeros(2), pseudo_count=0).round(4)
     array([0.0501, 0.0501])
     """
-    return np.sqrt(
-        np.maximum(np.diag(sandwich(games, strengths, nu, pseudo_count)), 0)
-    )  # rounding may fall below zero
+    # rounding may fall below zero
+    return np.sqrt(np.maximum(np.diag(sandwich(games, strengths, nu, pseudo_count)), 0))

@@ -25,14 +25,16 @@ from faultscape.ranking.planning.label_variances import Curve, variance
 from faultscape.ties import EQUAL
 
 WORLDS, POWER = 400, 0.8
+# of worlds; of what was really needed such ranges held four fifths, docs/benchmarks/plan.md
 RANGE = (
     0.05,
     0.95,
-)  # of worlds; of what was really needed such ranges held four fifths, docs/benchmarks/plan.md
+)
+# these two and ALONE fit groups of models of five real sets, docs/benchmarks/plan.md
 BELIEVED = {
     "classification": 0.5,
     "segmentation": 0.25,
-}  # these two and ALONE fit groups of models of five real sets, docs/benchmarks/plan.md
+}
 ALONE = 3.0  # how far a model may be off on its own, in units of how far worlds are apart
 FORETOLD = 10  # a range that spans more than this factor foretells nothing
 TRUST = 10  # labels at which half of a measured variance is believed
@@ -93,9 +95,8 @@ def updated(
     apart = np.zeros((j, j))
     apart[np.triu_indices(j, 1)] = pair_variance
     middle = np.eye(j) - 1 / j
-    values, vectors = np.linalg.eigh(
-        -0.5 * middle @ (apart + apart.T) @ middle
-    )  # variances of differences hold the covariance
+    # variances of differences hold the covariance
+    values, vectors = np.linalg.eigh(-0.5 * middle @ (apart + apart.T) @ middle)
     root = vectors * np.sqrt(np.maximum(values, 0))
     rng = np.random.default_rng(seed)
     before = before + alone * _centred(rng.standard_normal(before.shape)) * np.sqrt(before.var(0).mean())

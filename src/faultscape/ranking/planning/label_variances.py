@@ -19,10 +19,11 @@ import numpy as np
 from faultscape.errors import RankingError
 
 KNOTS = 20
+# half a vote for what nobody says; maps are right in degrees
 OUTSIDE = {
     "classification": 0.5,
     "segmentation": 0.0,
-}  # half a vote for what nobody says; maps are right in degrees
+}
 
 
 @dataclass(frozen=True, eq=False)

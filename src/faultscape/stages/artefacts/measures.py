@@ -53,9 +53,8 @@ def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -
         **({"confidence": key_of(kept)} if kept else {}),
         "models": ",".join(snapshot.models),
         "labels": labels.key(snapshot, truth),
-        "photos": (
-            snapshot.photos_key()
-        ),  # they decide the order of sums and of the bootstrap, and the page shows some
+        # they decide the order of sums and of the bootstrap, and the page shows some
+        "photos": (snapshot.photos_key()),
         **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **(

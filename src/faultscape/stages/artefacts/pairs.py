@@ -19,9 +19,8 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
         for model, parts in snapshot.stored_pairs.items()
         for part, entry in parts.items()
     }
-    return {
-        part: key for part, key in held.items() if part in now
-    }  # those of truths, and of models before, are no matter
+    # those of truths, and of models before, are no matter
+    return {part: key for part, key in held.items() if part in now}
 
 
 def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:

@@ -41,9 +41,8 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
         "models": ",".join(snapshot.models),
         "selection": selection.key(snapshot, name),
         "labels": labels.key(snapshot, truth),
-        "discards": (
-            discards.key_of_all(snapshot) if slots.duels else discards.key(snapshot, name)
-        ),  # of maps, what each constraint chooses is shown
+        # of maps, what each constraint chooses is shown
+        "discards": (discards.key_of_all(snapshot) if slots.duels else discards.key(snapshot, name)),
         "photos": snapshot.photos_key({row.image for row in slots.rows}),
         **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
         "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree

@@ -26,9 +26,8 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
     name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
     if ".py:" in name:
         return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
-    if depth := str(
-        parameters.get("depth", "")
-    ):  # names and sizes: all bytes are looked at when an image is made
+    if depth := str(parameters.get("depth", "")):
+        # names and sizes: all bytes are looked at when an image is made
         return {"depth": files_key(depth)} if Path(depth).is_dir() else {}
     try:
         return {"textures": textures_digest(textures)} if textures else {}

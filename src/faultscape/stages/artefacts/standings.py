@@ -53,14 +53,12 @@ def made_from_now(
         "selection": selection.key(snapshot, name),
         "concordance": plug.digest(slots.definition.get("concordance", "")),
         "maps": snapshot.drawn_from(slots.models),
-        "added": ",".join(
-            model for model in snapshot.models if model not in slots.models
-        ),  # a note names them
+        # a note names them
+        "added": ",".join(model for model in snapshot.models if model not in slots.models),
         "labels": labels.key(snapshot, truth),
         "discards": discards.key_of_all(snapshot) if all_labels else discards.key(snapshot, name),
-        "photos": snapshot.photos_key(
-            None if all_labels else images
-        ),  # they decide the order of sums and of the bootstrap
+        # they decide the order of sums and of the bootstrap
+        "photos": snapshot.photos_key(None if all_labels else images),
         **_others(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
         **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
@@ -111,10 +109,11 @@ def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str,
 
 def is_by_chance(snapshot: Snapshot, name: str) -> bool:
     """Whether the images of a selection were drawn by chance."""
+    # ranking loads scipy, which most who ask what is done never need
     from faultscape.ranking.catalogue import (
         CHANCE,
         chosen_by,
-    )  # ranking loads scipy, which most who ask what is done never need
+    )
 
     return chosen_by(snapshot.selections[name][0].rows) == CHANCE
 

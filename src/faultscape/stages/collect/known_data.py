@@ -39,11 +39,12 @@ from faultscape.study.tables.logs import Failure, Timing, read_failures, replace
 from faultscape.study.tables.stress_sets import DataSource, add_source, read_stress
 
 _ID, _FILE = 8, 16  # letters of the digests of an id and of a file
+# of truth, and the names that they are kept under
 KINDS = {
     "semantic": "labels",
     "anomaly": "anomaly",
     "instance": "instances",
-}  # of truth, and the names that they are kept under
+}
 
 
 @dataclass(frozen=True)

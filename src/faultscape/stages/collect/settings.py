@@ -131,9 +131,8 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
             f" study ({held}), whose models and labels would mean something else under it; is it another"
             " study's? --replace-classes takes it all the same"
         )
-    if not (
-        settings.models or labelled or selections.names(root) or Answers(root).there
-    ):  # nothing follows from the list yet
+    if not (settings.models or labelled or selections.names(root) or Answers(root).there):
+        # nothing follows from the list yet
         settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
         return
     before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))
@@ -241,9 +240,8 @@ def enter_settings(root: Path, wanted: Settings) -> None:
         if "only" in define:
             define["only"] = [renamed.get(word, word) for word in define["only"]]
         if "without" in define:
-            define["without"] = sorted(
-                renamed.get(word, word) for word in define["without"]
-            )  # as `select` enters them
+            # as `select` enters them
+            define["without"] = sorted(renamed.get(word, word) for word in define["without"])
         selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)
     toml.write_settings(root, wanted)
 

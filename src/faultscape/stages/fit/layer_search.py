@@ -109,9 +109,8 @@ class AnomalousImages:
             raise StudyError(
                 f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel"
             )
-        return sorted(
-            tried, key=lambda one: -one.average_precision
-        )  # of equal ones the first in the order of trial
+        # of equal ones the first in the order of trial
+        return sorted(tried, key=lambda one: -one.average_precision)
 
     def pixels(
         self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000

@@ -54,9 +54,8 @@ def open_model(
         "ModelOptions",
         {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT},
     )
-    if (
-        kind.runtime == "onnx" and layers
-    ):  # which are outputs of the file only where they are asked for when it is opened
+    if kind.runtime == "onnx" and layers:
+        # which are outputs of the file only where they are asked for when it is opened
         options = cast("ModelOptions", {**options, "layers": list(layers)})
     request = Request(
         name,

@@ -92,9 +92,8 @@ def draw_samples(
                 continue
             size = settings.working_size or (photo.shape[1], photo.shape[0])
             view = model.inference.prepare(photo, size).views[0]
-            tall, wide = (
-                max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True)
-            )  # so that no label is lost
+            # so that no label is lost
+            tall, wide = (max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True))
             labels = meaning.places[rows.places(number, (wide, tall))]
             pieces = model.inference.pieces(view)
             share, grids = share_of(keep, turn, len(order)), dict[str, int]()

@@ -55,9 +55,8 @@ def remove_labels(study: str, options: RemoveOptions) -> Changed:
     """
     root = existing(study)
     wanted = _wanted(root, options)
-    if (
-        options.dry_run and read_settings(root).store and not wanted.discards
-    ):  # no part is written in a store to try it out
+    if options.dry_run and read_settings(root).store and not wanted.discards:
+        # no part is written in a store to try it out
         return followers(
             root, study, f"labels of truth {wanted.truth} would be taken back", "labels", "labels changed"
         )

@@ -100,9 +100,8 @@ def gather(
         of_maps = {name: of.common for name, of in maps.items()}
     judged = {name: scored.present[name] for name, found in of_scores.items() if found}
     both = np.logical_and.reduce(list(judged.values())) if judged else common
-    if any(
-        present.sum() > both.sum() for present in judged.values()
-    ):  # some have scores of fewer images than maps
+    if any(present.sum() > both.sum() for present in judged.values()):
+        # some have scores of fewer images than maps
         of_scores |= {name: scored.summaries(name, draws.of(both), whole=False) for name in judged}
     shared = {name: of_maps[name] | of_scores[name] for name in of_maps}
     numbers = {m: int(both.sum()) for found in of_scores.values() for m in found}

@@ -57,12 +57,10 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     if options.part.given and options.output is None and options.inputs.source is None:
         raise OptionError("--set and --holdout name a part of a study; name the study")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
-    with (
-        writing(study, array=array) if study else nullcontext()
-    ):  # from the first look on: numbers are of what is held
-        of_part = (
-            "measures-sets" if options.part.given else "measures"
-        )  # beside those of all that was collected
+    with writing(study, array=array) if study else nullcontext():
+        # from the first look on: numbers are of what is held
+        # beside those of all that was collected
+        of_part = "measures-sets" if options.part.given else "measures"
         out = Path(options.output) if options.output else study / of_part if study else Path("measured")
         sets = _data_sets(options, definitions, _parts_before(out) if options.part.given else [])
         _refuse_idle_metrics(options.metric, sets)

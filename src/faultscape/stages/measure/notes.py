@@ -18,9 +18,8 @@ from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.stages.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])
-NEIGHBOURS = {
-    metric.name: metric.neighbours for metric in METRICS if metric.neighbours
-}  # what they are compared by
+# what they are compared by
+NEIGHBOURS = {metric.name: metric.neighbours for metric in METRICS if metric.neighbours}
 
 
 def together(notes: Sequence[tuple[str, str]]) -> list[str]:

@@ -361,10 +361,11 @@ def shard_jobs(
             key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
             if source.study and any(source.scores.get("confidence", ())[low:high]):
                 key += WITH_CONFIDENCE
+            # what predict --measure knew of confidence stays
             fresh = (
                 key,
                 key + WITH_CONFIDENCE * bool(source.study),
-            )  # what predict --measure knew of confidence stays
+            )
             if done(name, number) not in fresh:
                 wanted[name], keys[name] = source.part(low, high), key
         if wanted:

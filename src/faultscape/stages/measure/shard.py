@@ -149,9 +149,8 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
     """
     if source.study:
         labels, places = source.labels or None, images.labels if source.kind == "truth" else ()
-        values = (
-            np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)
-        )  # region ids stay what they are
+        # region ids stay what they are
+        values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)
         folder, known = folder_of(source), allowed(classes, labels)
 
         @lru_cache(maxsize=1)  # images come in corpus order

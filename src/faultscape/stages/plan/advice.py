@@ -20,10 +20,11 @@ from faultscape.stages.plan.result import Needed, Questions, Recommended
 # is called rough
 NEXT = 50
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
+# of the one set of label maps
 RANDOM = {
     "order": "told the order as well",
     "best": "found the best nearly as soon",
-}  # of the one set of label maps
+}
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 

@@ -95,9 +95,8 @@ def look(
     where no image has something of every model.
     """
     usual: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
-    usual |= (
-        {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}
-    )  # as `select` draws by mad
+    # as `select` draws by mad
+    usual |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}
     usual |= (
         {}
         if used is None

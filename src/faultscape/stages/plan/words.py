@@ -162,9 +162,8 @@ def _question(found: LabelPlan, name: str) -> list[str]:
         before = f"from {counted(used, 'label')}" if used else "before labels"
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
     advised = found.recommended
-    if (
-        rows != found.questions[advised["question"] if advised else "best"]
-    ):  # of that question the recommendation says it
+    if rows != found.questions[advised["question"] if advised else "best"]:
+        # of that question the recommendation says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
 

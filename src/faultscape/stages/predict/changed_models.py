@@ -31,10 +31,11 @@ from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
 
+# below reliability, a file a model: what was drawn or counted of it before
 _KEPT = (
     "pictures",
     "components",
-)  # below reliability, a file a model: what was drawn or counted of it before
+)
 
 
 def change(
@@ -90,7 +91,8 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
         check_name(name)
         if name not in known and not (
             name in removed and (_folders(root, name) or logs.failures_of_model(root, name))
-        ):  # what is left of one taken out of study.toml by hand, or never taken in
+        ):
+            # what is left of one taken out of study.toml by hand, or never taken in
             raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
     for ensemble, about in settings.models.items():
         members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else ()

@@ -85,9 +85,10 @@ def plan(
     here = shard_sizes(root)  # of a shard that left the corpus whole nothing is wanted
     stale = [s for s in _stale(where, origin, done) if s in here]
     scorers = list(model.options.get("scorer", [])) if against or options.scorer is not None else []
+    # doubt is large: kept where a line asks for it
     told = cast(
         "ModelOptions", {**model.options, "scorer": scorers, **({"counted": True} if against else {})}
-    )  # doubt is large: kept where a line asks for it
+    )
     keep = networks.keep_of(told, settings.task)
     counting = counting_of(settings, name, against, keep.scorers) if against else None
     counts = CountParts(root, settings, against) if counting else None
@@ -147,9 +148,8 @@ def plan(
             gone,
             (*drop, *counted),
         )
-    stamped = label_maps.stamps_of(
-        where
-    )  # tables had none in earlier versions: what their keys say is the same is read once more without a word
+    # tables had none in earlier versions: what their keys say is the same is read once more without a word
+    stamped = label_maps.stamps_of(where)
     changed = [
         s
         for s in stale

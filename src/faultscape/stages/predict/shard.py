@@ -213,9 +213,8 @@ def enter(
         manifest = held = read_manifest(where / folder)
         for job, part in made:
             chunks = part.kept.get(folder)
-            if (
-                chunks is None
-            ):  # not asked for this time: it stays beside the labels that it belongs to, and goes with others
+            if chunks is None:
+                # not asked for this time: it stays beside the labels that it belongs to, and goes with others
                 chunks = outputs.of_shard(held, job.number, part.sha256)
             manifest = outputs.with_shard(manifest, job.number, part.sha256, chunks)
         write_manifest(where / folder, manifest)

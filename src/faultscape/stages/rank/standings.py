@@ -280,9 +280,8 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     (about, whole), part = _about_draws(known, asked.selection, trust), None
-    if known.where is not None and not whole <= set(
-        known.where.images
-    ):  # which draws count follows from all of them
+    if known.where is not None and not whole <= set(known.where.images):
+        # which draws count follows from all of them
         known, part = replace(known, where=None), known.where
     inside = known.inside(asked.all_labels)
     common = Common(**{**common, "keys": [known.keys[k] for k in inside]})
@@ -298,9 +297,8 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         **about,
         **common,
     )
-    if (
-        asked.population == "future" and not common["groups"] and not classifies
-    ):  # of tables order means nothing
+    if asked.population == "future" and not common["groups"] and not classifies:
+        # of tables order means nothing
         return replace(
             standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root)))
         )
@@ -312,9 +310,8 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     key of what the selection would be drawn from now.
     """
     slots, now = known.slots, known.now
-    lost = (
-        "" if slots.draws else discards_text(slots, now, known.discarded)
-    )  # of draws their first note says it
+    # of draws their first note says it
+    lost = "" if slots.draws else discards_text(slots, now, known.discarded)
     notes = [*standings.notes, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
@@ -331,9 +328,8 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
 
 def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[str, str]) -> int | None:
     """Return in how many groups the labels that count lie; None where no image has a group."""
-    by_chance = (
-        catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE
-    )  # then an image counts where every model is decided
+    # then an image counts where every model is decided
+    by_chance = catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE
     lacks, mine = np.isnan(known.accuracy), set(known.now.images) if by_chance else set(known.images)
     decided = np.asarray(~(lacks.any(0) if by_chance else lacks.all(0)))
     decided |= np.isin(known.images, [image for image, _, _ in known.choices])

@@ -126,10 +126,11 @@ def find_conditions(
         for name in sets
         if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
     ]
+    # what models were tuned on, and what they learned from, is the last resort
     last = {
         "validation": 1,
         "train": 2,
-    }  # what models were tuned on, and what they learned from, is the last resort
+    }
     chosen = sorted(collected, key=lambda name: last.get(sets[name][0].role, 0))
     clean = [name for name in bases if name in collected] or chosen[:1]
     notes = [

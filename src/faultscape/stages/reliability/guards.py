@@ -105,9 +105,8 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
     def enter(made: list[tuple[CheatJob, CheatPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             new = {
-                part_name(job.number): Part(
-                    one.sha256, one.rows, job.key if one.whole else ""
-                )  # one that is not whole is made again
+                # one that is not whole is made again
+                part_name(job.number): Part(one.sha256, one.rows, job.key if one.whole else "")
                 for job, one in made
                 if job.set == name
             }

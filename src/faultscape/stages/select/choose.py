@@ -63,9 +63,8 @@ def choose(asked: SelectOptions) -> Slots | Changed:
 
 def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
     """Make a selection in a rehearsal, and return what that prints."""
-    here = (
-        "processes" if asked.engine.startswith("ray") else asked.engine
-    )  # no cluster sees a rehearsal, and all engines choose the same
+    # no cluster sees a rehearsal, and all engines choose the same
+    here = "processes" if asked.engine.startswith("ray") else asked.engine
     with redirect_stdout(io.StringIO()) as said:
         slots = _choose(root, replace(asked, engine=here))
     return f"{said.getvalue()}{slots!r}"

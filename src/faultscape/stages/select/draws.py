@@ -149,9 +149,8 @@ def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool)
     if "labels" in facts:
         return information.belief_of_labels(scores > 0, define["sharpness"])
     place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist()) if facts["complete"][k]}
-    kept = sorted(
-        (k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]]
-    )  # sums in the pool's order
+    # sums in the pool's order
+    kept = sorted((k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]])
     there = facts["agreement"][..., [place[images[k]] for k in kept]]
     return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
 
@@ -231,9 +230,8 @@ def _definition(
         plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
     about: DistanceDefinition | dict[str, str] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
-    if (
-        apart and settings.classifies
-    ):  # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks/labels.md)
+    if apart and settings.classifies:
+        # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks/labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = cast("Definition", {"selector": selector, **defaults, **asked, **about})

@@ -77,9 +77,8 @@ def duels(
                 print(f"constraints: {define['constraints']}" + ("" if quartiles else " (no --scale given)"))
         else:
             define = _extended(name, old[0].definition, given, constraints, quartiles)
-            define["groups"] = duel.group_names(
-                classes, define["constraints"]
-            )  # earlier versions left those of before a renaming
+            # earlier versions left those of before a renaming
+            define["groups"] = duel.group_names(classes, define["constraints"])
             for key in ("per_class", "spares"):
                 if (asked[key] or 0) < define[key] and asked[key] is not None:
                     print(f"selection {name!r} never shrinks: {key} stays {define[key]}")

@@ -112,9 +112,8 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
             name,
             lambda path: not all(_alike(path / file.name, file) for file in files),
         )
-        for file in (
-            file for file in reversed(files) if file.exists()
-        ):  # its JSON behind its table, as a selection is put
+        for file in (file for file in reversed(files) if file.exists()):
+            # its JSON behind its table, as a selection is put
             put(folder / file.name, file.read_bytes())
         words += (
             f"; {labelled} of its images have labels, which stay; its files are kept in"

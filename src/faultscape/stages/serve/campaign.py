@@ -304,9 +304,8 @@ class Campaign:
             for id_ in mine:
                 self._assignment.drop(pseudonym, id_)
         rules = self.options.campaign
-        enough = len(votes) >= rules.discard_votes and answers.most(
-            len(votes), max(len(seen), rules.overlap)
-        )  # S2 3.1
+        # S2 3.1
+        enough = len(votes) >= rules.discard_votes and answers.most(len(votes), max(len(seen), rules.overlap))
         why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
         if enough:
             self._throw_out(item.image, why)

@@ -93,9 +93,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         for head, given in ((description.head, description.head_options), (options.head, told))
     )
     made_before = description.void_class, description.outlier_head, before
-    keeps = (
-        bool(options.init) and made_before == (void, outlier, wanted) and options.loss != "dirichlet"
-    )  # B.4: all but the last layer
+    # B.4: all but the last layer
+    keeps = bool(options.init) and made_before == (void, outlier, wanted) and options.loss != "dirichlet"
     description = replace(
         description,
         head=options.head,

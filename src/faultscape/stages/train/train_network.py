@@ -53,13 +53,14 @@ from faultscape.uncertainty.training.validation import Images, validate
 
 WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
 _AT_PREDICTION = ("mean_field",)  # options of heads that are set when training is done
+# options that change no network, but for a GPU's own sums
 _NOT_IN_KEY = (
     "study",
     "name",
     "machine",
     "export",
     "sweep",
-)  # options that change no network, but for a GPU's own sums
+)
 
 
 @dataclass(frozen=True)
@@ -186,9 +187,8 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
     )
     watched = watch_on.key() if len(watch_on) else ""
     about = (options.loss, options.machine.precision)
-    plan = {
-        name: value for name, value in vars(wanted.plan).items() if name != "validate_every"
-    }  # which changes no network
+    # which changes no network
+    plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}
     return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
 
 
@@ -359,9 +359,8 @@ def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) ->
         **({"mean_field": made.tuned} if made.tuned is not None else {}),
     }
     described = replace(wanted.description, head_options=told)
-    (folder / descriptions.NETWORK).unlink(
-        missing_ok=True
-    )  # so that no kill leaves it beside other weights or other code
+    # so that no kill leaves it beside other weights or other code
+    (folder / descriptions.NETWORK).unlink(missing_ok=True)
     if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
         shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     more = {"training": made.about, "plan": vars(wanted.plan), "tuned": made.tuned, "provenance": provenance}

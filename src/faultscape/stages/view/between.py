@@ -65,9 +65,8 @@ class MapCounts:
             self.lacking += where.stop - where.start
         else:
             of = np.array([self._at[min(p), max(p)] for p in pairs.pairs.tolist()], np.int64)
-            values = CONCORDANCES[CONCORDANCE](
-                pairs.both, pairs.rows, pairs.columns, over="union"
-            )  # the same both ways
+            # the same both ways
+            values = CONCORDANCES[CONCORDANCE](pairs.both, pairs.rows, pairs.columns, over="union")
             self._values[of, where] = np.where(pairs.present, values, np.nan)
             self._shown[:, where] = np.packbits(pairs.totals[..., :-1] > 0, axis=-1, bitorder="little")
             self.disagreement[where] = 1 - _mean(self._values[:, where])
@@ -111,9 +110,8 @@ def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
             models,
             read_predictions(columns.root, settings, models, columns.ids.combine_chunks(), top=False).labels,
         )
-    except (
-        FaultscapeError
-    ):  # answers of other classes, which `predict` makes anew: the images can be looked at
+    except FaultscapeError:
+        # answers of other classes, which `predict` makes anew: the images can be looked at
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))
 
 

@@ -85,6 +85,7 @@ class ImageQuery:
         return bool(self.address(a="", b="", truth="", by=ANY, **_AT_REST))
 
 
+# fields that leave no image out
 _AT_REST = {
     "sort": "",
     "page": 1,
@@ -92,7 +93,7 @@ _AT_REST = {
     "show": "",
     "as_": "fill",
     "blend": 50,
-}  # fields that leave no image out
+}
 _NUMBERS = ("per", "page", "blend")
 _QUERY = pydantic.TypeAdapter(ImageQuery)
 _NAMES = {KEYS.get(f.name, f.name): f.name for f in fields(ImageQuery)}

@@ -106,9 +106,8 @@ def stamp_of(root: Path) -> Stamp:
         for path in root.glob(pattern):
             with suppress(OSError):  # gone by now
                 about = path.stat()
-                if (
-                    about.st_size or path.name != _AHEAD
-                ):  # whoever only reads leaves an empty log for a moment
+                if about.st_size or path.name != _AHEAD:
+                    # whoever only reads leaves an empty log for a moment
                     found.append((str(path), about.st_size, about.st_mtime_ns))
     return tuple(sorted([*found, *_rows_on_a_server(root)]))
 

@@ -40,7 +40,8 @@ def router(library: Library) -> APIRouter:
         "image",
         "pair",
         "walk",
-    ):  # read now, not by who asks first
+    ):
+        # read now, not by who asks first
         template(f"app/{name}.html.jinja")
 
     @routes.get("/", response_class=HTMLResponse)

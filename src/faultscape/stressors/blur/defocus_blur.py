@@ -66,8 +66,7 @@ def disc_kernel(radius: int, alias: float, bits: int) -> np.ndarray:
             )
         disc = total.T
     weights = np.rint(disc * 2.0**bits).astype(np.int64)
-    weights[reach, reach] += round(math.fsum(disc.ravel().tolist()) * 2.0**bits) - int(
-        weights.sum()
-    )  # what rounding leaves
+    # what rounding leaves
+    weights[reach, reach] += round(math.fsum(disc.ravel().tolist()) * 2.0**bits) - int(weights.sum())
     used = int(np.flatnonzero(weights.any(axis=1))[0])
     return weights[used : len(line) - used, used : len(line) - used]

@@ -38,9 +38,8 @@ def block_edges(count: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     ([[0, 3], [3, 5]], array([0, 0, 1, 1, 1]))
     """
     blocks = max(int(count * share), 1)
-    wide = (
-        count / blocks
-    )  # floats in Pillow's order: a middle on the border of two blocks goes where rounding takes it
+    # floats in Pillow's order: a middle on the border of two blocks goes where rounding takes it
+    wide = count / blocks
     middles = (np.arange(blocks) + 0.5) * wide
     first, past = ((middles + side * (0.5 * wide) + 0.5).astype(np.int64) for side in (-1, 1))
     past = np.minimum(past, count)

@@ -23,8 +23,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     del start
     if pixels.shape[2] == 1:
         return pixels.copy()
-    scale, shift = (
-        int(part * 65536) for part in parameters
-    )  # rounded down, so that what is exact is not truncated
+    # rounded down, so that what is exact is not truncated
+    scale, shift = (int(part * 65536) for part in parameters)
     inverses = 2**32 // np.maximum(np.arange(int(np.iinfo(pixels.dtype).max) + 1, dtype=np.int64), 1)
     return colour_loops().saturate_hsv(pixels.reshape(-1, 3), inverses, scale, shift).reshape(pixels.shape)

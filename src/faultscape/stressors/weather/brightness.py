@@ -26,9 +26,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     high, wide, channels = pixels.shape
     top = int(np.iinfo(pixels.dtype).max)
     add = Fraction(str(parameters[0])) * top
-    twice = np.minimum(
-        np.arange(top + 1) * add.denominator + add.numerator, top * add.denominator
-    )  # v' times the denominator
+    # v' times the denominator
+    twice = np.minimum(np.arange(top + 1) * add.denominator + add.numerator, top * add.denominator)
     if channels == 1:
         return (
             colour_loops()

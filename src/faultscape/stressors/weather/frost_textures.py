@@ -35,9 +35,8 @@ def frost_texture(number: int) -> np.ndarray:
     lines = np.zeros(_HIGH * _WIDE, np.int64)
     for _ in range(_FERNS[number]):
         _grow(lines, stream, number)
-    crystals = (
-        (32000 * lines // (lines + 9)).astype(np.int16).reshape(_HIGH, _WIDE)
-    )  # ice upon ice adds less and less
+    # ice upon ice adds less and less
+    crystals = (32000 * lines // (lines + 9)).astype(np.int16).reshape(_HIGH, _WIDE)
     sharp, soft = (gaussian_field(crystals, (sigma, sigma), 3.0, "mirror") >> 15 for sigma in (0.6, 5.0))
     film = 9 * _film(number, 20.0) + (_film(number, 2.5) >> 1) + (_film(number, 0.7) >> 3)
     light = np.clip(_FILM[number] + film + (3 * sharp + soft) // 2, 0, 32767)[..., None]

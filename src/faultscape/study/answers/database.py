@@ -91,9 +91,8 @@ class Database:
             with self._engine.begin() as connection:
                 yield connection
         except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
-            if (
-                self._settings.url and isinstance(error, OperationalError) and error.statement is None
-            ):  # nothing was sent yet
+            if self._settings.url and isinstance(error, OperationalError) and error.statement is None:
+                # nothing was sent yet
                 raise StudyError(f"the database {self.place} cannot be reached: {_said(error)}") from None
             raise StudyError(f"cannot {doing} {self.place}: {_reason(error)}") from None
         finally:

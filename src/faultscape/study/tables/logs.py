@@ -23,6 +23,7 @@ from faultscape.study.folder import put
 
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
+# what a cell begins with that a spreadsheet runs, and the mark that keeps it from that
 _RUN = (
     "=",
     "+",
@@ -31,7 +32,7 @@ _RUN = (
     "\t",
     "\r",
     "'",
-)  # what a cell begins with that a spreadsheet runs, and the mark that keeps it from that
+)
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 
@@ -129,9 +130,8 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     lines = []
     for row in rows:
         line = io.StringIO(newline="")
-        csv.writer(line, lineterminator="\r\n").writerow(
-            row
-        )  # this end has both, and so fields that hold either are quoted
+        # this end has both, and so fields that hold either are quoted
+        csv.writer(line, lineterminator="\r\n").writerow(row)
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
 

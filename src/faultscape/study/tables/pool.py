@@ -54,9 +54,8 @@ def read_groups(root: Path) -> dict[str, str]:
     none does.
     """
     names = column_names(root) if (root / "corpus.parquet").exists() else []
-    if (
-        "group" not in names or duplicates_column(names) == "group"
-    ):  # earlier versions kept near-duplicates there
+    if "group" not in names or duplicates_column(names) == "group":
+        # earlier versions kept near-duplicates there
         return {}
     table = read_columns(root, ["id", "group"])
     table = table.filter(pc.call_function("not_equal", [table["group"], ""]))

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError
 
-Start = tuple[
-    Tensor, Tensor | None
-]  # weight (C, D) and bias (C,) of the layer that a head takes the place of
+# weight (C, D) and bias (C,) of the layer that a head takes the place of
+Start = tuple[Tensor, Tensor | None]
 
 
 @dataclass(frozen=True)

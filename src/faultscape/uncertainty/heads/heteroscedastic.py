@@ -22,9 +22,8 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
 _LEAST_SCALE = 1e-3
-_AT_ONCE = (
-    1 << 17
-)  # logits of all draws that a processor holds at a time: more than its cache holds takes longer
+# logits of all draws that a processor holds at a time: more than its cache holds takes longer
+_AT_ONCE = 1 << 17
 _AT_ONCE_ON_GPU = 1 << 26  # 256 MiB: small blocks would leave a GPU waiting for the next
 _DRAWS = 25  # draws of all pixels that a file holds at a time
 
@@ -153,9 +152,8 @@ class HeteroscedasticHead(Head):
             return torch.cat(
                 [checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks]
             )
-        made = torch.empty_like(
-            location
-        )  # small results between large blocks would keep memory from being used again
+        # small results between large blocks would keep memory from being used again
+        made = torch.empty_like(location)
         for place, block in zip(range(0, len(location), step), blocks, strict=True):
             made[place : place + step] = mean_softmax(*block, *told)
         return made

@@ -53,9 +53,8 @@ class Pooling(nn.Module):
         super().__init__()
         rates = [_convolution(width, WIDTH, 3, rate) for rate in RATES]
         self.branches = nn.ModuleList([_convolution(width, WIDTH, 1), *rates])
-        self.image = nn.Sequential(
-            nn.Conv2d(width, WIDTH, 1), nn.ReLU()
-        )  # no batch norm: one pixel an image has no spread
+        # no batch norm: one pixel an image has no spread
+        self.image = nn.Sequential(nn.Conv2d(width, WIDTH, 1), nn.ReLU())
         self.together = nn.Sequential(
             _convolution(WIDTH * (len(self.branches) + 1), WIDTH, 1), nn.Dropout(dropout)
         )

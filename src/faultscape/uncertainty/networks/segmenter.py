@@ -20,12 +20,13 @@ from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 PATCH = 16
+# width, blocks, heads
 SIZES = {
     "T": (192, 12, 3),
     "S": (384, 12, 6),
     "B": (768, 12, 12),
     "L": (1024, 24, 16),
-}  # width, blocks, heads
+}
 
 
 class Segmenter(nn.Module):

@@ -71,7 +71,8 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
             SafetensorError,
             OSError,
             ValueError,
-        ):  # cut short by whatever killed the run: the one before it is whole
+        ):
+            # cut short by whatever killed the run: the one before it is whole
             continue
         if about.get("key") != key:
             continue

@@ -52,9 +52,8 @@ def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarr
 
     if (photo.shape[1], photo.shape[0]) == size == (labels.shape[1], labels.shape[0]):
         return photo, labels
-    at_size = cv2.resize(
-        photo, size, interpolation=cv2.INTER_LINEAR
-    )  # as `predict` brings photos to their size
+    # as `predict` brings photos to their size
+    at_size = cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)
     return at_size, cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST_EXACT)
 
 

@@ -32,9 +32,8 @@ from faultscape.uncertainty.training.crops import crop, pixels
 from faultscape.uncertainty.training.memory import Shares
 from faultscape.uncertainty.training.plan import TrainingPlan
 
-Read = Callable[
-    [int], tuple[np.ndarray, np.ndarray]
-]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
+# number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
+Read = Callable[[int], tuple[np.ndarray, np.ndarray]]
 EVERY = 120.0  # seconds between two checkpoints
 _SKIPPED = 40  # steps in a row that half precision may leave out while it looks for its scale
 _AHEAD = 2  # batches that are read before the network is ready for them

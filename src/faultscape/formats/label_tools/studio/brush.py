@@ -46,9 +46,8 @@ def encode(mask: np.ndarray) -> bytes:
     whole = np.repeat(more == 0, more + 1)
     kind = np.where(whole, np.searchsorted([8, 16, 256], length, side="left"), 3)
     width = np.array(_KINDS)[kind]
-    bits = (
-        ((4 + kind) << width + 8) + (length - 1 << 8) + np.repeat(values[begins], more + 1)
-    )  # 4 is the bit of a run
+    # 4 is the bit of a run
+    bits = ((4 + kind) << width + 8) + (length - 1 << 8) + np.repeat(values[begins], more + 1)
     head = int.from_bytes((4 * len(values)).to_bytes(4, "big")) << 21 | (_WORD - 1) << 16
     for k, wide in enumerate(_KINDS):
         head |= wide - 1 << 4 * (3 - k)
@@ -158,9 +157,8 @@ def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
         words = (
             some[:-3] << np.uint32(24) | some[1:-2] << np.uint32(16) | some[2:-1] << np.uint32(8) | some[3:]
         )
-        words = (words[:, None] << np.arange(8, dtype=np.uint32)).reshape(-1)[
-            : end - 8 * byte
-        ]  # one for each bit
+        # one for each bit
+        words = (words[:, None] << np.arange(8, dtype=np.uint32)).reshape(-1)[: end - 8 * byte]
         head = words >> np.uint32(29)  # run or not, and the kind
         count = (words << np.uint32(3) >> np.tile((32 - wide).astype(np.uint32), 2)[head]) + np.uint32(1)
         count[head >= 4] = 1
@@ -195,7 +193,6 @@ def _packed(codes: np.ndarray, widths: np.ndarray) -> bytes:
     out = np.zeros(int(ends[-1]) // 8 + 5, np.uint8)
     spread = codes.astype(np.int64) << 40 - widths - (begins & 7)
     for k in range(5):
-        np.add.at(
-            out, (begins >> 3) + k, (spread >> 8 * (4 - k) & 255).astype(np.uint8)
-        )  # no two codes share a bit
+        # no two codes share a bit
+        np.add.at(out, (begins >> 3) + k, (spread >> 8 * (4 - k) & 255).astype(np.uint8))
     return out[: int(ends[-1]) // 8 + 1].tobytes()

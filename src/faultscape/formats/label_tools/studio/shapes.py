@@ -31,9 +31,8 @@ from faultscape.formats.label_tools.studio import brush
 from faultscape.nouns import Classes
 
 _SHAPES = ("brush", "bitmask", "polygon", "rectangle", "ellipse")
-AREAS = {
-    name: shape for shape in _SHAPES for name in (shape, f"{shape}labels")
-}  # types of results, and which shape each is
+# types of results, and which shape each is
+AREAS = {name: shape for shape in _SHAPES for name in (shape, f"{shape}labels")}
 PNG = "data:image/png;base64,"
 _FAR = 1e6  # percent
 

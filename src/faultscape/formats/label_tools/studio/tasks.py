@@ -29,9 +29,8 @@ CONFIG = "label_config.xml"
 _MOST_CONFIG = 4 << 20
 _HEAD = 1 << 20
 _LOCAL = "/data/local-files/?d="
-_UPLOADED = re.compile(
-    r"[0-9a-f]{8}-(?=.)"
-)  # what Label Studio puts before the name of a file that was uploaded
+# what Label Studio puts before the name of a file that was uploaded
+_UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _TASKS = re.compile(rb"^(\xef\xbb\xbf)?\s*\[\s*\{")
 _KEYS = re.compile(rb'"(annotations|predictions|data)"\s*:\s*[\[{]')

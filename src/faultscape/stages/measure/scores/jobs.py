@@ -29,6 +29,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
 _VERSION = 10  # of what a job finds: another number measures all scores anew
+# what changes a model's part
 _OF_SCORES = (
     "fpr_rule",
     "curve",
@@ -39,7 +40,7 @@ _OF_SCORES = (
     "window",
     "certain",
     "accurate",
-)  # what changes a model's part
+)
 _OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of one with anomaly scores
 
 

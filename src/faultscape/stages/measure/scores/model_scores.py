@@ -44,12 +44,13 @@ VOID = 255
 POINTS = 400
 SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
 KINDS = ("doubt", "probabilities", "confidence")
+# of what is known of each image, the last of doubt alone
 COLUMNS = (
     "average_precision",
     "auroc",
     "fpr95",
     "correct_ap",
-)  # of what is known of each image, the last of doubt alone
+)
 Found = dict[str, np.ndarray]
 
 
@@ -311,9 +312,8 @@ def _areas(
         areas[:2] = other_curves.keras_areas(
             np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels()))
         )
-    return areas, float(
-        np.nextafter(exact.f1_threshold, -np.inf)
-    )  # pixels with that very score are predicted
+    # pixels with that very score are predicted
+    return areas, float(np.nextafter(exact.f1_threshold, -np.inf))
 
 
 def _by_image(

@@ -246,9 +246,8 @@ class Scored:
             return {}
         wanted = [metric for metric in self.metrics.values() if metric.reads == "fine"]
         used, out = self._used(found, draws), {}
-        of_confidence = self.kinds[name] != "doubt" and bool(
-            found["logit"]
-        )  # else the histograms are not of it
+        # else the histograms are not of it
+        of_confidence = self.kinds[name] != "doubt" and bool(found["logit"])
         drawable = [metric for metric in wanted if metric.of_groups and of_confidence]
         drawn = self._of_groups(drawable, found, draws, sure=True)
         for metric in wanted:
@@ -292,10 +291,11 @@ class Scored:
         return out
 
 
+# of what a statistic counts, where it is no pixels
 _AGGREGATES = {
     "component_tp": "sums over images",
     "object_sizes": "sums over images",
-}  # of what a statistic counts, where it is no pixels
+}
 
 
 def _points(found: scores.Found, x: str, y: str) -> dict[str, list[float]]:

@@ -112,12 +112,13 @@ def fill_blended(
     def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             where = labels_folder(root, name)
+            # the last says that all are there
             folders = {
                 "anomaly": where / ANOMALIES,
                 "pasted": where / PASTED,
                 "facts": where / FACTS,
                 "labels": where,
-            }  # the last says that all are there
+            }
             for sha, folder in folders.items():
                 new = {
                     part_name(job.number): Part(getattr(one, sha), one.rows, job.key)
