@@ -67,10 +67,10 @@ PRESETS: tuple[Mixture, ...] = (
             Part("wilddash", "wilddash1", "val"),
             Part("mapillary", "mapillary-1.2", "validation", sample=50),
         ),
-        "S4 appendix A names papers, not sets: Sakaridis et al. 2018 is read as Foggy Driving, Dai et al."
-        " 2020 as Foggy Zurich (40 labelled images), both our reading. The 50 images of Mapillary are drawn"
-        " by our seed, since the paper's are not published, and mapped by our table, since its Table 2 is"
-        " blank in our copy.",
+        "Blum et al. 2021, appendix A, names papers, not sets: Sakaridis et al. 2018 is read as Foggy"
+        " Driving, Dai et al. 2020 as Foggy Zurich (40 labelled images), both our reading. The 50 images of"
+        " Mapillary are drawn by our seed, since the paper's are not published, and mapped by our table,"
+        " since its Table 2 is blank in our copy.",
     ),
 )
 

@@ -99,7 +99,7 @@ SCORERS: tuple[Scorer, ...] = (
         lambda facts: np.full(facts.winner.shape, np.float32(0.5)),
         needs="nothing",
         most=_one,
-        source="S4 Table 1",
+        source="Blum et al. 2021, Table 1",
     ),
     Scorer(
         "msp",
@@ -107,10 +107,15 @@ SCORERS: tuple[Scorer, ...] = (
         "1 - max p",
         lambda facts: facts.others,
         most=_one,
-        source="S3; S4 5.1; Hendrycks and Gimpel 2017",
+        source="Buchanan et al. 2022; Blum et al. 2021, section 5.1; Hendrycks and Gimpel 2017",
     ),
     Scorer(
-        "entropy", "Entropy", "-sum p log p", lambda facts: facts.entropy, most=math.log, source="S4 eq. 1"
+        "entropy",
+        "Entropy",
+        "-sum p log p",
+        lambda facts: facts.entropy,
+        most=math.log,
+        source="Blum et al. 2021, eq. 1",
     ),
     Scorer(
         "margin",
@@ -143,7 +148,7 @@ SCORERS: tuple[Scorer, ...] = (
         lambda facts: _needed(facts.predictive),
         needs="members",
         most=math.log,
-        source="S4 eq. 1",
+        source="Blum et al. 2021, eq. 1",
     ),
     Scorer(
         "expected-entropy",
@@ -152,7 +157,7 @@ SCORERS: tuple[Scorer, ...] = (
         lambda facts: _needed(facts.expected),
         needs="members",
         most=math.log,
-        source="S4 eq. 2",
+        source="Blum et al. 2021, eq. 2",
     ),
     Scorer(
         "mutual-information",
@@ -161,7 +166,7 @@ SCORERS: tuple[Scorer, ...] = (
         lambda facts: _needed(facts.information),
         needs="members",
         most=math.log,
-        source="S4 eq. 2",
+        source="Blum et al. 2021, eq. 2",
     ),
     Scorer(
         "void",
@@ -170,7 +175,7 @@ SCORERS: tuple[Scorer, ...] = (
         _not_computed,
         needs="void",
         most=_one,
-        source="S4 5.1",
+        source="Blum et al. 2021, section 5.1",
         tells_errors=False,
     ),
     Scorer(
@@ -180,7 +185,7 @@ SCORERS: tuple[Scorer, ...] = (
         _not_computed,
         needs="outlier",
         most=_one,
-        source="S4 5.3; Bevandic et al. 2019",
+        source="Blum et al. 2021, section 5.3; Bevandic et al. 2019",
     ),
     Scorer(
         "differential-entropy",
@@ -188,7 +193,7 @@ SCORERS: tuple[Scorer, ...] = (
         "entropy of Dirichlet(exp z)",
         _not_computed,
         needs="dirichlet",
-        source="S4 5.1, eq. 3; Malinin and Gales 2018",
+        source="Blum et al. 2021, section 5.1, eq. 3; Malinin and Gales 2018",
     ),
     Scorer(
         "standardised-max-logit",
@@ -205,7 +210,7 @@ SCORERS: tuple[Scorer, ...] = (
         _not_computed,
         needs="fitted",
         most=_all_but_even,
-        source="S4 B.2; Liang et al. 2018",
+        source="Blum et al. 2021, appendix B.2; Liang et al. 2018",
     ),
     Scorer(
         "mahalanobis",
@@ -221,7 +226,7 @@ SCORERS: tuple[Scorer, ...] = (
         "-log mean exp(cos(f, f_i)) over the k nearest",
         _not_computed,
         needs="fitted",
-        source="S4 5.1, eq. 5",
+        source="Blum et al. 2021, section 5.1, eq. 5",
     ),
     Scorer(
         "knn-class",
@@ -229,7 +234,7 @@ SCORERS: tuple[Scorer, ...] = (
         "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest",
         _not_computed,
         needs="fitted",
-        source="S4 5.1, eq. 4",
+        source="Blum et al. 2021, section 5.1, eq. 4",
     ),
     Scorer(
         "flow",
@@ -237,7 +242,7 @@ SCORERS: tuple[Scorer, ...] = (
         "(NLL of f - mean NLL of training) / D",
         _not_computed,
         needs="fitted",
-        source="S4 5.2, eq. 6 to 8",
+        source="Blum et al. 2021, section 5.2, eq. 6 to 8",
     ),
     Scorer(
         "variance",
@@ -245,7 +250,7 @@ SCORERS: tuple[Scorer, ...] = (
         "log v",
         lambda facts: np.log(np.maximum(_needed(facts.variance), _LEAST_VARIANCE)),
         needs="variance",
-        source="S3 2; Liu et al. 2020",
+        source="Buchanan et al. 2022, section 2; Liu et al. 2020",
     ),
 )
 
@@ -258,7 +263,7 @@ SUBMITTED = Scorer(
     "what a submission wrote",
     _not_computed,
     needs="submission",
-    source="S4 4",
+    source="Blum et al. 2021, section 4",
 )
 
 

@@ -225,11 +225,15 @@ PRESETS: tuple[Preset, ...] = (
         tuple((each.name, _ALL) for each in CORRUPTIONS),
         "Hendrycks and Dietterich 2019, with the four of validation",
     ),
-    Preset("s3-config", (("gaussian_noise", _ALL),), "S3, the configuration of the released evaluation"),
+    Preset(
+        "s3-config",
+        (("gaussian_noise", _ALL),),
+        "Buchanan et al. 2022, the configuration of the released evaluation",
+    ),
     Preset(
         "s3-data",
         tuple((name, _ALL) for name in ("gaussian_noise", "brightness", "contrast", "fog")),
-        "S3, the released data set's builder",
+        "Buchanan et al. 2022, the released data set's builder",
     ),
     Preset(
         "kamann",

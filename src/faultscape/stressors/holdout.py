@@ -39,12 +39,13 @@ HOLDOUT_PRESETS = (
     HoldoutPreset(
         "s3-paper",
         (("chair",), ("sofa", "couch")),
-        "S3 2: chair, sofa, couch; the class list of ADE20K has one class for the last two",
+        "Buchanan et al. 2022, section 2: chair, sofa, couch; the class list of ADE20K has one class for the"
+        " last two",
     ),
     HoldoutPreset(
         "s3-code",
         (("chair",), ("armchair",), ("swivel chair",)),
-        "the code of S3: chair, armchair, swivel chair",
+        "the code of Buchanan et al. 2022: chair, armchair, swivel chair",
     ),
 )
 

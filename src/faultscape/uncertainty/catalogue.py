@@ -92,7 +92,13 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
 
 
 HEADS: tuple[HeadKind, ...] = (
-    HeadKind("linear", "Linear (deterministic)", "W x + b", "linear:LinearHead", source="S3 2"),
+    HeadKind(
+        "linear",
+        "Linear (deterministic)",
+        "W x + b",
+        "linear:LinearHead",
+        source="Buchanan et al. 2022, section 2",
+    ),
     HeadKind(
         "batch-ensemble",
         "BatchEnsemble",
@@ -100,7 +106,7 @@ HEADS: tuple[HeadKind, ...] = (
         "batch_ensemble:BatchEnsembleHead",
         _MEMBERS,
         brings="predictive-entropy, expected-entropy, mutual-information",
-        source="S3 2; Wen et al. 2020",
+        source="Buchanan et al. 2022, section 2; Wen et al. 2020",
     ),
     HeadKind(
         "gp",
@@ -110,7 +116,7 @@ HEADS: tuple[HeadKind, ...] = (
         _PROCESS,
         {"mean_field": "1 to 9"},
         "variance; with drawn members also predictive-entropy, expected-entropy, mutual-information",
-        "S3 2; Liu et al. 2020",
+        "Buchanan et al. 2022, section 2; Liu et al. 2020",
     ),
     HeadKind(
         "heteroscedastic",
@@ -120,7 +126,7 @@ HEADS: tuple[HeadKind, ...] = (
         {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False},
         {"temperature": ".15 to 2", "factors": "5 to 9"},
         "predictive-entropy, expected-entropy, mutual-information",
-        "S3 2; Collier et al. 2021",
+        "Buchanan et al. 2022, section 2; Collier et al. 2021",
     ),
     HeadKind(
         "batch-ensemble+gp",
@@ -130,7 +136,7 @@ HEADS: tuple[HeadKind, ...] = (
         {**_PROCESS, **_MEMBERS},
         {"mean_field": "1 to 9"},
         "variance, predictive-entropy, expected-entropy, mutual-information",
-        "S3 4, left there for later work",
+        "Buchanan et al. 2022, section 4, left there for later work",
     ),
 )
 

@@ -69,7 +69,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "cityscapes-c", "Cityscapes-C", ("train", "val"), "cityscapes", "semantic", cityscapes.find_corrupted,
         "CORRUPTION/SEVERITY/.../CITY_SEQUENCE_FRAME[_leftImg8bit].png, severities 1-5, and Cityscapes'"
         " gtFine in it or beside it",
-        "Hendrycks and Dietterich 2019; Kamann and Rother 2020; S3", {"train": 2975, "val": 500}, "city",
+        "Hendrycks and Dietterich 2019; Kamann and Rother 2020; Buchanan et al. 2022",
+        {"train": 2975, "val": 500}, "city",
         "there is no official release: the tree is the one that generators write; counts are of one"
         " corruption and severity; without a folder of the split, the city says which it is",
         terms="those of Cityscapes", read_semantic=_labels("Cityscapes"),
@@ -176,7 +177,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "fs-static", "Fishyscapes Static", ("validation",), "", "anomaly", fishyscapes.find_static,
         "DDDD_BASE_labels.png with DDDD_BASE_rgb.npz of one version (v1, v2 or v3), and Cityscapes'"
         " leftImg8bit/val in it, in cityscapes/ or beside it",
-        "Blum et al. 2021 (S4), fishyscapes.com", {"validation": 30}, "city",
+        "Blum et al. 2021, fishyscapes.com", {"validation": 30}, "city",
         "the image is base + overlay, clipped; versions are three folders: give one; v3 has images without"
         " anomaly; the test set is hidden; not verified on the files themselves",
         terms="those of Cityscapes, for the images", read_anomaly=fishyscapes.read_anomaly,
@@ -186,7 +187,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "fs-lost-and-found", "Fishyscapes Lost and Found", ("validation",), "", "anomaly",
         fishyscapes.find_lost_and_found,
         "DDDD_BASE_labels.png, and Lost and Found's leftImg8bit in it, in lost_and_found/ or beside it",
-        "Blum et al. 2021 (S4), fishyscapes.com", {"validation": 100}, "sequence",
+        "Blum et al. 2021, fishyscapes.com", {"validation": 100}, "sequence",
         "labels whose image is not there are left out; all are of three locations; not verified on the files"
         " themselves",
         terms="those of Lost and Found, for the images", read_anomaly=fishyscapes.read_anomaly,

@@ -38,8 +38,8 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "miou",
         "mIoU",
         "high",
-        "mean over classes of intersection over union, pooled over images (S0 eq. 7); of all corruptions the"
-        " mean over severities, then over corruptions",
+        "mean over classes of intersection over union, pooled over images (Yan et al. 2021, eq. 7); of all"
+        " corruptions the mean over severities, then over corruptions",
         "maps",
     ),
     CardMetric(
@@ -78,7 +78,8 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "error_auroc",
         "Calibration AUROC",
         "high",
-        "AUROC of doubt at finding wrong pixels among the known ones (S3's calibration AUC)",
+        "AUROC of doubt at finding wrong pixels among the known ones (the calibration AUC of Buchanan et al."
+        " 2022)",
         "errors",
         "cal. AUROC",
     ),
@@ -103,7 +104,8 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "average_precision",
         "AP",
         "high",
-        "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (S4 5)",
+        "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (Blum et al."
+        " 2021, section 5)",
         "anomalies",
     ),
     CardMetric("auroc", "AUROC", "high", "area under the ROC curve of anomalous pixels", "anomalies"),

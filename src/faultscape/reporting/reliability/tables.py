@@ -265,8 +265,8 @@ def _errors(card: Card) -> View | None:
         View(
             "errors",
             "Finding wrong pixels",
-            "Wrong pixels among the known ones are the positives (S4, appendix A). A void-class score is left"
-            " out here: it asks what is unknown, not what is wrong.",
+            "Wrong pixels among the known ones are the positives (Blum et al. 2021, appendix A). A void-class"
+            " score is left out here: it asks what is unknown, not what is wrong.",
             filled,
             rows,
             with_scorers=True,

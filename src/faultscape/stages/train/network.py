@@ -81,7 +81,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     if options.loss == "dirichlet" and len(withheld.classes.names) > MOST_CLASSES:
         raise OptionError(
             f"--loss dirichlet is for {MOST_CLASSES} classes at most, since its targets are smoothed by .01 a"
-            f" class (S4 B.4); got {len(withheld.classes.names)}"
+            f" class (Blum et al. 2021, appendix B.4); got {len(withheld.classes.names)}"
         )
     if outlier and options.head not in _WITH_OUTLIERS:
         raise OptionError(

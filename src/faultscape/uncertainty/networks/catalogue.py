@@ -71,7 +71,10 @@ def _spread(pattern: str, blocks: int) -> tuple[str, ...]:
 
 
 def _segmenter(size: str, parameters: float) -> Backbone:
-    title, source = f"Segmenter, ViT-{size} with patches of 16", "S3 2; Strudel et al. 2021"
+    title, source = (
+        f"Segmenter, ViT-{size} with patches of 16",
+        "Buchanan et al. 2022, section 2; Strudel et al. 2021",
+    )
     return Backbone(
         f"segmenter-{size}/16",
         title,
@@ -114,7 +117,7 @@ def _deeplab(size: str, parameters: float) -> Backbone:
         parameters,
         _spread("encoder.encoder.stages.2.layers.{}", _DEPTHS[size]),
         True,
-        source="S4 B.1; Chen et al. 2018",
+        source="Blum et al. 2021, appendix B.1; Chen et al. 2018",
     )
 
 

@@ -108,7 +108,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         window=768,
         stride=512,
         notes=_UNSCALED,
-        source="S3 2",
+        source="Buchanan et al. 2022, section 2",
     ),
     TrainingPreset(
         "s3-code",
@@ -125,7 +125,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         member_blocks=2,
         epochs_of_many={"batch-ensemble": 50},
         notes=_UNSCALED,
-        source="the code of S3's authors",
+        source="the code of Buchanan et al. 2022",
     ),
     TrainingPreset(
         "s4-bayesian",
@@ -133,7 +133,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         _BAYESIAN,
         {},
         plain_input=False,
-        source="S4 B.3; Mukhoti and Gal 2018",
+        source="Blum et al. 2021, appendix B.3; Mukhoti and Gal 2018",
     ),
     TrainingPreset(
         "camvid-small",
