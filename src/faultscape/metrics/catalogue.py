@@ -197,14 +197,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "ap50", title="AP50 error", says="1 − AP of regions at .50", group="regions", place=9, better="high",
         join="cells", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"),
-        reads="torn_truth", compute=make.precision(0.5), source="S1",
+        reads="torn_truth", compute=make.precision(0.5), source="Zhang et al. 2021",
         definition="TP / (TP + FP) of predicted regions at {match} >= .50, of an image and class, without"
             " scores; {connected}, absent={absent}",
     ),
     Metric(
         "ap75", title="AP75 error", says="1 − AP of regions at .75", group="regions", place=10, better="high",
         join="cells", needs=MAPS, options=("regions", "connectivity", "void", "match", "absent"),
-        reads="torn_truth", compute=make.precision(0.75), source="S1",
+        reads="torn_truth", compute=make.precision(0.75), source="Zhang et al. 2021",
         definition="TP / (TP + FP) of predicted regions at {match} >= .75, of an image and class, without"
             " scores; {connected}, absent={absent}",
     ),
@@ -212,7 +212,7 @@ METRICS: tuple[Metric, ...] = (
         "ap", title="AP error", says="1 − AP of regions, .50:.05:.95, without scores", group="regions",
         place=8, better="high", join="cells", short="AP error", needs=MAPS,
         options=("regions", "connectivity", "void", "match", "absent"), reads="torn_truth",
-        compute=make.precision(None), source="S1", main=True, column=9,
+        compute=make.precision(None), source="Zhang et al. 2021", main=True, column=9,
         definition="mean of TP / (TP + FP) at {match} >= .50:.05:.95, of an image and class, without scores;"
             " {connected}, absent={absent}",
     ),

@@ -305,7 +305,7 @@ def entry(name: str, extra: Sequence[Ranking] = ()) -> Ranking:
     for another.
 
     >>> entry("perron").source
-    'S2 eq. 5'
+    'Wang et al. 2020, eq. 5'
     """
     known = _NAMED | {ranking.name: ranking for ranking in extra}
     if name not in known:
