@@ -31,6 +31,13 @@ from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
 DOCS = Path(__file__).parents[1] / "docs"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}
 JOINS = {"pooled": "pooled", "cells": "mean over images and classes", "images": "mean over images"}
+PAPERS = {
+    "S0": "Yan et al. 2021",
+    "S1": "Zhang et al. 2021",
+    "S2": "Wang et al. 2020",
+    "S3": "Buchanan et al. 2022",
+    "S4": "Blum et al. 2021",
+}
 Rows = list[tuple[str, ...]]  # the first is the head
 
 
@@ -362,7 +369,16 @@ def with_tables(page: str) -> str:
 
 def line_of(cells: tuple[str, ...]) -> str:
     """Return a row of a table; a bar in a cell is escaped."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cited(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def cited(text: str) -> str:
+    """Return a text in which the five papers stand by authors and year, not by our shorthand."""
+    text = re.sub(r" \(S[0-4]\)", "", text)
+    text = re.sub(r"\b(S[0-4])'s authors", lambda found: PAPERS[found[1]].rpartition(" ")[0], text)
+    text = re.sub(r"\b(S[0-4]) (?=\d)", lambda found: PAPERS[found[1]] + ", sec. ", text)
+    text = re.sub(r"\b(S[0-4])(?= (?:eq|Table|[A-Z]\.\d|I))", lambda found: PAPERS[found[1]] + ",", text)
+    return re.sub(r"\bS[0-4]\b", lambda found: PAPERS[found[0]], text)
 
 
 def main() -> None:

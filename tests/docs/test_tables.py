@@ -77,3 +77,10 @@ def test_a_row_that_is_wrong_lacking_or_too_much_is_made_anew_and_the_rest_of_a_
     assert tables.with_tables("# Words\n\n<!-- FORMATS -->\n\nEnd.\n").endswith("|\n\nEnd.\n")
     assert tables.with_tables("| a |\n|---|\n| b |\n") == "| a |\n|---|\n| b |\n"
     assert tables.line_of(("p(a | b)", "c")) == "| p(a \\| b) | c |"
+
+
+def test_papers_stand_in_tables_by_authors_and_year() -> None:
+    assert tables.cited("S0 eq. 1 and 2, S2 eq. 4") == "Yan et al. 2021, eq. 1 and 2, Wang et al. 2020, eq. 4"
+    assert tables.cited("S3 2; Wen et al. 2020") == "Buchanan et al. 2022, sec. 2; Wen et al. 2020"
+    assert tables.cited("Blum et al. 2021 (S4), B.2") == "Blum et al. 2021, B.2"
+    assert tables.cited("the code of S3's authors; `s3-code`") == "the code of Buchanan et al.; `s3-code`"
