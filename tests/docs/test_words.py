@@ -80,7 +80,11 @@ ANY = [
     for word in WORDS
 ]
 SHORTHAND = re.compile(r"\bS[0-4]\b")
-EXPLAIN_SHORTHAND = ("explanation/errata.md", "reference/equations.md", "reference/notation.md")
+EXPLAIN_SHORTHAND = (
+    "explanation/errata.md",
+    "reference/equations.md",
+    "how-to/storage.md",
+)  # there S3 is a store
 
 STILL: dict[str, int] = {
     "CONTRIBUTING.md": 3,
@@ -90,22 +94,6 @@ STILL: dict[str, int] = {
     "cli.py": 1,
     "comparison": 8,
     "corpus": 108,
-    "docs/explanation/class-distances.md": 5,
-    "docs/explanation/errata.md": 5,
-    "docs/explanation/one-model-five-numbers.md": 2,
-    "docs/explanation/rankings.md": 16,
-    "docs/how-to/blending.md": 2,
-    "docs/how-to/classifiers.md": 7,
-    "docs/how-to/corruptions.md": 3,
-    "docs/how-to/datasets.md": 5,
-    "docs/how-to/heads.md": 4,
-    "docs/how-to/kinds-of-failure.md": 1,
-    "docs/how-to/methods.md": 5,
-    "docs/how-to/objects.md": 5,
-    "docs/how-to/people.md": 5,
-    "docs/how-to/scale.md": 10,
-    "docs/how-to/storage.md": 17,
-    "docs/how-to/web-pictures.md": 17,
     "docs/index.md": 5,
     "docs/reference/catalogues.md": 1,
     "docs/reference/definitions.md": 30,
