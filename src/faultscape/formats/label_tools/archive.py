@@ -121,7 +121,7 @@ def _folder(folder: str, error: type[FaultscapeError]) -> Archive:
             os.path.relpath(os.path.join(above, name), folder).replace(os.sep, "/") for name in sorted(files)
         ]
         if len(names) > MOST_FILES:
-            raise error(f"{folder}: holds more than {MOST_FILES:,} files; at most so many are read")
+            raise error(f"{folder}: holds more than {MOST_FILES:,} files; at most this many are read")
     return Archive(
         tuple(names), lambda name, limit: read_bytes(os.path.join(folder, name), error, limit=limit)
     )

@@ -3,8 +3,8 @@ thresholds.
 
 Conventions: the exact numbers are those of `detection`; these are named presets (pytorch-ood, keras200) and
 never a default.
-Source: metrics-speed measurements in docs/reference/definitions.md; Davis and Goadrich 2006 for the interpolation that
-Keras uses.
+Source: metrics-speed measurements in docs/reference/definitions.md; Davis and Goadrich 2006 for the
+interpolation that Keras uses.
 """
 
 from __future__ import annotations

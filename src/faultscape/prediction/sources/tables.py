@@ -45,7 +45,7 @@ _LABELS, _SURE = (
 _PLAIN = frozenset(
     ("image", "id", "label", "prediction", "probability", "confidence")
 )  # what is taken without a word
-UNKNOWN = -2  # in place of the id of a class that the study does not have
+UNKNOWN = -2  # instead of the id of a class that the study does not have
 _ROUNDING = 2e-3  # probabilities that were written with three digits add up to one within this
 _MOST_BYTES = 1 << 33
 

@@ -7,7 +7,8 @@ valid pixels; on every set with anomalies AUROC, AUPR and FPR95. ``semantic_hmea
 harmonic means of all of these, of ECE and FPR95 of 1 - them, and ``bravo_index`` is that of both. The
 challenge samples 100,000 pixels a frame; here all count. ``s3-code``: void pixels count as known, and areas
 come from 200 equal thresholds; the network is shown 768 x 768 by ``predict --input-size`` or ``--window``.
-Source: bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit (docs/explanation/errata.md).
+Source: bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit
+(docs/explanation/errata.md).
 """
 
 from __future__ import annotations
