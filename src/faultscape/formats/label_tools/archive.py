@@ -152,7 +152,7 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
     ):
         raise error(
             f"{path}: is a zip of more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, or says so; at"
-            " most so many are read; export fewer images at once"
+            " most this many are read; export fewer images at once"
         )
 
 
