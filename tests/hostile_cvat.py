@@ -426,10 +426,10 @@ ZIPS = (
     _of_zip(
         "a list of files of 4 GB",
         {},
-        "or says so; at most so many are read",
+        "or says so; at most this many are read",
         change=lambda data: data[:-10] + b"\xf0\xff\xff\xff" + data[-6:],
     ),
-    _of_zip("70,000 files", partial(_many, 70_000), "or says so; at most so many are read"),
+    _of_zip("70,000 files", partial(_many, 70_000), "or says so; at most this many are read"),
     _of_zip("128 MB of zeros", _bomb, "would unpack to 134,217,7.. bytes, more than a zip of pictures"),
     _of_zip(
         "a file that is larger than it says",

@@ -5,6 +5,7 @@ is an entry that a page lacks.
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,8 @@ def test_a_row_that_is_wrong_lacking_or_too_much_is_made_anew_and_the_rest_of_a_
     assert tables.with_tables("# Words\n\n<!-- FORMATS -->\n\nEnd.\n").endswith("|\n\nEnd.\n")
     assert tables.with_tables("| a |\n|---|\n| b |\n") == "| a |\n|---|\n| b |\n"
     assert tables.line_of(("p(a | b)", "c")) == "| p(a \\| b) | c |"
+
+
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_tables_cite_papers_by_authors_and_year(name: str) -> None:
+    assert not re.search(r"\bS[0-4]\b", repr(tables.TABLES[name]()))

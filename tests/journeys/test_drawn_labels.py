@@ -236,13 +236,13 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     made_answers.import_labels(answers)
     line = ["rank", answers.study, "--selection", "random", "--resamples", "50", "--population"]
     assert main([*line, "future"]) == 0
-    assert "images are drawn anew, each for itself" in capsys.readouterr().out
+    assert "images are redrawn, each for itself" in capsys.readouterr().out
     fs.collect(answers.study, grouping=fs.Grouping(group={n: n[-3:-1] for n in answers.images}))
     assert "stale" in repr(fs.status(answers.study))
     assert main([*line, "future"]) == 0
     typed = capsys.readouterr().out
     assert "reuse_mean, intervals of data to come" in typed
-    assert "whole groups are drawn anew, and labels lie in 6 of 6 groups: fewer than 20" in typed
+    assert "whole groups are redrawn, and labels lie in 6 of 6 groups: fewer than 20" in typed
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
     assert "95 % interval, data to come" in page.text
     fs.collect(

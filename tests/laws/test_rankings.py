@@ -202,7 +202,7 @@ def test_a_ranking_of_ones_own_fits_what_it_takes_and_is_recorded() -> None:
         "--ranking borda is made from pairs of classifiers, and this selection is of others",
     ):
         refuse_misfits([borda], "ratios")
-    with refused(fs.errors.OptionError, "--ranking best_case stands twice"):
+    with refused(fs.errors.OptionError, "--ranking best_case is given twice"):
         refuse_misfits([OWN, OWN], None)
 
 

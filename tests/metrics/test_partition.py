@@ -253,7 +253,7 @@ def test_what_is_no_table_is_said() -> None:
         partition.lce(some, some, some * 0.5)
     with refused(MetricError, "holds -1 pixels"):
         partition.partition_distance(some, some, some - 1)
-    with refused(MetricError, "stands twice"):
+    with refused(MetricError, "is listed twice"):
         partition.rand_index(some * 0, some * 0, some + 1)
     with refused(MetricError, "fewer columns than rows"):
         partition.binary_cells(np.zeros((3, 2), int))

@@ -55,7 +55,7 @@ def test_more_rows_than_are_read_are_refused_in_every_format(
     (tmp_path / "rows.csv").write_text("image,label\n" + "p,cat\n" * 101)
     pq.write_table(pa.table({"image": ["p"] * 101, "label": ["cat"] * 101}), tmp_path / "rows.parquet")
     for name in ("rows.csv", "rows.parquet"):
-        assert f"{name}: has more than 100 rows; at most so many are read" in refusal_of(tmp_path / name)
+        assert f"{name}: has more than 100 rows; at most this many are read" in refusal_of(tmp_path / name)
 
 
 def test_a_cell_that_is_too_long_is_named_by_file_line_and_column(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_scores_are_those_of_the_pool_and_intervals_are_wider() -> None:
     assert future.definitions["population"] == "future"
     assert "margins, intervals of data to come\n" in repr(future)
     assert ranking_rows("lure", future.rankings["lure"], "xyz")["speaks_of"] == "data to come"
-    assert any(note.endswith("images are drawn anew, each for itself") for note in future.notes)
+    assert any(note.endswith("images are redrawn, each for itself") for note in future.notes)
 
 
 def test_of_data_to_come_any_share_of_errors_is_possible_and_no_other(

@@ -40,7 +40,7 @@ class Worker:
         )
 
     def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what is said of a call until it ends, at the last that the worker died over it."""
+        """Yield what is said of a call until it ends, at the last that the worker crashed on it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(OSError, ValueError):

@@ -45,7 +45,7 @@ def encode(
     """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a
     person to draw.
 
-    With ``outlines`` the shapes are polygons, which people can pull at, in place of masks. LabellingError for
+    With ``outlines`` the shapes are polygons, which people can pull at, instead of masks. LabellingError for
     ids of no class.
     """
     width, height = size

@@ -59,7 +59,7 @@ def read(path: str, wanted: Sequence[str]) -> pa.Table:
         for batch in _batches(path, wanted):
             rows += batch.num_rows
             if rows > MOST_ROWS:
-                raise ModelError(f"{path}: has more than {MOST_ROWS:,} rows; at most so many are read")
+                raise ModelError(f"{path}: has more than {MOST_ROWS:,} rows; at most this many are read")
             columns = []
             for name in wanted:
                 column = _words(path, name, batch.column(name))

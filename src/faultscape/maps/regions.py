@@ -2,7 +2,7 @@
 made of.
 
 Conventions: maps (H, W) hold places 0..n-1, and n for void. A region is a set of pixels of one label that
-hang together by sides (connectivity 4) or by sides and corners (8), or, with ``given``, all pixels of one
+are connected by sides (connectivity 4) or by sides and corners (8), or, with ``given``, all pixels of one
 number. Pixels void in the truth belong to no true region and count in no overlap and no area. ``void="cut"``
 removes them before regions are made; ``"bridge"`` makes predicted regions first, so that one may pass through
 them. A region without a pixel left does not exist. Pixels that only the prediction calls void form regions of

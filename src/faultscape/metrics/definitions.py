@@ -1,8 +1,8 @@
 """Every choice that the literature leaves open, in one place: a frozen dataclass, and named presets that
 reproduce others.
 
-Conventions: a preset changes only what it names. What each choice means stands in
-docs/reference/definitions.md; results carry the definition they were made with.
+Conventions: a preset changes only what it names. docs/reference/definitions.md explains each choice; results
+carry the definition they were made with.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aur
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Pixels of a data set, drawn anew B times, at its K distinct coarse scores, ascending: ``known`` and
+    """Pixels of a data set, redrawn B times, at its K distinct coarse scores, ascending: ``known`` and
     ``anomalous`` (B, K) of either label, ``sure`` (K,) the confidence there, if scores are doubt of
     probabilities, and ``shares`` (B, K) the summed shares of their regions that the anomalous ones are, if
     regions are made.

@@ -3,7 +3,7 @@ reference model, and the consistency that needs no labels.
 
 Conventions: a *condition* is a corruption at one severity; means are over severities first, then over
 corruptions, so that a corruption with fewer severities counts as much as another (S3; Hendrycks and
-Dietterich 2019). Numbers come with their slopes by unit: what is drawn anew is a parent image, or a group of
+Dietterich 2019). Numbers come with their slopes by unit: what is redrawn is a parent image, or a group of
 them, with all that was made of it, so that conditions of one set move together.
 Source: S3 Tables 2 and 3; Hendrycks and Dietterich 2019 (corruption error); Kamann and Rother 2020 (its form
 for segmentation); arXiv 2503.00450 (consistency).

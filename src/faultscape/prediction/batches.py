@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from faultscape.prediction.inference import Output
     from faultscape.study.tables.corpus import Image
 
-COUNTED = "counted"  # among what is kept of an answer: its counts, in place of its doubt
-# counts an image's output; what it returns is kept in place of doubt
+COUNTED = "counted"  # among what is kept of an answer: its counts, instead of its doubt
+# counts an image's output; what it returns is kept instead of doubt
 Look = Callable[["Image", "Output"], bytes]
 
 

@@ -80,7 +80,7 @@ class Trial:
 @dataclass(frozen=True)
 class Part:
     """What an open model is told of the shard that it works on: a file or row by image id, how many batches
-    may run at once, and what counts each answer in place of keeping its doubt.
+    may run at once, and what counts each answer instead of keeping its doubt.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)

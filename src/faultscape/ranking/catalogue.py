@@ -397,7 +397,7 @@ def refuse_misfits(extra: Sequence[Ranking], fits: Takes | None) -> None:
             )
     names = [ranking.name for ranking in extra]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise OptionError(f"--ranking {twice} stands twice; give each ranking its own name")
+        raise OptionError(f"--ranking {twice} is given twice; give each ranking its own name")
 
 
 def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:

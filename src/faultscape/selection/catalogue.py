@@ -3,7 +3,7 @@ there are is read off this tuple.
 
 Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best
 first); ``mad`` draws with a temperature, and lets models duel without one. One of a person's own is a
-`Selector` in a file, named ``file.py:NAME``, in place of a name; nothing is registered.
+`Selector` in a file, named ``file.py:NAME``, instead of a name; nothing is registered.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ DEFAULTS = {
     "keep_duplicates": False,
     "seed": 0,
 }
-UNCALIBRATED = "uncalibrated"  # in place of the temperature of a model without labels
+UNCALIBRATED = "uncalibrated"  # instead of the temperature of a model without labels
 
 
 def class_duels(

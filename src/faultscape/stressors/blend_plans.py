@@ -90,7 +90,7 @@ def plan_blend(
 
     With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both
     uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no object may go: an anomaly
-    goes elsewhere, and in place of a known object, which stays at its own place, another one is drawn whose
+    goes elsewhere, and instead of a known object, which stays at its own place, another one is drawn whose
     place is free; ``areas`` the least and the largest share of the frame that an object covers; ``horizon``
     its row as a share of the height; ``fog_chance`` how probably fog is added.
     Errors: OptionError for a frame that is no such pair, options out of range, no cut-out of a use that the

@@ -31,7 +31,7 @@ def corrupt(
     """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5.
 
     ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are
-    images of ice, (h, w) or (h, w, 3) uint8, that frost takes in place of drawn ones.
+    images of ice, (h, w) or (h, w, 3) uint8, that frost takes instead of drawn ones.
     Errors: OptionError for an unknown name or severity and for a seed that is no whole number, ImageError for
     what is no such image or texture.
 

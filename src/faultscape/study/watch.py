@@ -19,7 +19,7 @@ TIMES = 2
 
 
 class Watch:
-    """What earlier attempts at one shard died over; use it from the first attempt on."""
+    """What earlier attempts at one shard crashed on; use it from the first attempt on."""
 
     def __init__(self, root: Path, shard: str, attempt: int) -> None:
         self._note = root / f"{TEMPORARY}at-{shard}"

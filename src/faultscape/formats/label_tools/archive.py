@@ -121,7 +121,7 @@ def _folder(folder: str, error: type[FaultscapeError]) -> Archive:
             os.path.relpath(os.path.join(above, name), folder).replace(os.sep, "/") for name in sorted(files)
         ]
         if len(names) > MOST_FILES:
-            raise error(f"{folder}: holds more than {MOST_FILES:,} files; at most so many are read")
+            raise error(f"{folder}: holds more than {MOST_FILES:,} files; at most this many are read")
     return Archive(
         tuple(names), lambda name, limit: read_bytes(os.path.join(folder, name), error, limit=limit)
     )
@@ -152,7 +152,7 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
     ):
         raise error(
             f"{path}: is a zip of more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, or says so; at"
-            " most so many are read; export fewer images at once"
+            " most this many are read; export fewer images at once"
         )
 
 

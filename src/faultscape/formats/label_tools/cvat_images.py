@@ -48,7 +48,7 @@ def write(
     folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield annotations.xml, to be uploaded to a task, and labels.json, what CVAT's raw editor of labels
-    takes; with ``outlines`` polygons in place of masks.
+    takes; with ``outlines`` polygons instead of masks.
 
     LabellingError names an image whose ids do not fit it, or a name that XML cannot hold.
     """

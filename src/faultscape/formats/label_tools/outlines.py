@@ -1,7 +1,7 @@
 """Label maps as polygons: one for each patch of one id, in the order in which they are painted, so that what
 lies in a hole is painted after what surrounds it.
 
-Conventions: a patch hangs together over the sides of its pixels. x = 0 is the left side of the first pixel,
+Conventions: a patch is connected over the sides of its pixels. x = 0 is the left side of the first pixel,
 and a corner lies a quarter of a pixel within its patch, at .25 or .75: a polygon is the same whether a pixel
 is inside where its centre is (CVAT, COCO), or corners are cut to whole pixels and the line is drawn with the
 area (Pillow, LabelMe). No centre is nearer than a quarter, so that a polygon that leaves its line by less has

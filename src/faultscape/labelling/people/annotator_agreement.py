@@ -82,7 +82,7 @@ def alpha(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Alpha:
-    """Return Krippendorff's alpha of votes (N,), and the percentile interval over items drawn anew, NaN below
+    """Return Krippendorff's alpha of votes (N,), and the percentile interval over items redrawn, NaN below
     six items or where more than 2 % of the draws have none.
 
     Labels are nominal, ranks (``ordinal``), or stand for the numbers ``values`` (C,), by default 0, 1, ...

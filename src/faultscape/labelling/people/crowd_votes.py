@@ -6,7 +6,7 @@ Conventions: votes are columns (see ``vote_columns``); classes are 0..C-1. Answe
 votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): of annotator a, how likely
 the answer r is where c is true. ``log_likelihood`` holds a number an iteration, of the votes together with
 the pseudo-counts as if these were votes; it never decreases. An item without votes has the prior as its
-posterior and moves nothing. Nothing is drawn by chance.
+posterior and moves nothing. Nothing is drawn at random.
 Source: Dawid and Skene 1979; one coin: Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under
 Dirichlet's distribution.
 """

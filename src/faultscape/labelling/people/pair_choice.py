@@ -11,8 +11,8 @@ as good as equal. Answers that were asked for adaptively rank models as any othe
 the pairs asked is no fair mean any more.
 Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and
 Jensen 2005; the weight by the order's doubt is ours. Against pairs in turn, for the same mean rank
-correlation in simulations (true scores normal, of a spread of 1): 8 models 128 answers in place of 160 for
-.9, 304 in place of 544 for .95; 12 models 192 for 240 and 408 for 600; 20 models 320 for 360 and 640 for 760.
+correlation in simulations (true scores normal, of a spread of 1): 8 models 128 answers instead of 160 for
+.9, 304 instead of 544 for .95; 12 models 192 for 240 and 408 for 600; 20 models 320 for 360 and 640 for 760.
 Up to .8, where 5 to 8 answers a model are enough, it saves nothing.
 """
 

@@ -1,1 +1,1 @@
-"""What intervals of metrics are made of, and what is drawn anew."""
+"""What intervals of metrics are made of, and what is redrawn."""

@@ -92,7 +92,7 @@ class Ratios:
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """A number without slopes of its own: its values with each unit ``left_out`` (U,), unless units are too
-    many, and ``replicates`` (B,) over units drawn anew.
+    many, and ``replicates`` (B,) over units redrawn.
 
     ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` says more of the
     number: *smooth*; *bent*, made of absolute values, which noise alone makes larger; *stepped*, which a unit

@@ -1,4 +1,4 @@
-"""What is drawn anew where an interval speaks of data to come: images, or whole groups of images that belong
+"""What is redrawn where an interval speaks of data to come: images, or whole groups of images that belong
 together.
 
 Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in the order in

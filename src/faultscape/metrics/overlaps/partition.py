@@ -255,7 +255,7 @@ def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Ta
     pairs = np.sort(t * (int(p.max(initial=0)) + 1) + p)
     if (pairs[1:] == pairs[:-1]).any():
         raise MetricError(
-            "a pair of regions stands twice in the table of overlaps; add their pixels up first"
+            "a pair of regions is listed twice in the table of overlaps; add their pixels up first"
         )
     n = pixels.astype(np.float64)  # whole numbers below 2^53 are exact
     return _Table(t, p, n, np.bincount(t, n)[t], np.bincount(p, n)[p])

@@ -89,7 +89,7 @@ def group_pixels(
     """Return the (H, W) uint16 groups of pixels and the objects, of ``anomaly`` (0, 1, void) and ``wrong`` (0
     right, 1 wrong, void: no class is known), of which one may be None.
 
-    Without labels of anomaly a pixel counts where its class is known. Objects hang together by sides and
+    Without labels of anomaly a pixel counts where its class is known. Objects are connected by sides and
     corners; ``pasted`` (H, W) says where known ones were blended in.
 
     >>> groups, objects = group_pixels(np.array([[0, 1, 255]]), np.array([[1, 255, 0]]))

@@ -4,7 +4,7 @@ much each unit of them moves the numbers.
 Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall; the numbers are
 exact. What follows for intervals is made at no more than 2,048 thresholds, half of them spread evenly over
 the anomalous pixels and half over the known ones: slopes of AP and AUROC are the jackknife's, what the number
-loses without a unit (an image, or a group); the FPR, which moves in steps, is drawn anew. An image without
+loses without a unit (an image, or a group); the FPR, which moves in steps, is redrawn. An image without
 anomalies moves a number too, by its known pixels. Fewer than six units with anomalies, or with other pixels,
 carry no interval. NaN where the images together have no anomaly, or nothing else.
 Source: Tukey 1958 (jackknife); Efron 1979; S4 5.

@@ -1,7 +1,7 @@
 """The area under per-region overlap against false positive rate (AUPRO): whether every anomaly is found,
 small ones as well as large ones.
 
-Conventions: a region is a set of anomalous pixels (1) of one image that hang together; void (255) is in none,
+Conventions: a region is a set of anomalous pixels (1) of one image that are connected; void (255) is in none,
 and is no known pixel. At a threshold the overlap is the mean, over the regions of all images, of the share of
 a region's pixels with that score or more, and the false positive rate the share of all known pixels with it.
 Points of distinct scores are joined by straight lines, so that equal scores are one group; the area runs to a

@@ -44,7 +44,7 @@ _LABELS, _SURE = (
 )
 # what is taken without a word
 _PLAIN = frozenset(("image", "id", "label", "prediction", "probability", "confidence"))
-UNKNOWN = -2  # in place of the id of a class that the study does not have
+UNKNOWN = -2  # instead of the id of a class that the study does not have
 _ROUNDING = 2e-3  # probabilities that were written with three digits add up to one within this
 _MOST_BYTES = 1 << 33
 

@@ -12,7 +12,7 @@ from typing import Any
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.library_warnings import without_warnings
 
-INPUT = ":in"  # behind a layer's name: what it is given, in place of what it gives
+INPUT = ":in"  # behind a layer's name: what it is given, instead of what it gives
 
 
 @contextmanager

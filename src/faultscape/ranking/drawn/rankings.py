@@ -79,7 +79,7 @@ def draw_rankings(
     each image is whatever it is called (its id by default): the bootstrap draws images in their order.
     ``extra`` are rankings of a person's own (`find_ranking`). ``population`` says what intervals speak of:
     this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}.
-    Groups are also redrawn whole where nothing was drawn by chance. ``where`` is the part of the pool that is
+    Groups are also redrawn whole where nothing was drawn at random. ``where`` is the part of the pool that is
     ranked, all of it without.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples,
     and for a population that the draws say nothing of.

@@ -170,10 +170,10 @@ def unbiased(
 
 
 def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
-    """Return what is drawn anew, for intervals to speak of data to come: images, or whole groups of them."""
+    """Return what is redrawn, for intervals to speak of data to come: images, or whole groups of them."""
     told = "intervals speak of data to come, of which this pool is a sample"
     if len(np.unique(group)) == len(group):
-        return f"{told}: images are drawn anew, each for itself"
+        return f"{told}: images are redrawn, each for itself"
     labelled = len(np.unique(group[drawn]))
     few = (
         f": fewer than {MANY}, and Student's t with {labelled - 1} degrees of freedom"
@@ -182,7 +182,7 @@ def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
     )
     few = f": fewer than {LEAST}, which carry no interval" if labelled < LEAST else few
     return (
-        f"{told}: whole groups are drawn anew, and labels lie in {labelled} of {len(np.unique(group)):,}"
+        f"{told}: whole groups are redrawn, and labels lie in {labelled} of {len(np.unique(group)):,}"
         f" groups{few}"
     )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VERSION = 3
 LABELS = "labels"  # the truth of answers of version 1
 SALT = "secret"  # the name of a row of ``about``
-TRAINING = "(training)"  # in place of a truth: of items whose answer is known
+TRAINING = "(training)"  # instead of a truth: of items whose answer is known
 DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, ABOUT, ANNOTATORS = (
     "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "about", "annotators",
 )  # fmt: skip

@@ -90,7 +90,7 @@ def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[KeptPar
 
 
 def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[KeptPart]) -> dict[str, Part]:
-    """Return a manifest with these parts of a shard in place of what it had."""
+    """Return a manifest with these parts of a shard instead of what it had."""
     others = {name: part for name, part in manifest.items() if not name.startswith(f"{part_name(shard)}.")}
     return others | {p.part: Part(p.sha256, p.rows, labels) for p in parts}
 

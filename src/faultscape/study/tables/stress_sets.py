@@ -71,7 +71,7 @@ def read_stress(root: Path) -> StressSets:
 
 
 def add_sets(root: Path, sets: Mapping[str, StressSet]) -> None:
-    """Enter sets that were made, in place of those of their names."""
+    """Enter sets that were made, instead of those of their names."""
     held = read_stress(root)
     _put(root, held.model_copy(update={"sets": {**held.sets, **sets}}))
 

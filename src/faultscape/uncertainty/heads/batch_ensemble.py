@@ -37,7 +37,7 @@ def fast_weights(
 
 
 class BatchEnsembleHead(Head):
-    """Members in place of logits: features (..., D) to channels (..., E x C).
+    """Members instead of logits: features (..., D) to channels (..., E x C).
 
     >>> BatchEnsembleHead(3, 2)(torch.zeros(5, 3)).shape
     torch.Size([5, 6])

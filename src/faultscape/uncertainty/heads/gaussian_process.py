@@ -98,7 +98,7 @@ class GaussianProcessHead(Head):
     @property
     def channels(self) -> Channels:
         """Logits, in use with the variance and the members that were asked for; with members of its own these
-        in place of logits.
+        instead of logits.
         """
         used = not self.training
         return Channels(

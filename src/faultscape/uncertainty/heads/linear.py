@@ -39,7 +39,7 @@ class LinearHead(Head):
 def linear_parameters(
     dimensions: int, classes: int, start: Start | None, seed: int
 ) -> tuple[nn.Parameter, nn.Parameter]:
-    """Return a weight (C, D) and a bias (C,): those of a layer of the same size, else drawn anew.
+    """Return a weight (C, D) and a bias (C,): those of a layer of the same size, else new ones.
 
     New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of S3 draw those
     of their decoder (variance scaling of .02 by fan-in), and biases 0.

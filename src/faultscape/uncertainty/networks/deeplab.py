@@ -2,7 +2,7 @@
 features, and a decoder that adds features of stride 4.
 
 Conventions: pixels (N, 3, H, W) to logits (N, K, H / 4, W / 4). The encoder is a ResNet of the transformers
-library whose last stage is dilated in place of strided. S4's own base has an Xception-71 and a dense
+library whose last stage is dilated instead of strided. S4's own base has an Xception-71 and a dense
 prediction cell, of which no weights can be had for torch.
 Source: Chen et al. 2018; S4 B.1.
 """
@@ -66,7 +66,7 @@ class Pooling(nn.Module):
 
 
 def deeplab(size: str, classes: int, dropout: float) -> DeepLab:
-    """Return a DeepLabv3+ on a ResNet of a size (18, 50 or 101), its weights drawn anew."""
+    """Return a DeepLabv3+ on a ResNet of a size (18, 50 or 101), with new random weights."""
     from transformers import ResNetBackbone, ResNetConfig
 
     layer, widths, depths = SIZES[size]

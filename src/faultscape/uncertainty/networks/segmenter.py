@@ -74,8 +74,8 @@ class Segmenter(nn.Module):
 
 
 def segmenter(size: str, classes: int, dropout: float, image: int = 768) -> Segmenter:
-    """Return a Segmenter of a size (T, S, B or L), its weights drawn anew; position embeddings are those of a
-    square image.
+    """Return a Segmenter of a size (T, S, B or L), with new random weights; position embeddings are those
+    of a square image.
     """
     from transformers import ViTConfig, ViTModel
 

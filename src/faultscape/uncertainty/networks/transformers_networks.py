@@ -1,7 +1,7 @@
 """Networks of the transformers library: SegFormer of any size, and whatever folder of the library segments or
 encodes.
 
-Conventions: what a folder holds becomes the start of a network, its last layer drawn anew where the classes
+Conventions: what a folder holds becomes the start of a network, its last layer new where the classes
 differ. A semantic network stays as it is; a ViT becomes the encoder of a `Segmenter`, a ResNet that of a
 `DeepLab`. A network is described by its configuration, so that it is built again without the folder.
 Source: Xie et al. 2021 (SegFormer).
@@ -41,7 +41,7 @@ _ELSEWHERE = (
 
 
 def segformer(size: str, classes: int, dropout: float) -> nn.Module:
-    """Return a SegFormer of a size (b0 to b5), its weights drawn anew."""
+    """Return a SegFormer of a size (b0 to b5), with new random weights."""
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     widths, depths, decoder = SEGFORMERS[size]
@@ -105,7 +105,7 @@ def _with_decoder(kind: str, net: Any, classes: int) -> nn.Module:
 
 
 def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
-    """Return a network of a configuration of the library, its weights drawn anew; ModelError for one that
+    """Return a network of a configuration of the library, with new random weights; ModelError for one that
     cannot be built, or that would load code or weights from elsewhere.
     """
     import transformers

@@ -1,0 +1,242 @@
+"""The word list: constructions that no page, message or docstring may use, and what to write instead.
+
+Conventions: a pattern is matched in the text of a page without its code, and in the docstrings and messages
+of a source file. Places that still use old words are listed with how many they may have; a number may only
+go down, and a place that is not listed has none. ``python tests/docs/test_words.py`` prints every match.
+Source: the table "Instead of" in docs/reference/notation.md holds the same list for people.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOTATION = ROOT / "docs" / "reference" / "notation.md"
+
+
+class Word(NamedTuple):
+    pattern: str
+    example: str  # a text that the pattern finds
+    instead: str
+
+
+WORDS = (
+    Word(r"graphics processors?", "graphics processor", "GPU"),
+    Word(r"pictures?", "pictures", "images"),
+    Word(r"photos?|photographs?", "photo", "image"),
+    Word(r"beyond (?:all )?doubt", "beyond doubt", "conclusively"),
+    Word(r"no longer holds?", "no longer holds", "was dropped; no longer applies"),
+    Word(r"in earnest", "in earnest", "in practice"),
+    Word(r"looked at for all models at once", "looked at for all models at once", "corrected for multiple comparisons"),
+    Word(r"says? nothing to", "says nothing to", "does not apply to"),
+    Word(r"to be trusted", "to be trusted", "reliable"),
+    Word(r"died over", "died over it", "crashed on this image"),
+    Word(r"others each time|another each time", "are others each time", "differ every time"),
+    Word(r"of a person's own|of somebody's own", "of a person's own", "your own"),
+    Word(r"there is no word", "there is no word", "no ... is recorded"),
+    Word(r"what (?:was|is) said of", "what was said of", "the options set for"),
+    Word(r"of no use", "of no use", "cannot be used for"),
+    Word(r"by now", "by now", "now"),
+    Word(r"(?<!time and )anew", "drawn anew", "redrawn; again"),
+    Word(r"aloud", "counted aloud", "reported"),
+    Word(r"(?:that|which|this) (?:is|are) said", "and that is said", "and reports it"),
+    Word(r"(?:is|are) said, and|said beside", "is said, and", "is reported, and"),
+    Word(r"by chance", "drawn by chance", "at random"),
+    Word(r"lest|whence|thereof|therein|hitherto", "lest", "so that ... not"),
+    Word(r"in place of", "in place of", "instead of"),
+    Word(r"reckon(?:ed|s)?", "reckoned", "estimated"),
+    Word(r"foretells?|foretold", "foretells", "predicts"),
+    Word(r"stands? (?:beside|behind|there)", "stands beside it", "is next to it"),
+    Word(r"hangs? together", "hang together", "are connected"),
+    Word(r"at hand", "at hand", "available"),
+    Word(r"but for", "all but for", "except"),
+    Word(r"somebody|nobody else|whoever", "whoever", "anyone who; someone"),
+    Word(r"(?:goes|go|gone|going|went) on with", "goes on with", "continues"),
+    Word(r"knows? no", "knows no", "has no; does not know"),
+    Word(r"(?:say|says|said) no(?! more)", "says no probabilities", "has no"),
+    Word(r"said otherwise", "said otherwise", "unless you set it"),
+    Word(r"(?<!there )(?:is|are) no (?!longer|more than|less|fewer|such|one\b)\w+", "is no class", "is not a class"),
+    Word(r"(?:is|are) of (?:another|other|no|none)", "is of another study", "belongs to another study"),
+    Word(r"at most so many|so many more images", "at most so many", "at most this many"),
+    Word(r"stands? twice", "stands twice", "is given twice"),
+    Word(r"(?:is|are) found out", "is found out", "is detected"),
+    Word(r", for (?:it|they|he|nobody|there|that|this) (?:is|are|has|have|was|were|does|do|would|can|cannot)",
+         ", for it is", ", because it is"),
+    Word(r"(?:^|[.;:] )(?-i:Of) (?!course)\w+", ". Of label maps a mask", "For label maps, a mask"),
+    Word(r"told apart by", "told apart by", "distinguished by"),
+    Word(r"nor of|nor in earnest", "nor of others", "or of others"),
+    Word(r"vouch(?:es)? for", "vouches for", "trusts"),
+    Word(r"words (?:of|to) (?:the|a) (?:line|call)", "words of the line", "arguments"),
+)  # fmt: skip
+ANY = [
+    (word, re.compile(rf"(?<![\w-])(?:{word.pattern})(?![\w-])", re.IGNORECASE | re.MULTILINE))
+    for word in WORDS
+]
+SHORTHAND = re.compile(r"\bS[0-4]\b")
+EXPLAIN_SHORTHAND = (
+    "explanation/errata.md",
+    "reference/equations.md",
+    "how-to/storage.md",
+)  # there S3 is a store
+
+STILL: dict[str, int] = {
+    "CONTRIBUTING.md": 3,
+    "README.md": 33,
+    "choices.py": 1,
+    "classes": 20,
+    "cli.py": 1,
+    "comparison": 8,
+    "corpus": 108,
+    "docs/index.md": 5,
+    "docs/reference/catalogues.md": 1,
+    "docs/reference/definitions.md": 30,
+    "docs/reference/models.md": 30,
+    "docs/reference/verbs/collect.md": 34,
+    "docs/reference/verbs/compare.md": 1,
+    "docs/reference/verbs/demo.md": 1,
+    "docs/reference/verbs/fit.md": 4,
+    "docs/reference/verbs/label.md": 47,
+    "docs/reference/verbs/measure.md": 12,
+    "docs/reference/verbs/plan.md": 14,
+    "docs/reference/verbs/predict.md": 41,
+    "docs/reference/verbs/rank.md": 25,
+    "docs/reference/verbs/reliability.md": 11,
+    "docs/reference/verbs/report.md": 25,
+    "docs/reference/verbs/run.md": 4,
+    "docs/reference/verbs/scale.md": 1,
+    "docs/reference/verbs/select.md": 25,
+    "docs/reference/verbs/show.md": 1,
+    "docs/reference/verbs/status.md": 4,
+    "docs/reference/verbs/stress.md": 9,
+    "docs/reference/verbs/train.md": 1,
+    "docs/reference/verbs/view.md": 12,
+    "engine": 6,
+    "errors.py": 2,
+    "formats": 150,
+    "labelling": 41,
+    "maps": 11,
+    "metrics": 19,
+    "nouns.py": 3,
+    "prediction": 191,
+    "progress.py": 1,
+    "ranking": 39,
+    "reporting": 60,
+    "scenes": 16,
+    "selection": 18,
+    "stages": 39,
+    "stages/artefacts": 29,
+    "stages/collect": 60,
+    "stages/fit": 3,
+    "stages/label": 62,
+    "stages/measure": 29,
+    "stages/plan": 13,
+    "stages/predict": 27,
+    "stages/rank": 6,
+    "stages/reliability": 22,
+    "stages/report": 12,
+    "stages/select": 19,
+    "stages/serve": 53,
+    "stages/stress": 16,
+    "stages/train": 6,
+    "stages/view": 20,
+    "stressors": 20,
+    "study": 54,
+    "testing.py": 1,
+    "uncertainty": 23,
+    "verbs": 33,
+    "web": 24,
+}
+
+
+def prose(page: str) -> str:
+    """Return a page's text without code, and without what stands between HTML comments and the tables that
+    are written from the catalogues.
+    """
+    page = re.sub(r"^<!-- [A-Z]+ -->\n+(?:\|.*\n)*", "", page, flags=re.MULTILINE)
+    page = re.sub(r"^ *(`{3,}|~{3,}).*?^ *\1", "", page, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]+`", "``", re.sub(r"\]\([^)\s]+\)", "]", page))
+
+
+def spoken(source: str) -> Iterator[str]:
+    """Yield the docstrings and messages of a source file: every text of two words or more."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = node.value
+        else:
+            continue
+        if " " in text.strip():
+            yield text
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield (place, text) of everything that people read: pages by name, source by room."""
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        place = path.relative_to(ROOT)
+        if not {"decisions", "benchmarks"} & set(place.parts) and path != NOTATION:
+            yield str(place), prose(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        parts = path.relative_to(ROOT / "src" / "faultscape").parts
+        room = parts[0] if len(parts) < 3 or parts[0] != "stages" else "/".join(parts[:2])
+        for text in spoken(path.read_text(encoding="utf-8")):
+            yield room, text
+
+
+def matches() -> Iterator[tuple[str, str, str, str]]:
+    """Yield (place, words before and after, match, what to write instead)."""
+    for place, text in texts():
+        page = place.endswith(".md")
+        flat = re.sub(r"(?<!\n)\n(?!\n)[ ]*", " ", text) if not page else text
+        for word, pattern in ANY:
+            for found in pattern.finditer(flat):
+                around = flat[max(0, found.start() - 40) : found.end() + 40].replace("\n", " ")
+                yield place, around, found[0], word.instead
+        if page and not place.endswith(EXPLAIN_SHORTHAND):
+            for found in SHORTHAND.finditer(flat):
+                yield place, flat[max(0, found.start() - 30) : found.end() + 30], found[0], "authors, year"
+
+
+def test_the_old_words_are_used_nowhere_new() -> None:
+    counts = Counter(place for place, *_ in matches())
+    more = {place: n for place, n in counts.items() if n > STILL.get(place, 0)}
+    shown = [" | ".join(found) for found in matches() if found[0] in more][:40]
+    assert not more, "\n".join(shown)
+
+
+@pytest.mark.parametrize("word", WORDS, ids=lambda word: word.example)
+def test_a_pattern_finds_its_example_and_not_what_stands_instead(word: Word) -> None:
+    (pattern,) = (pattern for one, pattern in ANY if one is word)
+    assert pattern.search(word.example)
+    assert not pattern.search(word.instead)
+
+
+def test_the_list_for_people_is_the_same() -> None:
+    table = NOTATION.read_text(encoding="utf-8").partition("## Instead of")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (?!instead of|---)(.+?) \| (.+?) \|$", table, re.MULTILINE)
+    assert rows == [(word.example, word.instead) for word in WORDS]
+
+
+def test_code_and_tables_of_catalogues_are_no_prose() -> None:
+    page = "Words `a picture`.\n\n```python\nphoto\n```\n<!-- HEADS -->\n\n| a photo |\n|---|\n\n[photo](a-photo.md)\n"
+    assert re.findall(r"photo|picture", prose(page)) == ["photo"]  # a link's own text
+    source = '"""A docstring."""\nx = "name"\nraise Error(f"no {x} here")\n'
+    assert list(spoken(source)) == ["A docstring.", "no {} here"]
+
+
+if __name__ == "__main__":
+    for found in matches():
+        print(" | ".join(found))
+    for place, n in sorted(Counter(place for place, *_ in matches()).items()):
+        print(f'    "{place}": {n},')
