@@ -108,14 +108,15 @@ class ModelSection:
 
 @dataclass(frozen=True)
 class ModelSections:
-    """The sections of all models: what a value is called, ``by`` labels or choices, and of the card whether
-    it is out of date.
+    """The sections of all models: what a value is called, ``by`` labels or choices, whether images were
+    ``chosen`` for what models say of them, and of the card whether it is out of date.
     """
 
     models: tuple[ModelSection, ...]
     value: str
     by: str = "labels"
     classifies: bool = False
+    chosen: bool = True
     stale_card: bool = False
     left_out: int = 0
 

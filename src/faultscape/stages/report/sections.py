@@ -2,8 +2,8 @@
 
 Conventions: images of one shard at a time, and of their maps only those that are wanted. Confusions and
 regions come from at most ``COUNTED`` labelled images, the first by their places among equals. Pictures go
-into a room of their own. Where fewer than ``LEAST`` images have a map as label, the choices of people decide which
-images are the worst.
+into a room of their own. Where fewer than ``LEAST`` images have a map as label, the choices of people
+decide which images are the worst.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from faultscape.reporting.competition.model_sections import (
 from faultscape.reporting.competition.page import CALLED, Facts
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.tables import views_of
+from faultscape.selection.definitions import draws_evenly
 from faultscape.stages import choice_evidence
 from faultscape.stages.artefacts.reliability import are_done, read_card
 from faultscape.stages.classifier_answers import read_label_sets
@@ -62,7 +63,7 @@ def sections_of_maps(
     metric = common.slots.definition.get("concordance", "miou")
     called = "share of choices won" if by == "choices" else CALLED.get(metric, metric)
     made = model_sections.sections(models, values, value=called, by=by)
-    made = _with_card(root, made)
+    made = _with_card(root, replace(made, chosen=not draws_evenly(common.slots.definition)))
     if images and all(model in settings.models for model in models):
         ranks = _ranks(common, by_id, images)
         found = _Evidence(root, settings, models, common.truth, by_id, images, values, ranks)
@@ -97,7 +98,8 @@ def sections_of_classifiers(
                 confusions=tuple(replace(c, example=_with_photo(c.example, by_id, room)) for c in found),
             )
         )
-    made = replace(made, models=tuple(out), left_out=room.left_out)
+    chosen = not draws_evenly(common.slots.definition)
+    made = replace(made, models=tuple(out), left_out=room.left_out, chosen=chosen)
     return made if any(one.images for one in made.models) else None
 
 
@@ -176,7 +178,7 @@ class _ShardMaps:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What sections are made from: the images that a value is known of, in corpus order, and (J, I) values."""
+    """What sections are made from: images, (J, I) values of the models on them, and ranks for ties."""
 
     root: Path
     settings: Settings
