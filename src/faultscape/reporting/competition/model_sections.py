@@ -25,6 +25,7 @@ from faultscape.nouns import Classes, Predictions
 LEAST = 3  # labelled images from which on something is said of a model
 SHOWN = 3  # worst images, and confusions, of a model
 _SMALLEST = 0.01  # share of a class from which on a confusion is shown
+_TWICE = 2  # images on which a classifier must take one class for another
 _CLOSE = 0.3  # part of each side that a close-up shows at least
 Box = tuple[int, int, int, int]
 
@@ -49,16 +50,21 @@ class Shot:
 
 @dataclass(frozen=True)
 class Confusion:
-    """One class taken for another: how much of it (pixels, or images), on how many images, and the image
+    """One class taken for another: how much ``of`` it (pixels, or images), on how many images, and the image
     with most of it.
     """
 
     truth: str
     taken_for: str
-    share: float
     amount: int
+    of: int
     images: int
     example: Shot
+
+    @property
+    def share(self) -> float:
+        """The part of the true class that is taken for the other."""
+        return self.amount / self.of
 
 
 @dataclass(frozen=True)
@@ -196,8 +202,8 @@ class Tally:
         """Return the numbers of a confusion."""
         t, p = pair
         names, amount = self.classes.names, int(self.cells[model, t, p])
-        share = amount / int(self.cells[model, t].sum())
-        return Confusion(names[t], names[p], share, amount, int(self.wrong[model, t, p]), example)
+        of = int(self.cells[model, t].sum())
+        return Confusion(names[t], names[p], amount, of, int(self.wrong[model, t, p]), example)
 
     def region_errors(self, model: int) -> RegionErrors | None:
         """Return the kinds of error of a model's regions; None where no image was counted."""
@@ -281,7 +287,7 @@ def class_confusions(
     said: Predictions, truths: Mapping[str, str], model: int, ranks: np.ndarray, most: int = SHOWN
 ) -> list[Confusion]:
     """Return the confusions of a classifier, the most frequent first, among images whose label names one
-    class (``truths``); the example is the one it was surest of, ``ranks`` (I,) deciding among equals.
+    class (``truths``); one image alone is none; the example is the one it was surest of, ``ranks`` (I,) deciding among equals.
     """
     names, place = said.classes.names, {name: k for k, name in enumerate(said.classes.names)}
     n = len(names)
@@ -301,11 +307,11 @@ def class_confusions(
     order = np.lexsort((-(between / np.maximum(totals, 1)[:, None]).ravel(), -between.ravel()))[:most]
     out = []
     for t, p in ((int(k) // n, int(k) % n) for k in order):
-        if between[t, p]:
+        if between[t, p] >= _TWICE:
             k = min(mine[t, p], key=lambda k: (-_sure(said, model, k), ranks[k]))
             shot = Shot(said.images[k], _how_sure(said, model, k))
             number = int(between[t, p])
-            out.append(Confusion(names[t], names[p], number / int(totals[t]), number, number, shot))
+            out.append(Confusion(names[t], names[p], number, int(totals[t]), number, shot))
     return out
 
 
