@@ -77,7 +77,8 @@ def pareto_front(times: Sequence[float], scores: Sequence[float]) -> list[bool]:
     t, s = np.round(np.asarray(times, float), 12), np.round(np.asarray(scores, float), 12)
     as_fast, as_good = t[:, None] <= t, s[:, None] >= s  # [other, model]
     better = (t[:, None] < t) | (s[:, None] > s)
-    return (~(as_fast & as_good & better).any(0)).tolist()
+    beaten = (as_fast & as_good & better).any(0)
+    return [not one for one in np.atleast_1d(beaten).tolist()]
 
 
 def _dot(place: int, row: FrameTimes, score: float, interval: Sequence[float] | None) -> Dot:

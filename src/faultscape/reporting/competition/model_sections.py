@@ -287,7 +287,9 @@ def class_confusions(
     said: Predictions, truths: Mapping[str, str], model: int, ranks: np.ndarray, most: int = SHOWN
 ) -> list[Confusion]:
     """Return the confusions of a classifier, the most frequent first, among images whose label names one
-    class (``truths``); one image alone is none; the example is the one it was surest of, ``ranks`` (I,) deciding among equals.
+    class (``truths``); one image alone is none.
+
+    The example is the image that the model was surest of, ``ranks`` (I,) deciding among equals.
     """
     names, place = said.classes.names, {name: k for k, name in enumerate(said.classes.names)}
     n = len(names)
