@@ -63,6 +63,13 @@ def test_confusions_are_counted_as_loops_count_them(tally: Any) -> None:
                     assert found.example[j, t, p] == 10 + int(np.argmax(per_image))
 
 
+def test_of_images_with_equally_much_of_a_confusion_the_first_is_the_example() -> None:
+    found = Tally(["a"], CLASSES)
+    for k in (7, 8):
+        found.take(k, np.zeros((3, 3), np.uint8), [np.ones((3, 3), np.uint8)])
+    assert found.example[0, 0, 1] == 7
+
+
 def test_the_largest_shares_of_a_true_class_come_first(tally: Any) -> None:
     found, truth, models = tally
     shares = {
@@ -314,6 +321,10 @@ def test_the_page_shows_each_models_row_of_the_card_and_is_stale_when_it_changes
         assert number.title in page.cells
         assert f"{number.value:.3f}".replace("-", "−") in page.cells
     assert made.states(own)["report"] == "done"
+    held["cells"][0]["value"] = 0.123
+    (folder / "reliability.json").write_text(json.dumps(held))
+    (stale,) = [line for line in str(fs.status(own)).splitlines() if "report" in line and "stale" in line]
+    assert "the reliability card changed" in stale
 
 
 def test_a_card_that_cannot_be_read_is_left_out() -> None:
