@@ -19,7 +19,7 @@ import numpy as np
 
 from faultscape.comparison.concordance import shares
 from faultscape.errors import SelectionError
-from faultscape.nouns import Classes, Definition, Pairs, Scale, Slots
+from faultscape.nouns import Classes, Definition, Pairs, Scale, Slot, Slots
 from faultscape.selection import duel
 from faultscape.selection.spares import effective
 
@@ -29,8 +29,8 @@ Blocks = Callable[[], Iterable[tuple[Pairs, np.ndarray]]]
 
 @dataclass(frozen=True)
 class Drawn:
-    """One constraint: its name, whether it is the study's own, slots, distinct images, and counts by class
-    and by size.
+    """One constraint: its name, whether it is the study's own, slots, distinct images, counts by class
+    and by size, and the slots themselves.
     """
 
     constraints: str
@@ -39,6 +39,7 @@ class Drawn:
     images: int
     by_class: tuple[int, ...]
     by_size: tuple[int, ...]
+    chosen: tuple[Slot, ...] = ()
 
 
 def compare(
@@ -120,5 +121,11 @@ def _histogram(name: str, slots: Slots, own: bool, classes: Classes, share: dict
             by_class[at] += 1
             by_size[int(np.digitize(of[at], SIZES))] += 1
     return Drawn(
-        name, own, len(slots.chosen), len(slots.images), tuple(by_class.tolist()), tuple(by_size.tolist())
+        name,
+        own,
+        len(slots.chosen),
+        len(slots.images),
+        tuple(by_class.tolist()),
+        tuple(by_size.tolist()),
+        slots.duels,
     )

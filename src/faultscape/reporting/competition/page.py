@@ -19,12 +19,14 @@ from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
-from faultscape.reporting import charts, figures
+from faultscape.reporting import charts, figures, speed_charts
 from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
+from faultscape.reporting.competition.constraint_pictures import PairPictures
 from faultscape.reporting.competition.constraints import Drawn, size_labels
 from faultscape.reporting.competition.failure_kinds import FailureKinds
 from faultscape.reporting.competition.gallery import Card
+from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
 from faultscape.standings import Standings, labelled_words
 from faultscape.study.tables.timings import FrameTimes
@@ -65,6 +67,7 @@ class Facts:
     times: tuple[FrameTimes, ...] = ()
     agreement: Agreement | None = None
     kinds: FailureKinds | None = None
+    sections: ModelSections | None = None
     bands: tuple[float, ...] = ()
     made_from: str = ""
 
@@ -78,6 +81,7 @@ class DuelFacts(Facts):
     slot_values: np.ndarray
     compared: list[Drawn]
     why_not_compared: str
+    pair_pictures: PairPictures | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,6 +174,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "labelled_words": labelled_words(standings.labels) if standings else "",
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
+        "speeds": speed_charts.speed_charts(facts.times, standings),
         "described": any(table["descriptive"] for table in tables),
         "usable": [table for table in tables if not table["unusable"]],
         "first_rankings": [table for table in tables if table["name"] in first],

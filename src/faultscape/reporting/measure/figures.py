@@ -8,8 +8,10 @@ curves live in an inner SVG that is stretched, with lines that keep their width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
@@ -19,6 +21,7 @@ _LEFT, _WIDE = 11.0, 86.0  # per cent of the width
 _TOP, _BOTTOM = 24, 40  # pixels above and below the frame
 _LINE = 14  # pixels a label needs
 _BASE, _DOT = 10, 11  # pixels that a name stands above its height, and that it keeps from a dot
+_TICKS = 7  # on a logarithmic axis
 _LETTER = 1.9  # per cent of a phone's width that a letter needs
 INKS = 10
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -57,33 +60,78 @@ def ink(place: int) -> str:
     return f"m{place % INKS}" + (" again" if place >= INKS else "")
 
 
-def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> Markup:
+def scatter(
+    dots: Sequence[Dot],
+    across: str,
+    up: str,
+    *,
+    height: int = 360,
+    front: Collection[str] | None = None,
+    logarithmic: bool = False,
+) -> Markup:
     """Return dots with crosses of their intervals and their names beside them; ``across`` and ``up`` name the
     axes.
+
+    With a ``front`` models have no colours of their own: those on it are strong, and joined by steps. With
+    ``logarithmic`` the axis across is.
     """
-    on_x, on_y = _axes(dots)
+    on_x, on_y = _axes(dots, logarithmic=logarithmic)
+    shown = [_placed(d, on_x) for d in dots]
     parts = [_frame(on_x, on_y, across, up, height)]
-    for d in dots:
+    if front is not None:
+        parts.append(_steps([d for d in shown if d.name in front], on_x, on_y, height))
+    for d in shown:
         x, y = _x(on_x, d.x), _y(on_y, d.y, height)
+        kind = f"cross {_ink_of(d, front)}"
         if d.across:
-            parts.append(_line(f"cross {ink(d.ink)}", _x(on_x, d.across[0]), y, _x(on_x, d.across[1]), y))
+            parts.append(_line(kind, _x(on_x, d.across[0]), y, _x(on_x, d.across[1]), y))
         if d.up:
-            parts.append(
-                _line(f"cross {ink(d.ink)}", x, _y(on_y, d.up[0], height), x, _y(on_y, d.up[1], height))
-            )
-    for d in dots:
-        says = f"{d.name}: {across} {d.x:.3f}, {up} {d.y:.3f}"
+            parts.append(_line(kind, x, _y(on_y, d.up[0], height), x, _y(on_y, d.up[1], height)))
+    for d, given in zip(shown, dots, strict=True):
+        says = f"{d.name}: {across} {given.x:.3f}, {up} {d.y:.3f}"
         place = f'cx="{_x(on_x, d.x):.2f}%" cy="{_y(on_y, d.y, height):.1f}"'
         parts.append(
-            _fixed(f'<circle class="dot {ink(d.ink)}" {place} r="5.5"><title>')
+            _fixed(f'<circle class="dot {_ink_of(d, front)}" {place} r="5.5"><title>')
             + escape(says)
             + Markup("</title></circle>")
         )
+    parts += _names(shown, on_x, on_y, height)
+    words = "; ".join(f"{d.name} {d.x:.3f}, {d.y:.3f}" for d in dots)
+    return _svg(parts, f"{up} against {across}: {words}", height)
+
+
+def _ink_of(dot: Dot, front: Collection[str] | None) -> str:
+    """Return the class of a dot's colour: its model's own, or whether it is on the front."""
+    return ink(dot.ink) if front is None else "strong" if dot.name in front else "plain"
+
+
+def _placed(dot: Dot, on_x: Axis) -> Dot:
+    """Return a dot where it lies on a logarithmic axis; on another one as it is."""
+    if not isinstance(on_x, LogAxis):
+        return dot
+    ends = None if dot.across is None else (math.log10(dot.across[0]), math.log10(dot.across[1]))
+    return replace(dot, x=math.log10(dot.x), across=ends)
+
+
+def _steps(front: Sequence[Dot], on_x: Axis, on_y: Axis, height: int) -> Markup:
+    """Return the steps of a front, from left to right and never down."""
+    parts = []
+    rows = sorted(front, key=lambda d: d.x)
+    for one, other in itertools.pairwise(rows):
+        x1, y1 = _x(on_x, one.x), _y(on_y, one.y, height)
+        x2, y2 = _x(on_x, other.x), _y(on_y, other.y, height)
+        parts += [_line("front", x1, y1, x2, y1), _line("front", x2, y1, x2, y2)]
+    return Markup("").join(parts)
+
+
+def _names(dots: Sequence[Dot], on_x: Axis, on_y: Axis, height: int) -> list[Markup]:
+    """Return the names beside the dots, moved apart where they would touch."""
     names = [d.name if len(d.name) <= 22 else d.name[:21] + "…" for d in dots]
     places = [(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]
     lates = [x > _LEFT + 0.6 * _WIDE for x, _ in places]  # names on the right stand left of their dots
     spans = [_span(x, name, late) for (x, _), name, late in zip(places, names, lates, strict=True)]
     heights = _apart(spans, [y for _, y in places], places)
+    parts = []
     for name, (x, _), late, y in zip(names, places, lates, heights, strict=True):
         anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
         parts.append(
@@ -91,8 +139,7 @@ def scatter(dots: Sequence[Dot], across: str, up: str, *, height: int = 360) -> 
             + escape(name)
             + Markup("</text>")
         )
-    words = "; ".join(f"{d.name} {d.x:.3f}, {d.y:.3f}" for d in dots)
-    return _svg(parts, f"{up} against {across}: {words}", height)
+    return parts
 
 
 def curves(
@@ -178,21 +225,50 @@ def _fixed(text: str) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def _axes(dots: Sequence[Dot]) -> tuple[Axis, Axis]:
+@dataclass(frozen=True)
+class LogAxis(Axis):
+    """A logarithmic scale: low, high and ticks are the logarithms of what it shows."""
+
+    def text(self, tick: float) -> str:
+        """A tick's number."""
+        return f"{10**tick:.6g}"
+
+
+def log_axis(values: Sequence[float]) -> LogAxis:
+    """Return a logarithmic axis that holds all values, which are above 0, with ticks at 1, 2 and 5.
+
+    >>> [log_axis([3.0, 70.0]).text(t) for t in log_axis([3.0, 70.0]).ticks]
+    ['2', '5', '10', '20', '50', '100']
+    """
+    low, high = min(values), max(values)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    round_ones = [m * 10.0**k for k in powers for m in (1, 2, 5)]
+    first = max(v for v in round_ones if v <= low * 1.0001)
+    last = min(v for v in round_ones if v >= high * 0.9999)
+    inside = [v for v in round_ones if first <= v <= last]
+    ticks = tuple(math.log10(v) for v in inside)
+    if len(ticks) > _TICKS:  # whole powers and the ends are enough
+        ticks = tuple(t for t in ticks if t in (ticks[0], ticks[-1]) or abs(t - round(t)) < 1e-9)
+    return LogAxis(math.log10(first), math.log10(last), ticks)
+
+
+def _axes(dots: Sequence[Dot], *, logarithmic: bool = False) -> tuple[Axis, Axis]:
     across = [v for d in dots for v in (d.x, *(d.across or ()))]
     up = [v for d in dots for v in (d.y, *(d.up or ()))]
-    return from_zero(across), from_zero(up)
+    return log_axis(across) if logarithmic else from_zero(across), from_zero(up)
 
 
 def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
-    """Return an axis that starts at 0 unless that would leave most of it empty.
+    """Return an axis that starts at 0 unless that would leave most of it empty, or values lie below.
 
-    >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low
-    (0.0, 0.9)
+    >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low, from_zero([-1.5, 2.0]).low
+    (0.0, 0.9, -2.0)
     """
     low, high = min(values, default=0.0), max(values, default=1.0)
     if low >= 0 and high < 1e-9:
         return axis([0.0, 1.0], at_most=at_most)
+    if low < 0:
+        return axis([low, high], at_most=at_most)
     return axis([0.0, high] if low < 0.6 * high else [low, high], at_most=at_most)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from faultscape.errors import counted
+from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import (
     METHOD,
     Again,
@@ -67,8 +68,24 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     }
 
 
+def read_card(snapshot: Snapshot) -> JsonObject | None:
+    """Return the card of a study; None where it has none, or none that can be read."""
+    return snapshot.document(snapshot.root / _FOLDER / "reliability.json")
+
+
+def are_done(snapshot: Snapshot) -> bool:
+    """Whether the card is made from what the study holds now."""
+    return _made_from(snapshot, "") == _made_from_now(snapshot, "")
+
+
+def card_key(snapshot: Snapshot) -> str:
+    """Return a digest of the numbers of the card, and of whether it is out of date; '' without one."""
+    card = read_card(snapshot)
+    return "" if card is None else key_of(card.get("models"), card.get("cells"), are_done(snapshot))
+
+
 def _provenance(snapshot: Snapshot) -> Provenance | None:
-    return provenance_of(snapshot.document(snapshot.root / _FOLDER / "reliability.json"))
+    return provenance_of(read_card(snapshot))
 
 
 def _truth(snapshot: Snapshot) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
-from faultscape.stages.artefacts import discards, labels, selection, standings
+from faultscape.stages.artefacts import discards, labels, reliability, selection, standings
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.pairs import missing, wanted
@@ -58,6 +58,7 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
             for other in snapshot.selections
             if standings.key(snapshot, other)
         },
+        **({"card": card} if (card := reliability.card_key(snapshot)) else {}),
         **_of_tags(snapshot, {row.image for row in slots.rows}),
         **({"references": files_key(references)} if references else {}),
         METHOD: str(METHOD_NUMBER),
@@ -223,6 +224,7 @@ REPORT = Artefact(
         "hierarchy": "the hierarchy of classes changed, or is gone",
         "compared": "labels were compared with the models since",
         "failures": "failures.csv changed",
+        "card": "the reliability card changed",
         "tags": "tags of its images changed",
         "names": "classes were renamed",
         "colours": "colours of classes changed",

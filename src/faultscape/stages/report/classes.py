@@ -27,6 +27,7 @@ from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.stages.report.maps import pictured
 from faultscape.stages.report.options import ReportOptions
+from faultscape.stages.report.sections import sections_of_classifiers
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
@@ -56,6 +57,9 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
         "references": shown,
         "pictures_left_out": room.left_out,
         "images_left_out": left_out,
+        "sections": sections_of_classifiers(
+            root, settings, common, said, by_id or {image.id: image for image in read_corpus(root)}
+        ),
     }
     if pairs:
         return PairFacts(**(vars(common) | more), cards=cards)

@@ -25,7 +25,9 @@ from faultscape.reporting.competition.references import EACH
 from faultscape.selection.definitions import may_duel
 from faultscape.selection.quartiles import from_json
 from faultscape.stages.pairs import corpus_key, read_block, read_manifests
+from faultscape.stages.report.constraint_pictures import pair_pictures
 from faultscape.stages.report.options import ReportOptions
+from faultscape.stages.report.sections import sections_of_maps
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
@@ -62,6 +64,7 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
         root, settings, drawn, slots, pool(images), common.selection, Answers(root).discarded()
     )
     more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out}
+    more["sections"] = sections_of_maps(root, settings, common, by_id)
     return DuelFacts(
         **(vars(common) | more),
         better=better,
@@ -69,6 +72,7 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
         slot_values=of_slots,
         compared=compared,
         why_not_compared=why,
+        pair_pictures=pair_pictures(root, settings, common, compared, by_id, options.thumbnail),
     )
 
 
@@ -83,6 +87,7 @@ def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
     room = gallery.Room()
     _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
     more: dict[str, Any] = {"pictures_left_out": room.left_out}
+    more["sections"] = sections_of_maps(root, settings, common, by_id)
     return DrawFacts(
         **(vars(common) | more),
         classifies=False,

@@ -1,0 +1,348 @@
+"""Model by model: on which images each fails, which class it takes for which, and what kinds of error its
+regions show.
+
+Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth count nowhere, a
+prediction of void is no confusion. A confusion is a true class and the class it is taken for; its ``share``
+is the part of the true class's pixels (of classifiers, images) that it takes. Only classes that are true on
+``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said of a model. A box is
+(left, top, right, bottom) in pixels.
+Source: S1 III-A (kinds of error).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.maps import counts, regions
+from faultscape.metrics.overlaps import over_under
+from faultscape.metrics.overlaps.region_counts import WHOLE, count_regions
+from faultscape.metrics.overlaps.regions import mean
+from faultscape.nouns import Classes, Predictions
+
+LEAST = 3  # labelled images from which on something is said of a model
+SHOWN = 3  # worst images, and confusions, of a model
+_SMALLEST = 0.01  # share of a class from which on a confusion is shown
+_TWICE = 2  # images on which a classifier must take one class for another
+_CLOSE = 0.3  # part of each side that a close-up shows at least
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One image of a model, as data URIs ('' where there is none): ``says`` stands below, ``box`` is what
+    a close-up shows, in per cent of the image (left, top, width, height).
+    """
+
+    image: str
+    says: str = ""
+    photo: str = ""
+    truth: str = ""
+    map: str = ""
+    width: int = 4
+    height: int = 3
+    box: tuple[float, ...] = ()
+    close: tuple[str, str, str] = ("", "", "")
+    close_size: tuple[int, int] = (4, 3)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """One class taken for another: how much ``of`` it (pixels, or images), on how many images, and the image
+    with most of it.
+    """
+
+    truth: str
+    taken_for: str
+    amount: int
+    of: int
+    images: int
+    example: Shot
+
+    @property
+    def share(self) -> float:
+        """The part of the true class that is taken for the other."""
+        return self.amount / self.of
+
+
+@dataclass(frozen=True)
+class RegionErrors:
+    """Sums over images of regions with each kind of error, and ROM and RUM as S1's Table I has them."""
+
+    rom: float
+    rum: float
+    truth_regions: int
+    predicted_regions: int
+    torn: int
+    joined: int
+    missed: int
+    invented: int
+
+
+@dataclass(frozen=True)
+class CardNumber:
+    """A number of a model's row of the reliability card, with its interval where there is one."""
+
+    title: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class ModelSection:
+    """What is known of one model: its mean ``value`` on ``images`` labelled ones, of which ``counted`` gave
+    confusions and regions. ``too_few`` labelled images are no ground for more.
+    """
+
+    model: str
+    images: int = 0
+    value: float = float("nan")
+    worst: tuple[Shot, ...] = ()
+    counted: int = 0
+    confusions: tuple[Confusion, ...] = ()
+    regions: RegionErrors | None = None
+    card: tuple[CardNumber, ...] = ()
+
+    @property
+    def too_few(self) -> bool:
+        """Whether too few images are labelled to say where it fails."""
+        return self.images < LEAST
+
+
+@dataclass(frozen=True)
+class ModelSections:
+    """The sections of all models: what a value is called, ``by`` labels or choices, whether images were
+    ``chosen`` for what models say of them, and of the card whether it is out of date.
+    """
+
+    models: tuple[ModelSection, ...]
+    value: str
+    by: str = "labels"
+    classifies: bool = False
+    chosen: bool = True
+    stale_card: bool = False
+    left_out: int = 0
+
+
+def sections(
+    models: Sequence[str], values: np.ndarray, *, value: str, by: str = "labels", classifies: bool = False
+) -> ModelSections:
+    """Return sections with the number of images and the mean value (J, I) of each model, and nothing more.
+
+    >>> sections(["a"], np.array([[0.5, np.nan, 1.0]]), value="mIoU").models[0].value
+    0.75
+    """
+    known = ~np.isnan(values)
+    made = tuple(
+        ModelSection(
+            model, int(known[j].sum()), float(values[j][known[j]].mean()) if known[j].any() else np.nan
+        )
+        for j, model in enumerate(models)
+    )
+    return ModelSections(made, value, by, classifies)
+
+
+def worst_places(values: np.ndarray, ranks: np.ndarray, most: int = SHOWN) -> list[int]:
+    """Return the places of the lowest values (I,), the lowest first; ``ranks`` (I,) decide among equals, NaN
+    is nowhere, and so is the best that a model can do, 1.
+
+    >>> worst_places(np.array([0.4, np.nan, 0.2, 0.4, 1.0]), np.array([3, 0, 1, 2, 4]))
+    [2, 3, 0]
+    """
+    rounded = np.round(values, 12)
+    order = np.lexsort((ranks, rounded))
+    return [int(k) for k in order if rounded[k] < 1][:most]  # NaN < 1 is false
+
+
+class Tally:
+    """Confusions and regions of J models, taken in image by image; memory does not grow with the images but
+    for whole numbers of their regions.
+    """
+
+    def __init__(self, models: Sequence[str], classes: Classes) -> None:
+        n = len(classes)
+        self.models, self.classes = tuple(models), classes
+        self.cells = np.zeros((len(models), n, n + 1), np.int64)  # the last column is void
+        self.images = np.zeros((len(models), n), np.int64)  # on which a class is true
+        self.wrong = np.zeros((len(models), n, n), np.int64)  # images with some of a confusion
+        self.most = np.zeros((len(models), n, n), np.int64)  # pixels of it on the image with most
+        self.example = np.full((len(models), n, n), -1, np.int64)  # the place of that image
+        self.counted = np.zeros(len(models), np.int64)
+        self._regions: list[list[np.ndarray]] = [[] for _ in models]
+
+    def take(self, image: int, truth: np.ndarray, maps: Sequence[np.ndarray | None]) -> None:
+        """Count the maps of one image, None where a model has none; of images with equally much of a
+        confusion the first is its example.
+        """
+        n = len(self.classes)
+        have = [j for j, label_map in enumerate(maps) if label_map is not None]
+        stack = [truth, *(m for m in maps if m is not None)]
+        pairs = np.array([(0, k + 1) for k in range(len(have))], np.int64).reshape(-1, 2)
+        for j, cells in zip(have, counts.confusions(stack, n + 1, pairs) if have else (), strict=True):
+            self.cells[j] += cells[:n]
+            self.images[j] += cells[:n].sum(1) > 0
+            between = cells[:n, :n]
+            self.wrong[j] += between > 0
+            more = between > self.most[j]
+            self.most[j][more], self.example[j][more] = between[more], image
+            self.counted[j] += 1
+        for j in have:
+            table = regions.overlaps(truth, stack[1 + have.index(j)], n)
+            found = count_regions(table, n)
+            self._regions[j].append(np.stack([found[name] for name in WHOLE]))
+
+    def confusions(self, model: int, most: int = SHOWN) -> list[tuple[int, int]]:
+        """Return (true class, class it is taken for) of the largest shares of a true class."""
+        return largest(self.cells[model][:, :-1], self.cells[model].sum(1), self.images[model], most)
+
+    def confusion(self, model: int, pair: tuple[int, int], example: Shot) -> Confusion:
+        """Return the numbers of a confusion."""
+        t, p = pair
+        names, amount = self.classes.names, int(self.cells[model, t, p])
+        of = int(self.cells[model, t].sum())
+        return Confusion(names[t], names[p], amount, of, int(self.wrong[model, t, p]), example)
+
+    def region_errors(self, model: int) -> RegionErrors | None:
+        """Return the kinds of error of a model's regions; None where no image was counted."""
+        if not self._regions[model]:
+            return None
+        held = np.stack(self._regions[model])  # (I, WHOLE, C)
+        groups = list(self.classes.groups)
+        of = {name: held[:, k] for k, name in enumerate(WHOLE)}
+        sums = {name: int(values[:, groups].sum()) for name, values in of.items()}
+        rom, rum = _over_and_under(of, groups)
+        return RegionErrors(
+            rom,
+            rum,
+            sums["truth_regions"],
+            sums["predicted_regions"],
+            sums["torn_truth"],
+            sums["merged_truth"],
+            sums["missed_truth"],
+            sums["invented_predictions"],
+        )
+
+
+def _over_and_under(of: Mapping[str, np.ndarray], groups: Sequence[int]) -> tuple[float, float]:
+    """Return ROM and RUM, the means over images of the means over the classes defined there."""
+    cells = [over_under.rom(dict(of)), over_under.rum(dict(of))]
+    means = [mean(mean(c[:, list(groups)], 1), 0) for c in cells]
+    return float(means[0]), float(means[1])
+
+
+def largest(
+    between: np.ndarray, totals: np.ndarray, images: np.ndarray, most: int = SHOWN
+) -> list[tuple[int, int]]:
+    """Return (true class, taken for) of the largest shares of (C, C) counts in the ``totals`` (C,) of true
+    classes, which must be true on enough ``images`` (C,).
+
+    >>> largest(np.array([[5, 5], [1, 9]]), np.array([10, 10]), np.array([9, 9]))
+    [(0, 1), (1, 0)]
+    """
+    share = between / np.maximum(totals, 1)[:, None]
+    np.fill_diagonal(share, 0.0)
+    share[images < LEAST] = 0.0
+    order = np.lexsort((-between.ravel(), -np.round(share.ravel(), 12)))[:most]
+    pairs = [(int(k) // len(between), int(k) % len(between)) for k in order]
+    return [(t, p) for t, p in pairs if share[t, p] >= _SMALLEST]
+
+
+def confusion_box(truth: np.ndarray, label_map: np.ndarray, pair: tuple[int, int]) -> Box:
+    """Return the box of a close-up: around the largest connected piece of what is confused, widened to a
+    good part of the image, in the shape of the image.
+
+    >>> confusion_box(np.zeros((10, 10), np.uint8), np.eye(10, dtype=np.uint8) * 0 + 1, (0, 1))
+    (0, 0, 10, 10)
+    """
+    wrong = ((truth == pair[0]) & (label_map == pair[1])).astype(np.uint8)
+    numbers, labels, areas = regions.number(wrong, none=0)
+    if not len(labels):
+        return (0, 0, truth.shape[1], truth.shape[0])
+    rows, columns = np.nonzero(numbers == int(np.argmax(areas)))
+    height, width = truth.shape
+    part = max(
+        _CLOSE,
+        1.3 * (rows.max() - rows.min() + 1) / height,
+        1.3 * (columns.max() - columns.min() + 1) / width,
+    )
+    tall, wide = (min(round(part * side), side) for side in (height, width))
+    top = _first((rows.max() + rows.min() + 1) / 2, tall, height)
+    left = _first((columns.max() + columns.min() + 1) / 2, wide, width)
+    return (left, top, left + wide, top + tall)
+
+
+def _first(middle: float, length: int, whole: int) -> int:
+    """Return where a stretch of ``length`` around a middle begins, all of it inside the ``whole``.
+
+    >>> _first(5.0, 4, 20), _first(1.0, 4, 20), _first(19.0, 4, 20)
+    (3, 0, 16)
+    """
+    return min(max(round(middle - length / 2), 0), whole - length)
+
+
+def class_confusions(
+    said: Predictions, truths: Mapping[str, str], model: int, ranks: np.ndarray, most: int = SHOWN
+) -> list[Confusion]:
+    """Return the confusions of a classifier, the most frequent first, among images whose label names one
+    class (``truths``); one image alone is none.
+
+    The example is the image that the model was surest of, ``ranks`` (I,) deciding among equals.
+    """
+    names, place = said.classes.names, {name: k for k, name in enumerate(said.classes.names)}
+    n = len(names)
+    between, totals, mine = (
+        np.zeros((n, n), np.int64),
+        np.zeros(n, np.int64),
+        dict[tuple[int, int], list[int]](),
+    )
+    for k, image in enumerate(said.images):
+        t, p = place.get(truths.get(image, ""), -1), int(said.labels[model, k])
+        if t < 0 or p < 0:
+            continue
+        totals[t] += 1
+        between[t, p] += 1
+        mine.setdefault((t, p), []).append(k)
+    between[np.diag_indices(n)] = 0
+    order = np.lexsort((-(between / np.maximum(totals, 1)[:, None]).ravel(), -between.ravel()))[:most]
+    out = []
+    for t, p in ((int(k) // n, int(k) % n) for k in order):
+        if between[t, p] >= _TWICE:
+            k = min(mine[t, p], key=lambda k: (-_sure(said, model, k), ranks[k]))
+            shot = Shot(said.images[k], _how_sure(said, model, k))
+            number = int(between[t, p])
+            out.append(Confusion(names[t], names[p], number, int(totals[t]), number, shot))
+    return out
+
+
+def wrong_answers(
+    said: Predictions, correct: np.ndarray, truths: Mapping[str, str], model: int, ranks: np.ndarray
+) -> list[Shot]:
+    """Return the images on which a classifier is wrong, ``correct`` (I,) being 0, those it was surest of
+    first.
+    """
+    wrong = [int(k) for k in np.flatnonzero(correct == 0) if said.labels[model, k] >= 0]
+    wrong.sort(key=lambda k: (-_sure(said, model, k), ranks[k]))
+    return [
+        Shot(
+            said.images[k],
+            f"says {said.classes.names[int(said.labels[model, k])]}{_in_brackets(_how_sure(said, model, k))};"
+            f" label: {truths.get(said.images[k]) or 'not this'}",
+        )
+        for k in wrong[:SHOWN]
+    ]
+
+
+def _sure(said: Predictions, model: int, k: int) -> float:
+    return round(float(np.nan_to_num(said.probabilities[model, k], nan=-1.0)), 12)
+
+
+def _how_sure(said: Predictions, model: int, k: int) -> str:
+    sure = float(said.probabilities[model, k])
+    return "" if np.isnan(sure) else f"{100 * sure:.0f} % sure"
+
+
+def _in_brackets(words: str) -> str:
+    return f" ({words})" if words else ""

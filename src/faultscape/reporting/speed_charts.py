@@ -1,0 +1,88 @@
+"""Time a frame against standing: a dot a model, and which models no other beats in both.
+
+Conventions: times are medians of the model alone in milliseconds, their line the middle half of the frames;
+scores are those of the ranking that the headline rests on, with its interval. Times of different devices
+cannot be compared: each device has a chart. A model is on the Pareto front when no other is at least as fast
+and at least as good and better in one of the two. The axis of times is logarithmic where the slowest takes
+over ``_WIDE`` times as long as the fastest.
+Source: S0 4.1.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from faultscape.reporting.competition import standing_tables
+from faultscape.reporting.measure import figures
+from faultscape.reporting.measure.figures import Dot
+from faultscape.standings import Standings
+from faultscape.study.tables.timings import FrameTimes
+
+_WIDE = 5.0
+
+
+@dataclass(frozen=True)
+class SpeedChart:
+    """The chart of one device: the title of the ranking, the drawing, the models on the front, fastest first,
+    and those without a score or a time.
+    """
+
+    device: str
+    ranking: str
+    drawing: Markup
+    front: tuple[str, ...]
+    logarithmic: bool
+    left_out: tuple[str, ...]
+
+
+def speed_charts(times: Sequence[FrameTimes], standings: Standings | None) -> list[SpeedChart]:
+    """Return a chart for each device on which two models or more with a score were timed."""
+    if standings is None or not (counted := standing_tables.claiming(standings)):
+        return []
+    name, ranking = next(iter(counted.items()))
+    title = standing_tables.words_of(name, standings.definitions)["title"]
+    out = []
+    for device in dict.fromkeys(row.device for row in times):
+        rows = [
+            r
+            for r in times
+            if r.device == device and standing_tables.known(ranking.scores.get(r.name)) is not None
+        ]
+        if len(rows) < 2:
+            continue
+        on_front = pareto_front([r.model[1] for r in rows], [ranking.scores[r.name] for r in rows])
+        front = {r.name for r, on in zip(rows, on_front, strict=True) if on}
+        fastest_end = min(r.model[0] for r in rows)
+        log = fastest_end > 0 and max(r.model[1] for r in rows) > _WIDE * min(r.model[1] for r in rows)
+        dots = [
+            _dot(k, r, ranking.scores[r.name], ranking.score_interval.get(r.name)) for k, r in enumerate(rows)
+        ]
+        drawing = figures.scatter(dots, "milliseconds an image", "score", front=front, logarithmic=log)
+        fastest = sorted((r for r in rows if r.name in front), key=lambda r: r.model[1])
+        left = tuple(m for m in standings.models if m not in {r.name for r in rows})
+        out.append(SpeedChart(device, title, drawing, tuple(r.name for r in fastest), log, left))
+    return out
+
+
+def pareto_front(times: Sequence[float], scores: Sequence[float]) -> list[bool]:
+    """Return whether no other model is at least as fast and at least as good and better in one of the two.
+
+    >>> pareto_front([1.0, 2.0, 3.0, 3.0], [0.2, 0.5, 0.4, 0.5])
+    [True, True, False, False]
+    """
+    t, s = np.round(np.asarray(times, float), 12), np.round(np.asarray(scores, float), 12)
+    as_fast, as_good = t[:, None] <= t, s[:, None] >= s  # [other, model]
+    better = (t[:, None] < t) | (s[:, None] > s)
+    beaten = (as_fast & as_good & better).any(0)
+    return [not one for one in np.atleast_1d(beaten).tolist()]
+
+
+def _dot(place: int, row: FrameTimes, score: float, interval: Sequence[float] | None) -> Dot:
+    spread = (row.model[0], row.model[2])
+    known = [standing_tables.known(end) for end in interval or ()]
+    up = (known[0], known[1]) if len(known) == 2 and None not in known else None
+    return Dot(row.name, row.model[1], score, spread, up, place)  # pyright: ignore[reportArgumentType]
