@@ -154,13 +154,13 @@ LABELME = (
     _of_labelme(
         "a coordinate of 5,000 digits",
         '{"shapes": [{"points": [[1' + "0" * 5000 + ", 0]]}]}",
-        "is no LabelMe file",
+        "is not a LabelMe file",
     ),
     _of_labelme("points that are a number", _shape("polygon", 5), "shape 0: .* 2 or more points"),
     _of_labelme(
         "a mask that is a table",
         _shape("mask", [[0, 0], [9, 9]], mask={"a": 1}),
-        "shape 0: its mask is no PNG",
+        "shape 0: its mask is not a PNG",
     ),
     _of_labelme(
         "a label that is a list",
@@ -186,7 +186,7 @@ LABELME = (
         },
         "its 2,000 shapes would take",
     ),
-    _of_labelme("lists within lists", '{"shapes": ' + "[" * 100_000, "is no LabelMe file"),
+    _of_labelme("lists within lists", '{"shapes": ' + "[" * 100_000, "is not a LabelMe file"),
 )
 
 # Images that Pillow opens
@@ -483,7 +483,7 @@ NETWORKS = (
     _of_network(
         "a mean of lists within lists",
         partial(_plain, said={"mean": "[" * 100_000}),
-        "its metadata faultscape.mean is no JSON",
+        "its metadata faultscape.mean is not JSON",
     ),
     _of_network(
         "classes that are a number", partial(_plain, said={"classes": "5"}), "its metadata faultscape.classes"
@@ -531,7 +531,7 @@ def _failure_line(folder: Path) -> str:
     (folder / "photos").rename(folder / "=photos")
     with contextlib.chdir(folder):
         told("collect", "study", "=photos", "--classes", "voc")
-    assert failure(folder / "study", "=photos/x.png") == "it is no picture that can be read"
+    assert failure(folder / "study", "=photos/x.png") == "it is not a picture that can be read"
     return (folder / "study" / "failures.csv").read_text().splitlines()[1]
 
 
@@ -619,7 +619,7 @@ STUDIES = (
         r"model-0/manifest\.json is damaged; .*",
     ),
     _of_study(
-        "a sha256 that is no text",
+        "a sha256 that is not text",
         partial(_edited, "predictions/model-0/manifest.json", r'"sha256": "\w+"', '"sha256": 5'),
         "compare --engine local",
         r"model-0/manifest\.json is damaged; .*",
@@ -710,7 +710,7 @@ STUDIES = (
             '{"models": [], "labels": {}, "matrices": {}, "rankings": {"mean": {}}, "definitions": {}}',
         ),
         "report",
-        r"these are no standings: ranking 'mean' is damaged; make them anew",
+        r"these are not standings: ranking 'mean' is damaged; make them anew",
     ),
     _of_study(
         "standings of lists within lists",
@@ -827,7 +827,7 @@ OBJECTS = (
         r"a\.png: its pixels are more than|are more than the",
     ),
     _of_objects("an image that ends early", {"a.png": _torn}, r"a\.png: .*([Tt]runcated|broken)"),
-    _of_objects("lists within lists", _coco("[]", more=DEEP), r"instances\.json: is no COCO file"),
+    _of_objects("lists within lists", _coco("[]", more=DEEP), r"instances\.json: is not a COCO file"),
     _of_objects(
         "twelve million lists",
         _coco("[]", more="[" + "[]," * 12_000_000 + "[]]"),

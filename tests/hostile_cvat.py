@@ -119,24 +119,24 @@ XML = (
         _TYPE,
     ),
     _of_xml(
-        "an entity that nobody names", _image("", name="&x;"), "is no XML that can be read: undefined entity"
+        "an entity that nobody names", _image("", name="&x;"), "is not XML that can be read: undefined entity"
     ),
-    _of_xml("nothing", b"", "is no XML"),
-    _of_xml("half a file", _image("")[:70], "is no XML that can be read: unclosed token|no element found"),
+    _of_xml("nothing", b"", "is not XML"),
+    _of_xml("half a file", _image("")[:70], "is not XML that can be read: unclosed token|no element found"),
     _of_xml(
-        "bytes that are no text", b"<annotations>\xff\xfe\xfd</annotations>", "is no XML that can be read"
+        "bytes that are not text", b"<annotations>\xff\xfe\xfd</annotations>", "is not XML that can be read"
     ),
     _of_xml(
         "an encoding that nobody knows",
         b"<?xml version='1.0' encoding='x-none'?><annotations/>",
-        "is no XML that can be read",
+        "is not XML that can be read",
     ),
     _of_xml(
         "an encoding of many bytes a letter",
         b"<?xml version='1.0' encoding='utf-7'?><annotations/>",
-        "is no XML that can be read",
+        "is not XML that can be read",
     ),
-    _of_xml("another root", "<svg/>", "is no file of CVAT: it begins with <svg>"),
+    _of_xml("another root", "<svg/>", "is not a file of CVAT: it begins with <svg>"),
     _of_xml("elements within elements", partial(_long, b"<a>", 3_000_000), "lie more than 32 deep"),
     _of_xml(
         "one attribute of 100 MB",
@@ -210,8 +210,8 @@ XML = (
         "image 0 of the file has no name",
     ),
     _of_xml("a name with lines", _image("", name="a&#10;b", size=""), r"image 'a\\nb': its width"),
-    _of_xml("a label with lines", _image('<mask label="a&#10;b"/>'), r"'a\\nb' is no class"),
-    _of_xml("a label of 100,000 letters", _image(f'<mask label="{"x" * 100_000}"/>'), "is no class"),
+    _of_xml("a label with lines", _image('<mask label="a&#10;b"/>'), r"'a\\nb' is not a class"),
+    _of_xml("a label of 100,000 letters", _image(f'<mask label="{"x" * 100_000}"/>'), "is not a class"),
     _of_xml(
         "20,000 shapes of an image",
         partial(
@@ -224,17 +224,17 @@ XML = (
         "shapes; at most 10,000 are read",
         limit="cvat_shapes.MOST",
     ),
-    _of_xml("a negative run", _mask("5, -1"), "is no list of run lengths"),
-    _of_xml("a run of 10**18", _mask("0, 1000000000000000000"), "is no list of run lengths"),
+    _of_xml("a negative run", _mask("5, -1"), "is not a list of run lengths"),
+    _of_xml("a run of 10**18", _mask("0, 1000000000000000000"), "is not a list of run lengths"),
     _of_xml(
         "runs beyond the box",
         _mask("0, 999999999, 999999999"),
         "add up to 1,999,999,998 pixels, its box of 2 x 2 has 4",
     ),
-    _of_xml("runs that are not finite", _mask("nan, inf"), "is no list of run lengths"),
-    _of_xml("a million runs of nothing", _mask("0, " * 1_000_000 + "4"), "is no list of run lengths"),
-    _of_xml("commas alone", _mask("," * 40), "is no list of run lengths"),
-    _of_xml("no runs", _mask(""), "is no list of run lengths"),
+    _of_xml("runs that are not finite", _mask("nan, inf"), "is not a list of run lengths"),
+    _of_xml("a million runs of nothing", _mask("0, " * 1_000_000 + "4"), "is not a list of run lengths"),
+    _of_xml("commas alone", _mask("," * 40), "is not a list of run lengths"),
+    _of_xml("no runs", _mask(""), "is not a list of run lengths"),
     _of_xml(
         "a box of 10**9 x 10**9",
         _mask("0", 'left="0" top="0" width="999999999" height="999999999"'),
@@ -251,12 +251,12 @@ XML = (
     _of_xml(
         "a box of fractions",
         _mask("0, 4", 'left="0.5" top="0" width="2" height="2"'),
-        "its left is no whole number",
+        "its left is not a whole number",
     ),
     _of_xml(
         "a z_order of 10**30",
         _image(f'<box label="car" xtl="0" ytl="0" xbr="1" ybr="1" z_order="1{"0" * 30}"/>'),
-        "its z_order is no whole number",
+        "its z_order is not a whole number",
     ),
     _of_xml(
         "a corner of 10**300",
@@ -291,12 +291,12 @@ XML = (
     _of_xml(
         "an ellipse that is not finite",
         _image('<ellipse label="car" cx="nan" cy="1" rx="1" ry="1"/>'),
-        "its cx is no number of a picture",
+        "its cx is not a number of a picture",
     ),
     _of_xml(
         "a box turned by 10**400 degrees",
         _image(f'<box label="car" xtl="0" ytl="0" xbr="1" ybr="1" rotation="{"9" * 400}"/>'),
-        "its rotation is no number",
+        "its rotation is not a number",
     ),
     _of_xml(
         "polygons that take minutes",
@@ -410,12 +410,12 @@ ZIPS = (
             _zip({_A: b"x" * 5000}, folder),
             (folder / "a.zip").write_bytes((folder / "a.zip").read_bytes()[:100]),
         ),
-        "is no zip, or lacks its end",
+        "is not a zip, or lacks its end",
     ),
     _of_zip(
         "a zip of nothing",
         lambda folder: (folder / "a.zip").write_bytes(b"PK\x03\x04"),
-        "is no zip, or lacks its end",
+        "is not a zip, or lacks its end",
     ),
     _of_zip(
         "a list of files that is none",
@@ -458,7 +458,7 @@ ZIPS = (
         "no labelmap", lambda folder: zipfile.ZipFile(folder / "a.zip", "w").close(), "holds no labelmap.txt"
     ),
     _of_zip(
-        "a labelmap of other letters", {"labelmap.txt": b"\xff\xfe\x00"}, "labelmap.txt is no text in UTF-8"
+        "a labelmap of other letters", {"labelmap.txt": b"\xff\xfe\x00"}, "labelmap.txt is not text in UTF-8"
     ),
     _of_zip(
         "a labelmap of 20 MB",
@@ -495,7 +495,7 @@ ZIPS = (
     _of_zip(
         "a folder with a mask that is a text",
         partial(_folder_of, {"labelmap.txt": _MAP, _A: "text"}),
-        r"SegmentationClass/a\.png: it is no picture",
+        r"SegmentationClass/a\.png: it is not a picture",
     ),
     _of_zip(
         "a folder with a mask that is a folder",
@@ -521,11 +521,13 @@ def _one(**more: Any) -> dict[str, Any]:
 
 
 ISSUES = (
-    _of_json("lists within lists", '{"issues": ' + "[" * 100_000, "is no JSON"),
-    _of_json("a number of 5,000 digits", '{"issues": [1' + "0" * 5000 + "]}", "is no JSON"),
-    _of_json("a frame of 10**400", _one(frame=10**400), "issue 1: its frame is no whole number"),
-    _of_json("a corner of 10**400", _one(position=[10**400, 1]), "issue 1: its position is no list of pairs"),
-    _of_json("200,000 corners", _one(position=[1] * 200_000), "issue 1: its position is no list of pairs"),
+    _of_json("lists within lists", '{"issues": ' + "[" * 100_000, "is not JSON"),
+    _of_json("a number of 5,000 digits", '{"issues": [1' + "0" * 5000 + "]}", "is not JSON"),
+    _of_json("a frame of 10**400", _one(frame=10**400), "issue 1: its frame is not a whole number"),
+    _of_json(
+        "a corner of 10**400", _one(position=[10**400, 1]), "issue 1: its position is not a list of pairs"
+    ),
+    _of_json("200,000 corners", _one(position=[1] * 200_000), "issue 1: its position is not a list of pairs"),
     _of_json(
         "comments that are a text",
         {"issues": [], "comments": "abc"},

@@ -164,7 +164,7 @@ def _of_studio(name: str, text: str | Callable[[], str], says: str) -> Case:
 
 BOX = {"x": 0, "y": 0, "width": 50, "height": 50}
 STUDIO = (
-    _of_studio("lists within lists", DEEP, r"tasks\.json: is no JSON of Label Studio"),
+    _of_studio("lists within lists", DEEP, r"tasks\.json: is not JSON of Label Studio"),
     _of_studio(
         "three million lists",
         lambda: "[" + "[]," * 3_000_000 + "[]]",
@@ -174,7 +174,9 @@ STUDIO = (
         "sixty million numbers", lambda: "[" + "1," * 60_000_000 + "1]", r"holds some 60,000,000 values"
     ),
     _of_studio(
-        "a number of 5,000 digits", '[{"data": {}, "id": 1' + "0" * 5000 + "}]", r"is no JSON of Label Studio"
+        "a number of 5,000 digits",
+        '[{"data": {}, "id": 1' + "0" * 5000 + "}]",
+        r"is not JSON of Label Studio",
     ),
     _of_studio(
         "a coordinate of 10**400",
@@ -219,7 +221,7 @@ STUDIO = (
     _of_studio(
         "a label of a million letters",
         _tasks(_result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["x" * 1_000_000]}}),
-        "result 0: 'x{80}' is no class",
+        "result 0: 'x{80}' is not a class",
     ),
     _of_studio(
         "a polygon that takes minutes",
@@ -261,7 +263,7 @@ STUDIO = (
         ),
         "^was read$",
     ),
-    _of_studio("runs that are words", _brush(["a"]), "its runs are no bytes|no head"),
+    _of_studio("runs that are words", _brush(["a"]), "its runs are not bytes|no head"),
     _of_studio("runs below 0", _brush([0, 0, 0, 192, 57, 27, 249, -1]), "whole numbers from 0 to 255"),
     _of_studio("runs of 10**30", _brush([0, 0, 0, 192, 57, 27, 249, 10**30]), "whole numbers from 0 to 255"),
     _of_studio(
@@ -354,7 +356,7 @@ STUDIO = (
             _write("<a>" * 500_000, folder, "label_config.xml"),
         ),
         _said,
-        r"label_config\.xml: is no XML",
+        r"label_config\.xml: is not XML",
     ),
 )
 
@@ -371,7 +373,7 @@ def _pair(result: Any, meta: Any) -> str:
 
 META = {"ask": "pairwise", "image": "a", "first": "f", "second": "g", "swapped": False}
 CHOICES = (
-    _of_pairs("lists within lists", DEEP, "is no JSON of Label Studio"),
+    _of_pairs("lists within lists", DEEP, "is not JSON of Label Studio"),
     _of_pairs(
         "a choice that is a table",
         _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META),
@@ -411,7 +413,7 @@ def _of_coco(name: str, text: str | Callable[[], str], says: str) -> Case:
 
 
 COCO = (
-    _of_coco("lists within lists", DEEP, "is no COCO file"),
+    _of_coco("lists within lists", DEEP, "is not a COCO file"),
     _of_coco(
         "three million lists", lambda: '{"a": [' + "[]," * 3_000_000 + "[]]}", "holds some 3,000,000 values"
     ),
@@ -524,7 +526,7 @@ def _looked_through(folder: Path) -> str:
 
 
 PANOPTIC = (
-    _of_panoptic("lists within lists", partial(_write, DEEP), "is no panoptic file of COCO"),
+    _of_panoptic("lists within lists", partial(_write, DEEP), "is not a panoptic file of COCO"),
     _of_panoptic(
         "a PNG of 10^10 pixels",
         partial(_segments, (100_000, 100_000), []),
@@ -546,7 +548,9 @@ PANOPTIC = (
         "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS",
     ),
     _of_panoptic(
-        "a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is no file within the folder"
+        "a PNG elsewhere",
+        partial(_segments, (9, 9), [], name="../../a.png"),
+        "is not a file within the folder",
     ),
     _of_panoptic(
         "a PNG that ends early",

@@ -32,10 +32,11 @@ class Classes:
     groups.
 
     ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void``
-    are pixel values that are no class; ``background`` is the id of a class that forms no category group, or
-    None; ``parents`` maps the name of a parent group to the names of its classes (S0 Table 1); ``synonyms``
-    maps the name of a class to other words for it. Classes to recognise, rather than to draw, may do without
-    colours; ``wnids`` are their WordNet synsets (all of them or none), ``glosses`` what they mean in words.
+    are pixel values that are not classes; ``background`` is the id of a class that forms no category group,
+    or None; ``parents`` maps the name of a parent group to the names of its classes (S0 Table 1);
+    ``synonyms`` maps the name of a class to other words for it. Classes to recognise, rather than to draw,
+    may do without colours; ``wnids`` are their WordNet synsets (all of them or none), ``glosses`` what they
+    mean in words.
     """
 
     names: tuple[str, ...]

@@ -11,7 +11,7 @@ Tick = Callable[[int], None]
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Tick]:
-    """Show a bar on standard error while the block runs, and nothing when that is no terminal; yields
+    """Show a bar on standard error while the block runs, and nothing when that is not a terminal; yields
     ``tick(n)``.
     """
     if total == 0 or not sys.stderr.isatty():

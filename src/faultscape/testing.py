@@ -120,7 +120,7 @@ def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> 
     if settings.classifies:
         label = class_answers.first(row.runs)
         assert label == -1 or label in settings.classes.ids or opening.labels, (
-            f"{image.id}: is said to be {label}, which is no class"
+            f"{image.id}: is said to be {label}, which is not a class"
         )
         return
     tall, wide = runs.shape(row.runs)

@@ -150,7 +150,7 @@ def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> 
     ],
 )
 def test_an_address_that_nobody_can_open_is_refused(root: Path, address: str) -> None:
-    assert "is no address that people can open; expected https://NAME" in refused_line(
+    assert "is not an address that people can open; expected https://NAME" in refused_line(
         "label", "serve", root, "--address", address
     )
 

@@ -267,8 +267,8 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("garbage", lambda: bytes(range(256)) * 100, "neither a zip nor XML nor JSON"),
     ("a PNG", lambda: MASK, "neither a zip nor XML nor JSON"),
     ("a program", lambda: b"\x7fELF" + b"\0" * 1000, "neither a zip nor XML nor JSON"),
-    ("a zip that is its beginning", lambda: b"PK\x03\x04", "is no zip, or lacks its end"),
-    ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is no zip, or lacks its end"),
+    ("a zip that is its beginning", lambda: b"PK\x03\x04", "is not a zip, or lacks its end"),
+    ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is not a zip, or lacks its end"),
     ("an empty zip", lambda: zipped({}), "holds neither masks"),
     (
         "a zip of other files",
@@ -296,9 +296,9 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
         lambda: b"<annotations><version>1.1</version>" + b"<a>" * 100_000,
         "deep|no XML",
     ),
-    ("XML of something else", lambda: b"<svg></svg>", "is no file of a labelling tool"),
-    ("JSON of something else", lambda: b'{"a": 1}', "is no file of a labelling tool"),
-    ("JSON lists within lists", lambda: b"[" * 1_000_000, "is no file of a labelling tool"),
+    ("XML of something else", lambda: b"<svg></svg>", "is not a file of a labelling tool"),
+    ("JSON of something else", lambda: b'{"a": 1}', "is not a file of a labelling tool"),
+    ("JSON lists within lists", lambda: b"[" * 1_000_000, "is not a file of a labelling tool"),
     (
         "a huge PNG",
         lambda: zipped({f"{PLAIN[0]}.png": huge()}),

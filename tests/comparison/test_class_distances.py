@@ -52,10 +52,10 @@ def test_two_sides_that_differ_by_rounding_are_one_number(tmp_path: Path) -> Non
     [
         (",a,b\na,0,1\nb,2,0\n", "'a' to 'b' is 1, back it is 2; distances must be the same both ways"),
         (",a,b\na,0,1\nb,1,3\n", "the distance of 'b' to itself is 3; expected 0"),
-        (",a,b\na,0,-1\nb,-1,0\n", "line 2: '-1' is no distance; expected a number, 0 or more"),
-        (",a,b\na,0,nan\nb,1,0\n", "line 2: 'nan' is no distance"),
-        (",a,b\na,0,inf\nb,1,0\n", "line 2: 'inf' is no distance"),
-        (",a,b\na,0,\nb,1,0\n", "line 2: '' is no distance"),
+        (",a,b\na,0,-1\nb,-1,0\n", "line 2: '-1' is not a distance; expected a number, 0 or more"),
+        (",a,b\na,0,nan\nb,1,0\n", "line 2: 'nan' is not a distance"),
+        (",a,b\na,0,inf\nb,1,0\n", "line 2: 'inf' is not a distance"),
+        (",a,b\na,0,\nb,1,0\n", "line 2: '' is not a distance"),
         (",a,b\na,0,1\n", "has no class 'b'"),
         (",a,c\na,0,1\nc,1,0\n", "has no class 'b'"),
         (",a,b,a\na,0,1,0\nb,1,0,1\n", "two columns are named 'a'"),
@@ -67,7 +67,7 @@ def test_two_sides_that_differ_by_rounding_are_one_number(tmp_path: Path) -> Non
         ("class,class,distance\na,b,1\nb,a,2\n", "'a' to 'b' is 1, back it is 2"),
         ("class,class,distance\na,b,1\na,b,2\n", "line 3: 'a' to 'b' is 2, before it was 1"),
         ("class,class,distance\na,b\n", "line 2: has 2 cells; expected class, class, distance"),
-        ("class,class,distance\na,b,-1\n", "line 2: '-1' is no distance"),
+        ("class,class,distance\na,b,-1\n", "line 2: '-1' is not a distance"),
         ("class,class,distance\na,b,1\nb,b,2\n", "the distance of 'b' to itself is 2"),
         ("", "has no class 'a'"),
         ('"', "cannot be read as a table of distances"),
@@ -136,7 +136,7 @@ def test_a_class_under_both_branches_is_not_abstract() -> None:
 def test_predictions_are_looked_up_and_missing_ones_are_undefined() -> None:
     first, second = np.array([[0, 2], [-1, 1]], np.int16), np.array([[1, 2], [0, -1]], np.int16)
     assert np.array_equal(pair_distances(D, first, second), [[1, 0], [np.nan, np.nan]], equal_nan=True)
-    with refused(ClassesError, "label 3 is no class; there are 3, 0 to 2"):
+    with refused(ClassesError, "label 3 is not a class; there are 3, 0 to 2"):
         pair_distances(D, np.array([0]), np.array([3]))
 
 
@@ -209,7 +209,11 @@ def test_long_lists_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
             np.ones((1, 3)),
             "all classes of both models, or the most probable labels of both",
         ),
-        ((np.array([[3]]), np.array([[1.0]])), (np.array([[0]]), np.array([[1.0]])), "label 3 is no class"),
+        (
+            (np.array([[3]]), np.array([[1.0]])),
+            (np.array([[0]]), np.array([[1.0]])),
+            "label 3 is not a class",
+        ),
         (
             (np.array([[0.0]]), np.array([[1.0]])),
             (np.array([[0]]), np.array([[1.0]])),

@@ -41,7 +41,7 @@ def test_ids_are_paths_without_extension_relative_to_folder_glob_or_list(tmp_pat
     (tmp_path / "list.txt").write_text("a/x.png truth/x.png\n# a remark\n\nc/z.png\n")
     assert ids(sources.find([tmp_path / "list.txt"], **QUIET)) == ["a/x", "c/z"]
     (tmp_path / "list.txt").write_text("a/none.png\n")
-    with refused(CorpusError, r"line 1: 'a/none\.png' is no file"):
+    with refused(CorpusError, r"line 1: 'a/none\.png' is not a file"):
         sources.find([tmp_path / "list.txt"], **QUIET)
 
 

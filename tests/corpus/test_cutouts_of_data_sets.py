@@ -81,7 +81,7 @@ def test_what_is_no_mask_of_voc_is_left_out(tmp_path: Path) -> None:
     assert len(found.cutouts) == 1
     assert dict(found.left_out) == {
         "JPEGImages/classless.png": "object 4: no class lies under it",
-        "JPEGImages/odd.png": "its mask holds 21, which is no class of PASCAL VOC; expected 0 to 20, and 255",
+        "JPEGImages/odd.png": "its mask holds 21, which is not a class of PASCAL VOC; expected 0 to 20, and 255",
         "JPEGImages/size.png": "its SegmentationObject is 3 x 3 pixels, its SegmentationClass 40 x 40",
         "JPEGImages/small.png": "car: 1 region of fewer than 400 pixels",
         "JPEGImages/void.png": "its mask SegmentationClass/void.png holds no object",
@@ -187,8 +187,8 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
     assert len(found.cutouts) == 1
     assert found.left_out == (
         ("annotations/instances_val2017.json", "names '../../secret.png', which lies outside the folder"),
-        ("annotations/instances_val2017.json", "names '\\ud800\\n.png', which is no file of the folder"),
-        ("annotations/instances_val2017.json", "names 'gone.png', which is no file of the folder"),
+        ("annotations/instances_val2017.json", "names '\\ud800\\n.png', which is not a file of the folder"),
+        ("annotations/instances_val2017.json", "names 'gone.png', which is not a file of the folder"),
         ("val2017/a.png", "zebra 2: is a crowd, not one object"),
         ("val2017/a.png", "zebra 3: no pixel of its outline lies in the image (annotation 2)"),
         ("val2017/a.png", "zebra 4: cut by the border of its image (25 of its pixels lie there)"),

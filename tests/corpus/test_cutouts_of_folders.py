@@ -63,7 +63,7 @@ def test_an_image_on_its_side_is_turned_upright_with_its_transparency(tmp_path: 
         (np.dstack([photo(), np.zeros((SIZE, SIZE), np.uint8)]), "its mask is empty"),
         (rgba(0, square(10, 19)), "its 361 pixels are fewer than 400"),
         (rgba(0, square(20, 20)), "cut by the border of its image"),
-        ("no image at all", "it is no picture that can be read"),
+        ("no image at all", "it is not a picture that can be read"),
     ],
 )
 def test_every_file_that_gives_no_object_stands_in_what_is_left_out_with_its_reason(
@@ -76,7 +76,7 @@ def test_every_file_that_gives_no_object_stands_in_what_is_left_out_with_its_rea
     assert len(found.cutouts) == 1
     assert [name for name, _ in found.left_out] == ["bad.png", "notes.txt"]
     assert found.left_out[0][1].startswith(why)
-    assert found.left_out[1][1] == "is no image; expected PNG, WebP or TIFF with transparency"
+    assert found.left_out[1][1] == "is not an image; expected PNG, WebP or TIFF with transparency"
 
 
 def test_a_folder_in_which_nothing_can_be_used_is_told_all_forms_and_the_first_reason(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_folder_in_which_nothing_can_be_used_is_told_all_forms_and_the_first_r
         r" alpha channel",
     ):
         read(tmp_path)
-    with refused(CorpusError, "is no folder on this machine"):
+    with refused(CorpusError, "is not a folder on this machine"):
         read(tmp_path / "none")
     with refused(CorpusError, "cut-outs are read from a folder of this machine"):
         fs.corpus.read_cutouts("s3://bucket/objects")
@@ -194,7 +194,7 @@ def test_images_and_masks_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
         "images/coloured.png": (
             "its mask masks/coloured.png: is a mask in colours; save it as grey or palette values"
         ),
-        "images/damaged.png": "its mask masks/damaged.png: it is no picture that can be read",
+        "images/damaged.png": "its mask masks/damaged.png: it is not a picture that can be read",
         "images/empty.png": "its mask masks/empty.png is empty",
         "images/bare.png": "has no mask masks/bare.png",
         "images/large.png": (
@@ -288,7 +288,7 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
         ("class,split\ndog,test\n", "of which file is needed"),
         ("file,file\na.png,a.png\n", "each once"),
         ("file,clas\na.png,dog\n", r"the column 'clas' is unknown; expected .*Did you mean 'class'"),
-        ("file\nb.png\n", "row 2: 'b.png' is no file of the folder"),
+        ("file\nb.png\n", "row 2: 'b.png' is not a file of the folder"),
         ("file\n../b.png\n", r"row 2: '\.\./b\.png' lies outside the folder"),
         ("file\n/etc/passwd\n", "row 2: '/etc/passwd' lies outside the folder"),
         ("file,split\na.png,val\n", "row 2: split is validation or test, or empty; got 'val'"),
@@ -299,7 +299,7 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
         ),
         ("file,class\na.png\n", "row 2: has 1 cells, the first line 2"),
         ("file,class\n,dog\n", "row 2: names no file"),
-        ("file,mask\na.png,b.png\n", "row 2: 'b.png' is no file of the folder"),
+        ("file,mask\na.png,b.png\n", "row 2: 'b.png' is not a file of the folder"),
         ("file,mask\na.png,a.png#x\n", "behind # stands the value of an object"),
         ("file,mask\na.png,a.png#0\n", "behind # stands the value of an object"),
         ('file\n"a.png\n', "cannot be read as CSV"),

@@ -159,7 +159,7 @@ def test_a_wordnet_that_is_wrong_is_told(tmp_path: Path) -> None:
     at = made_wordnet.write(tmp_path / "dict", ANIMALS)
     with refused(CorpusError, "no synset begins at byte 3"):
         of_wordnet(tmp_path, ["n00000003"])
-    with refused(CorpusError, r"'dog' is no noun of WordNet; expected n and eight digits"):
+    with refused(CorpusError, r"'dog' is not a noun of WordNet; expected n and eight digits"):
         of_wordnet(tmp_path, ["dog"])
     with refused(CorpusError, r"holds no WordNet; give the folder with data\.noun"):
         of_wordnet(tmp_path / "elsewhere", ["n00000001"])

@@ -268,7 +268,7 @@ def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("cat\nbirb\n", "'birb' is no class of the study. Did you mean 'bird'?"), ("\n", "names no class")],
+    [("cat\nbirb\n", "'birb' is not a class of the study. Did you mean 'bird'?"), ("\n", "names no class")],
 )
 def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: str) -> None:
     with refused(ClassesError) as error:

@@ -586,7 +586,7 @@ def test_the_sample_of_cityscapes_is_read_by_its_own_layout(data: Path) -> None:
     np.testing.assert_array_equal(instances > 0, raw >= 1000)
     assert set(np.unique(written[instances > 0])) <= {24, 25, 26, 27, 28, 29, 30, 31, 32, 33}
     assert check(layout, [frame]) == "Cityscapes train: 1 image found, 2,975 documented"
-    with pytest.raises(CorpusError, match="no images of the split 'val'"):  # labels alone are no frames
+    with pytest.raises(CorpusError, match="no images of the split 'val'"):  # labels alone are not frames
         find_frames(layout, data / "formats" / "cityscapes", "val")
 
 

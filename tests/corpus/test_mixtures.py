@@ -78,29 +78,32 @@ WRONG = {
     ),
     "an unknown class": (
         '[[set]]\nlayout = "cityscapes"\nvoid = ["skyy"]',
-        "'skyy' is no class of cityscapes. Did you mean 'sky'?",
+        "'skyy' is not a class of cityscapes. Did you mean 'sky'?",
     ),
     "an unknown class of a mapping": (
         '[[set]]\nlayout = "camvid"\nlabels = {3 = "roads"}',
-        "'roads' is no class of cityscapes",
+        "'roads' is not a class of cityscapes",
     ),
     "an unknown label": (
         '[[set]]\nlayout = "camvid"\nlabels = {77 = "road"}',
-        "'77' is no label id of camvid",
+        "'77' is not a label id of camvid",
     ),
     "a negative sample": (
         '[[set]]\nlayout = "cityscapes"\nsample = -1',
         "sample is -1; a whole number from 0 on",
     ),
     "a sample of words": ('[[set]]\nlayout = "cityscapes"\nsample = "all"', "sample is 'all'"),
-    "a seed that is no number": ('seed = true\n[[set]]\nlayout = "cityscapes"', "seed is True"),
+    "a seed that is not a number": ('seed = true\n[[set]]\nlayout = "cityscapes"', "seed is True"),
     "two sets of a name": (
         '[[set]]\nlayout = "cityscapes"\n[[set]]\nlayout = "cityscapes"',
         "two sets are called 'cityscapes'",
     ),
     "anomaly masks": ('[[set]]\nlayout = "road-anomaly"', "has anomaly labels alone"),
-    "void that is no list": ('[[set]]\nlayout = "cityscapes"\nvoid = "sky"', "void is a list of class names"),
-    "labels that are no table": (
+    "void that is not a list": (
+        '[[set]]\nlayout = "cityscapes"\nvoid = "sky"',
+        "void is a list of class names",
+    ),
+    "labels that are not a table": (
         '[[set]]\nlayout = "cityscapes"\nlabels = ["sky"]',
         "labels are {label id = class or void}",
     ),

@@ -244,7 +244,7 @@ def test_ids_that_lead_out_of_a_folder_are_not_taken(
             {"url": ["https://example.org/a.jpg"]},
             r"row 0: https://example.org/a.jpg lies on the web; `faultscape collect STUDY --urls FILE`",
         ),
-        ({"uri": ["ftp://host/a.jpg"]}, "is no path, and no address"),
+        ({"uri": ["ftp://host/a.jpg"]}, "is not a path, and no address"),
         ({"uri": ["s3://key:word@bucket/a.jpg"]}, "credentials do not stand in an address"),
         ({"image": pa.array([], pa.binary())}, "has no rows"),
         ({"id": ["a", "a"], "image": [b"x", b"y"]}, "two files have the id 'a'"),
@@ -263,7 +263,7 @@ def test_a_file_that_is_no_corpus_is_one_sentence(
 def test_a_damaged_file_is_one_sentence_and_damage_found_later_is_a_failure_of_each_row(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
-    (tmp_path / "text.parquet").write_bytes(b"PAR1 this is no table PAR1")
+    (tmp_path / "text.parquet").write_bytes(b"PAR1 this is not a table PAR1")
     for name in ("text", "none"):
         with refused(CorpusError, rf"{name}\.parquet: "):
             fs.collect(str(tmp_path / "study"), str(tmp_path / f"{name}.parquet"), classes="voc")

@@ -20,7 +20,7 @@ from refusals import refused
 @pytest.mark.parametrize("name", ["ids.png", "ids.npy"])
 def test_a_pipe_is_no_map_of_region_ids(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
-    with refused(LabelMapError, "is no regular file"):
+    with refused(LabelMapError, "is not a regular file"):
         read_ids(tmp_path / name)
 
 
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "junk.png").write_bytes(b"junk")
     for name, said in (
         ("gone.png", "No such file or directory"),
-        ("junk.png", "it is no picture that can be read"),
+        ("junk.png", "it is not a picture that can be read"),
     ):
         with refused(LabelMapError) as told:
             read_ids(tmp_path / name)

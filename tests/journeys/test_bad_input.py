@@ -94,7 +94,7 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
 
 def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
-    assert "is no study" in refused_line("predict", study, "a=b")
+    assert "is not a study" in refused_line("predict", study, "a=b")
     assert "no such folder or file" in refused_line(
         "collect", study, tmp_path / "nowhere", "--classes", corpus.classes
     )

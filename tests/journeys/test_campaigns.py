@@ -167,8 +167,8 @@ def test_training_comes_first_says_what_was_expected_and_counts_nowhere(study: P
     assert len(Choices(study).choices(TRAINING)) == 2
     assert Choices(study).truths() == []
     for line, says in (
-        ("x,model-0,model-1,model-0", "'x' is no image"),
-        (f"{image},model-0,zebra,model-0", "'zebra' is no model"),
+        ("x,model-0,model-1,model-0", "'x' is not an image"),
+        (f"{image},model-0,zebra,model-0", "'zebra' is not a model"),
         (f"{image},model-0,model-1,best", "got 'best'"),
     ):
         file.write_text(f"image,model,other,expected\n{line}\n")

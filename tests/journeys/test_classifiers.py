@@ -276,8 +276,8 @@ def test_labels_are_sets_of_classes_and_none_of_them(study: str, tmp_path: Path)
     assert found == [frozenset({0, 1}), frozenset(), frozenset({2}), None]
     why = sorted(f.reason for f in read_failures(Path(study)) if f.stage == "label")
     assert why == [
-        "labels.csv, line 5: 'zebra' is no class of the study.",
-        "labels.csv, line 6: 'nope' is no image of the study",
+        "labels.csv, line 5: 'zebra' is not a class of the study.",
+        "labels.csv, line 6: 'nope' is not an image of the study",
         "labels.csv, line 7: it names no class",
     ]
     path.write_text(f"image,label\n{images[0]},dog\n")
@@ -330,7 +330,7 @@ def test_only_some_classes_are_asked_about_and_a_word_may_be_left_out(
     assert {word for row in slots.rows for word in (row.label_a, row.label_b)} == {"cat", "dog", "hen"}
     slots = fs.select(study, as_="fewer", classifiers=fs.ClassifierRules(without=["hen", "owl"]))
     assert {word for row in slots.rows for word in (row.label_a, row.label_b)} == {"cat", "dog"}
-    with refused(FaultscapeError, r"--without: 'hem' is no class of the study. Did you mean 'hen'"):
+    with refused(FaultscapeError, r"--without: 'hem' is not a class of the study. Did you mean 'hen'"):
         fs.select(study, as_="more", classifiers=fs.ClassifierRules(without=["hem"]))
 
 

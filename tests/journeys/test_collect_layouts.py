@@ -73,7 +73,7 @@ def test_a_data_set_comes_with_classes_truth_groups_roles_and_instances(
     assert labels[0, [7, 8, 11, 26, 33]].tolist() == [0, 1, 2, 13, 18]
     assert labels[0, [0, 1, 2, 3, 4, 5, 6, 9, 10, 29, 30]].tolist() == [255] * 11
     assert set(np.unique(truth_of(study, "instances")["lindau/lindau_000000_000019"])) == {0, 1, 2}
-    assert truths(study) == ["labels"]  # instances are no labels of classes
+    assert truths(study) == ["labels"]  # instances are not labels of classes
     assert fs.collect(str(study), str(root), known=fs.KnownData(layout="cityscapes", split="val")).new == 0
 
 

@@ -113,7 +113,7 @@ def test_folders_are_seen_that_are_no_objects_themselves(bucket: Bucket) -> None
     assert store.listed(place, folders=True) == ["a"]
     assert store.listed(place) == ["three"]
     assert store.listed(place, deep=True) == ["a/b/two", "a/one", "three"]
-    for _ in range(2):  # that it is gone already is no error
+    for _ in range(2):  # that it is gone already is not an error
         store.delete_folder(place / "a")
         assert store.listed(place, deep=True) == ["three"]
     assert store.listed(place, folders=True) == []

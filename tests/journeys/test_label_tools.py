@@ -199,7 +199,7 @@ def test_check_looks_at_the_photos_that_lie_beside_a_file(study: str, tmp_path: 
     out = tmp_path / "out"
     fs.label.export(study, str(out), format=form, prefill="model-0")
     before = fs.label.check(str(out), format=form).problems
-    assert not re.search("photo .*not there|is no photo|pixels", "\n".join(before))
+    assert not re.search("photo .*not there|is not a photo|pixels", "\n".join(before))
     wide, gone = sorted(out.rglob("*photo *.png") if form == "labelme" else (out / "images").rglob("*.png"))[
         :2
     ]

@@ -76,7 +76,7 @@ def test_a_difference_has_an_interval_only_where_both_models_have_draws(
 def test_scores_are_compared_on_the_images_that_both_have_scores_of(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
-    """The frames that one model has no confidence of are no evidence for it or against the other."""
+    """The frames that one model has no confidence of are not evidence for it or against the other."""
     for k, id_ in enumerate(corpus.ids):
         (tmp_path / "half" / id_).parent.mkdir(parents=True, exist_ok=True)
         if k < 3:
@@ -302,7 +302,7 @@ def test_options_that_change_nothing_are_told(
             "void 'drop' is not known; use cut, bridge",
         ),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is no study"),
+        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is not a study"),
         (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
         (("--datasets", "nowhere.toml"), "No such file"),
         (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
@@ -331,7 +331,7 @@ def test_wrong_words_are_told_in_one_line(
         ("[a]\ntruth = 3\n", "expected a path"),
         ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"),
         ("[a", "is not TOML"),
-        ("[a]\nstudy = 'x'", "is no study"),
+        ("[a]\nstudy = 'x'", "is not a study"),
     ],
 )
 def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_another_meaning_of_an_id_counts_again(study: str, corpus: made.Corpus, 
 def test_before_there_are_models_or_labels_another_list_is_taken_without_a_word(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing follows from it yet: a class of the same id is no renamed one, and nothing is stale."""
+    """Nothing follows from it yet: a class of the same id is not a renamed one, and nothing is stale."""
     study = str(tmp_path / "study")
     fs.collect(study, corpus.photos, classes="voc")
     capsys.readouterr()

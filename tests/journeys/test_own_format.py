@@ -219,7 +219,7 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
     file = tmp_path / "mine.py"
     wanted = {
         f"{file}:TEXT": (
-            "is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"
+            "is not a format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"
         ),
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png, png-index, ",

@@ -309,9 +309,9 @@ def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Pat
     reasons = [f.reason for f in read_failures(Path(study)) if f.stage == "answers"]
     assert len(reasons) == 12
     assert all(reason.startswith("said.jsonl, line ") and "\n" not in reason for reason in reasons)
-    assert "said.jsonl, line 5: 'zebra' is no model of the study" in reasons
+    assert "said.jsonl, line 5: 'zebra' is not a model of the study" in reasons
     (tmp_path / "none.jsonl").write_text("{\n")
-    with refused(LabellingError, "no line could be used; the first: none.jsonl, line 1: is no JSON object"):
+    with refused(LabellingError, "no line could be used; the first: none.jsonl, line 1: is not JSON object"):
         fs.label.import_(study, str(tmp_path / "none.jsonl"))
     with refused(LabellingError, "answers are written as JSON lines; name a file that ends in .jsonl"):
         fs.label.answers(study, str(tmp_path / "said.txt"))
@@ -340,7 +340,7 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
     assert sorted(
         f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers"
     ) == [
-        "line 1: 'nomodel' is no model of the study",
+        "line 1: 'nomodel' is not a model of the study",
         f"line 2: {within}'abc'",
         f"line 3: {within}'9999,9999,10,10'",
         f"line 4: {within}'0,0,0,5'",

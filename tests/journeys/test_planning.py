@@ -298,7 +298,7 @@ def test_wrong_options_are_refused_in_one_line(study: str, options: dict, words:
 
 
 def test_a_study_that_is_not_so_far_is_refused(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
-    with refused(FaultscapeError, "is no study"):
+    with refused(FaultscapeError, "is not a study"):
         fs.plan(str(tmp_path / "nothing"))
     with refused(FaultscapeError, "a plan needs two models; the study has none"):
         fs.plan(study, engine="local")

@@ -247,7 +247,7 @@ def test_a_claim_with_a_typo_is_refused_before_the_program_runs(study: Study) ->
     before = (Path(study[0]) / "study.toml").read_text()
     with refused(
         OptionError,
-        "--claims holdot: is no set with anomalies; the card has holdout. Did you mean 'holdout'?",
+        "--claims holdot: is not a set with anomalies; the card has holdout. Did you mean 'holdout'?",
     ):
         fs.reliability(
             study[0], submission=fs.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK

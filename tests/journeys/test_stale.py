@@ -180,7 +180,7 @@ def test_a_class_that_takes_a_removed_ones_id_does_not_take_its_mappings(
     fs.collect(study, str(corpus.photos), classes=str(other))
     assert read_settings(Path(study)).models["model-0"].labels["2"] == "car"
     assert made.states(study)["compare"] == "missing"
-    with refused(StudyError, r"model-0: .*'car', which is no class.*--labels FILE"):
+    with refused(StudyError, r"model-0: .*'car', which is not a class.*--labels FILE"):
         fs.compare(study, engine="local")
     with refused(ClassesError, "Give --labels FILE"):
         fs.predict(study, corpus.models, engine="local")

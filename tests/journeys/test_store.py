@@ -202,8 +202,8 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("s3://", "is no address of a store"),
-        ("http://bucket/x", "is no address of a store"),
+        ("s3://", "is not an address of a store"),
+        ("http://bucket/x", "is not an address of a store"),
         ("s3://key:secret@bucket/x", "credentials do not stand in an address"),
         ("s3://no-such-bucket-here/x", "there is no bucket 'no-such-bucket-here'"),
         ("s3://bucket/x?endpoint_override=127.0.0.1:9&scheme=http", "the store cannot be reached"),

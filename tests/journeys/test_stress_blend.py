@@ -261,7 +261,7 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
         (("fishyscapes-v2", "--fog", "2"), "0 to 1"),
         (("fishyscapes-v2", "--objects-per-frame", "0"), "1 or more"),
         (("fishyscapes-v2", "--truth", "nobody"), "there is no truth 'nobody'"),
-        (("fishyscapes-v2", "--objects", str(tmp_path / "none")), "is no folder on this machine"),
+        (("fishyscapes-v2", "--objects", str(tmp_path / "none")), "is not a folder on this machine"),
         (("fishyscapes-v2", "--objects", str(corpus.photos)), "alpha"),
     ):
         assert said in refused_line(*line, *words), words

@@ -180,7 +180,10 @@ def test_images_that_were_moved_take_what_was_made_of_them_along(corpus: made.Co
     for image in read_corpus(Path(study)):
         read_photo(image)
     assert states(study)["stress"] == "done"
-    assert states(study)["predict"] in ("done", "missing")  # one model is no competition; nothing is outdated
+    assert states(study)["predict"] in (
+        "done",
+        "missing",
+    )  # one model is not a competition; nothing is outdated
     parts = made.bytes_under(Path(study), "predictions")
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     assert made.bytes_under(Path(study), "predictions") == parts

@@ -163,7 +163,7 @@ def test_a_claim_of_another_set_names_those_that_there_are(study: str, folder: P
     submission = fs.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
     with refused(
         OptionError,
-        f"--claims fishyscapes-v2: is no set with anomalies; the card has {SET}, fishyscapes-v2-2026-06",
+        f"--claims fishyscapes-v2: is not a set with anomalies; the card has {SET}, fishyscapes-v2-2026-06",
     ):
         fs.reliability(study, engine="local", submission=submission)
 

@@ -352,10 +352,10 @@ MISTAKES = {
     "/?set=main&set=dusk": "set is given twice",
     "/?agree_low=.5": "agreement is that of two models: name them with a and b",
     "/?a=model-0&b=model-0": "a and b are both model-0; name two models",
-    "/image/3?show=model:zebra": "'model:zebra' is no layer of this study",
+    "/image/3?show=model:zebra": "'model:zebra' is not a layer of this study",
     "/pair?image=3&a=model-0": "a pair is two models: name them with a and b",
     "/pair?a=model-0&b=model-1": "name the image whose pair is to be shown",
-    "/overlay/3?show=": "'' is no layer of this study",
+    "/overlay/3?show=": "'' is not a layer of this study",
     "/photo/3?size=5000": "size=5000: pictures are made at 320, 640, 1600",
 }
 
@@ -637,7 +637,7 @@ def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_p
     ("line", "said"),
     [
         (("--port", "70000"), "--port 70000: ports are 0 (any that is free) to 65535"),
-        (("--host", "no such host"), "--host no such host: is no address of this machine"),
+        (("--host", "no such host"), "--host no such host: is not an address of this machine"),
         (("--host", "192.0.2.1"), "--host 192.0.2.1 --port 8750: "),
     ],
 )
@@ -659,7 +659,7 @@ def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
 def test_a_folder_that_is_no_study_and_one_without_images_are_refused(
     tmp_path: Path, study: made_view.Shown
 ) -> None:
-    assert "is no study" in refused_line("view", tmp_path)
+    assert "is not a study" in refused_line("view", tmp_path)
     (tmp_path / "study.toml").write_text((study.root / "study.toml").read_text())
     assert "holds no images; run `faultscape collect" in refused_line("view", tmp_path)
 

@@ -142,8 +142,8 @@ def test_two_selections_are_set_beside_each_other_on_the_part_alone(answers: mad
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (("--where", "night"), "--where night: is no condition; write KEY=VALUE"),
-        (("--where", "tag="), "is no condition; write KEY=VALUE"),
+        (("--where", "night"), "--where night: is not a condition; write KEY=VALUE"),
+        (("--where", "tag="), "is not a condition; write KEY=VALUE"),
         (("--where", "tga=night"), "'tga' is not known; use tag, group, set, condition. Did you mean 'tag'?"),
         (
             ("--where", "tag=nihgt"),

@@ -87,7 +87,7 @@ def test_a_run_of_models_without_a_study_asks_for_images_with_the_options_that_w
     words = ("--task", "classification", "--classes", "c.txt")
     said = refused_line("run", str(tmp_path / "new"), f"a={answers.tables['model-0']}", *words)
     line = f"`faultscape run {tmp_path / 'new'} IMAGES NAME=SOURCE ... --task classification --classes c.txt`"
-    assert f"new is no study yet; name its images beside the models: {line}" in said
+    assert f"new is not a study yet; name its images beside the models: {line}" in said
 
 
 def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown() -> None:
@@ -161,7 +161,7 @@ def test_files_that_are_no_class_lists_are_refused_with_what_one_is(tmp_path: Pa
         ("blank.txt", b" \n", "is empty; "),
         ("cut.json", b'{"classes": [', "it is not JSON (Expecting value: line 1 column 14 (char 13)); "),
         ("cut.toml", b"classes = [", "it is not TOML ("),
-        ("noise.txt", b"\xff\xfe\x00cat", "is no text in UTF-8; "),
+        ("noise.txt", b"\xff\xfe\x00cat", "is not text in UTF-8; "),
     ):
         (tmp_path / name).write_bytes(content)
         line = (
@@ -206,7 +206,7 @@ def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(
     np.savez(tmp_path / "p.npz", said=np.zeros(8))
     (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-30])
     said = refused_line("predict", answers.study, f"d={tmp_path / 'p.npz'}")
-    assert "p.npz: is no NPZ file, or was cut short; write it again with numpy.savez" in said
+    assert "p.npz: is not an NPZ file, or was cut short; write it again with numpy.savez" in said
 
 
 def test_a_file_of_distances_without_the_classes_says_what_one_holds(
@@ -288,16 +288,16 @@ def test_what_is_no_text_is_said_to_be_none_instead_of_printed(
     noise, start = tmp_path / "noise.csv", tmp_path / "start.csv"
     noise.write_bytes(np.random.default_rng(0).integers(0, 256, 3000, np.uint8).tobytes())
     assert refused_line("predict", answers.study, f"x={noise}").endswith(
-        "noise.csv: is no text in UTF-8; save the table as CSV in UTF-8\n"
+        "noise.csv: is not text in UTF-8; save the table as CSV in UTF-8\n"
     )
     start.write_bytes(b"image,label\n\0\0,,,\n")
     assert refused_line("predict", answers.study, f"x={start}").endswith(
-        "start.csv: is no text; save the table as CSV in UTF-8\n"
+        "start.csv: is not text; save the table as CSV in UTF-8\n"
     )
     maps = made.corpus(tmp_path / "maps", images=2, models=1)
     study = made.collected(maps, tmp_path / "study", 4)
     assert refused_line("predict", study, f"x={start}").endswith(
-        "start.csv: is no text; expected a list of files, one a line\n"
+        "start.csv: is not text; expected a list of files, one a line\n"
     )
 
 

@@ -45,8 +45,8 @@ def test_one_wrong_answer_costs_its_line_alone(made: made_answers.Answers, tmp_p
     assert Answers(Path(made.study)).answers() == [(one, "cat", "ann", "yes"), (two, "cat", "ann", "no")]
     assert why(made.study) == [
         "ann.csv, line 3: the answer 'y' is not known; use yes, no, unsure",
-        "ann.csv, line 4: 'zebra' is no class of the study.",
-        "ann.csv, line 5: 'nope' is no image of the study",
+        "ann.csv, line 4: 'zebra' is not a class of the study.",
+        "ann.csv, line 5: 'nope' is not an image of the study",
         "ann.csv, line 6: has 3 columns, the first line 4; quote what holds a comma",
     ]
     assert "2 new answers" in repr(took)

@@ -252,7 +252,7 @@ def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alik
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ({"category_id": 90, "segmentation": BOX}, "'zebra' is no class"),
+        ({"category_id": 90, "segmentation": BOX}, "'zebra' is not a class"),
         ({"category_id": 77, "segmentation": BOX}, "has the category_id 77, which the file does not define"),
         (
             {"category_id": 1, "segmentation": {"size": [6, 4], "counts": [0, 4, 20]}},
@@ -420,7 +420,7 @@ def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
             {},
             "segment 70000 has the category_id 3, which the file does not define",
         ),
-        ((INFOS[0] | {"category_id": 90},), {}, "'zebra' is no class"),
+        ((INFOS[0] | {"category_id": 90},), {}, "'zebra' is not a class"),
         ((INFOS[0] | {"id": 0},), {}, "needs an id from 1 to 16777215"),
         ((INFOS[0] | {"id": 1 << 24},), {}, "needs an id from 1 to 16777215"),
         ((5,), {}, "needs an id from 1 to 16777215"),
@@ -434,12 +434,12 @@ def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
         (
             INFOS,
             {"annotations": [{"image_id": 7, "file_name": "../a.png", "segments_info": []}]},
-            "is no file within the folder",
+            "is not a file within the folder",
         ),
         (
             INFOS,
             {"annotations": [{"image_id": 7, "file_name": "/a.png", "segments_info": []}]},
-            "is no file within the folder",
+            "is not a file within the folder",
         ),
         (
             INFOS,

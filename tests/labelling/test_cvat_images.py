@@ -377,7 +377,7 @@ LABELS = "<meta><task><labels><label><name>car</name></label></labels></task></m
             image(MASK.format("car", "1, 2", 0)),
             r"shape 0: its run lengths add up to 3 pixels, its box of 2 x 2 has 4",
         ),
-        (image(MASK.format("car", "1, x", 0)), r"shape 0: its rle is no list of run lengths.*got '1, x'"),
+        (image(MASK.format("car", "1, x", 0)), r"shape 0: its rle is not a list of run lengths.*got '1, x'"),
         (
             image(MASK.format("car", "0, 4", 5)),
             r"shape 0: leaves the image: columns 5 to 6 and rows 0 to 1 of 6 x 5 pixels",

@@ -153,7 +153,7 @@ ONE = issue(1, 4, [1, 2], summary(0))
         ),
         (
             {"issues": page(ONE), "meta": META | {"start_frame": 5, "frame_filter": "step=2"}},
-            "start_frame 5 is no multiple of its step 2",
+            "start_frame 5 is not a multiple of its step 2",
         ),
         (
             {"issues": page(ONE), "meta": META | {"size": 90, "frames": META["frames"][:1]}},
@@ -161,16 +161,16 @@ ONE = issue(1, 4, [1, 2], summary(0))
         ),
         ({"issues": page(ONE), "meta": META | {"included_frames": [1]}}, "included_frames are not as many"),
         ({"issues": page(ONE), "meta": []}, "meta: has no list of frames with names"),
-        ({"issues": page(ONE | {"position": [1, 2, 3]})}, "issue 1: its position is no list of pairs"),
-        ({"issues": page(ONE | {"position": [1, "2"]})}, "issue 1: its position is no list of pairs"),
+        ({"issues": page(ONE | {"position": [1, 2, 3]})}, "issue 1: its position is not a list of pairs"),
+        ({"issues": page(ONE | {"position": [1, "2"]})}, "issue 1: its position is not a list of pairs"),
         (
             {"issues": page(ONE | {"position": [1, float("nan")]})},
-            "issue 1: its position is no list of pairs",
+            "issue 1: its position is not a list of pairs",
         ),
-        ({"issues": page(ONE | {"frame": -1})}, "issue 1: its frame is no whole number from 0 on; got -1"),
-        ({"issues": page(ONE | {"id": True})}, "issue 0: its id is no whole number"),
+        ({"issues": page(ONE | {"frame": -1})}, "issue 1: its frame is not a whole number from 0 on; got -1"),
+        ({"issues": page(ONE | {"id": True})}, "issue 0: its id is not a whole number"),
         ({"issues": page(ONE | {"resolved": "no"})}, "issue 1: its resolved is neither true nor false"),
-        ({"issues": page(ONE | {"comments": [3]})}, "issue 1: its comments are no list of objects"),
+        ({"issues": page(ONE | {"comments": [3]})}, "issue 1: its comments are not a list of objects"),
         (
             {"issues": page(ONE), "comments": page(comment(1, 1, "a") | {"message": 3})},
             "comment 0: a comment has a message",
@@ -187,10 +187,10 @@ def test_what_is_wrong_or_missing_is_told(tmp_path: Path, document: Any, says: s
 
 def test_other_files_are_no_issues(tmp_path: Path) -> None:
     for text, says in (
-        ("", "is no JSON"),
+        ("", "is not JSON"),
         ("[]", "holds no issues of CVAT"),
         ('{"a": 1}', "holds no issues"),
-        ("[" * 100_000, "is no JSON"),
+        ("[" * 100_000, "is not JSON"),
     ):
         (tmp_path / "a.json").write_text(text)
         assert not cvat_issues.recognise(tmp_path / "a.json")

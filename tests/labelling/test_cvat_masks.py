@@ -278,7 +278,9 @@ def test_what_is_wrong_with_one_image_does_not_hinder_the_others(tmp_path: Path)
     files["labelmap.txt"] = LABELMAP + "zebra:9,9,9::\n"
     files["SegmentationClass/e.png"] = png([[R, [9, 9, 9]]])
     good, _, colour, broken, whole, zebra = read_files(tmp_path, files)
-    assert good.read(ROAD).tolist() == IDS  # a label that is no class may be in the labelmap, and on no image
+    assert (
+        good.read(ROAD).tolist() == IDS
+    )  # a label that is not a class may be in the labelmap, and on no image
     assert whole.read(ROAD).tolist() == [[2, 3]]
     for label, says in (
         (
@@ -288,11 +290,11 @@ def test_what_is_wrong_with_one_image_does_not_hinder_the_others(tmp_path: Path)
                 r" labelmap\.txt"
             ),
         ),
-        (broken, r"a\.zip: SegmentationClass/c\.png: it is no picture that can be read"),
+        (broken, r"a\.zip: SegmentationClass/c\.png: it is not a picture that can be read"),
         (
             zebra,
             (
-                r"SegmentationClass/e\.png, label of labelmap\.txt: 'zebra' is no class; known are sky,"
+                r"SegmentationClass/e\.png, label of labelmap\.txt: 'zebra' is not a class; known are sky,"
                 r" road, car"
             ),
         ),

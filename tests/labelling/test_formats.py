@@ -66,7 +66,7 @@ SQUARE = [[1, 1], [3, 3]]
 @pytest.mark.parametrize(
     ("shape", "why"),
     [
-        ({"label": "zebra", "points": SQUARE, "shape_type": "rectangle"}, "'zebra' is no class"),
+        ({"label": "zebra", "points": SQUARE, "shape_type": "rectangle"}, "'zebra' is not a class"),
         ({"label": "horze", "points": SQUARE, "shape_type": "rectangle"}, "Did you mean 'horse'"),
         ({"points": SQUARE}, "has no label"),
         ("text", "has no label"),

@@ -536,7 +536,7 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
             "a keypointlabels has no area; use brush, bitmask, polygon",
         ),
         (result("vectorlabels", {"vertices": []}), "a vectorlabels has no area"),
-        (result("rectanglelabels", BOX, "horze"), "'horze' is no class; .*Did you mean 'horse'"),
+        (result("rectanglelabels", BOX, "horze"), "'horze' is not a class; .*Did you mean 'horse'"),
         (result("rectanglelabels", BOX) | {"value": BOX}, "has no label"),
         (
             result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["cow", "dog"]}},
@@ -720,7 +720,7 @@ def test_an_opaque_bitmask_and_a_damaged_configuration_are_told(tmp_path: Path) 
     )
     assert "has no transparency" in told
     (told,) = said_of(tmp_path, config="<View>")
-    assert "label_config.xml: is no XML" in told
+    assert "label_config.xml: is not XML" in told
     for encoding in ("utf-8", "utf-16"):
         text = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE View [<!ENTITY a "b">]><View>&a;</View>'
         (tmp_path / "label_config.xml").write_bytes(text.encode(encoding))

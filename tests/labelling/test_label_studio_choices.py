@@ -252,6 +252,6 @@ def test_what_label_studio_would_show_wrongly_is_told(tmp_path: Path) -> None:
 def test_a_file_that_is_no_export_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "e.json").write_text(text)
     for read in (label_studio_choices.read_questions, label_studio_choices.read_pairs):
-        with refused(LabellingError, r"e\.json: is no JSON of Label Studio|have no `data`"):
+        with refused(LabellingError, r"e\.json: is not JSON of Label Studio|have no `data`"):
             read(tmp_path / "e.json")
     assert len(label_studio_choices.check(tmp_path / "e.json")) == 1

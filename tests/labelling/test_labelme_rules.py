@@ -56,9 +56,9 @@ def shape(**more: Any) -> dict[str, Any]:
         ({"shapes": [shape(group_id=True)]}, "shape 0: its group_id is 'True'"),
         (
             {"shapes": [shape(shape_type="mask", points=[[0, 0], [1, 1]], mask="x")]},
-            "shape 0: its mask is no PNG in base64",
+            "shape 0: its mask is not a PNG in base64",
         ),
-        ({"shapes": 3}, "is no LabelMe file: it has no list `shapes`"),
+        ({"shapes": 3}, "is not a LabelMe file: it has no list `shapes`"),
     ],
 )
 def test_what_labelme_refuses_is_said_in_a_line(good: Path, change: dict[str, Any], says: str) -> None:

@@ -45,9 +45,9 @@ def test_a_list_of_ones_own_takes_the_place_of_the_default_one() -> None:
         ({"wet": " "}, "expected one character"),
         ({"wet": "\n"}, "expected one character"),
         ({"a": "x", "b": "x"}, "'a' and 'b' have the key 'x'"),
-        ({" wet": "w"}, "is no name of a kind"),
-        ({"": "w"}, "is no name of a kind"),
-        ({"a\nb": "w"}, "is no name of a kind"),
+        ({" wet": "w"}, "is not a name of a kind"),
+        ({"": "w"}, "is not a name of a kind"),
+        ({"a\nb": "w"}, "is not a name of a kind"),
         ({str(k): chr(0x4E00 + k) for k in range(201)}, "200 are the most"),
     ],
 )

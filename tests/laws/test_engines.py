@@ -332,7 +332,7 @@ def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) ->
         {"job": {"study": str(tmp_path / "none"), "number": n, "parts": [], "maps": {}, "truths": {}}}
         for n in range(2)
     ]
-    with refused(StudyError, "is no study"):
+    with refused(StudyError, "is not a study"):
         list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))
 
 

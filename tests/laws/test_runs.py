@@ -187,7 +187,7 @@ def test_a_forged_code_is_one_error_or_another_whole_map(seed: int) -> None:
                 "the code of a label map is damaged",
                 "a label map of",
                 "holds the label",
-                "these bytes are no code",
+                "these bytes are not the code",
             )
         )
     else:  # then it is a map as any other

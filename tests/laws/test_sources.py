@@ -529,7 +529,7 @@ def test_what_a_kind_of_ones_own_does_wrong_is_told(
     with refused(ModelError, told):
         fs.predict(str(tmp_path / "study"), {"own": place}, engine="local")
     assert not read_settings(tmp_path / "study").models, (
-        "it is no model of the study, which can go on without it"
+        "it is not a model of the study, which can go on without it"
     )
 
 

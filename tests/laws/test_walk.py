@@ -276,7 +276,7 @@ class Walk(RuleBasedStateMachine):
         self.ask("run", engine="local")
 
     def ask(self, verb: str, **options: Any) -> None:
-        """Call a verb; what it refuses in a sentence is no fault."""
+        """Call a verb; what it refuses in a sentence is not a fault."""
         function, flags = (
             getattr(fs, verb),
             "".join(f" --{key}" for key in ("replace", "remove", "dry_run") if options.get(key)),
@@ -343,7 +343,7 @@ class WalkOfMaps(Walk):
         self.what_is_done_is_what_would_be_made_anew()
 
     def stress(self, kind: str, **options: Any) -> None:
-        """Make sets; what is refused in a sentence is no fault."""
+        """Make sets; what is refused in a sentence is not a fault."""
         try:
             getattr(fs.stress, kind)(self.study, engine="local", **options)
             TYPED[f"stress {kind}: done"] += 1

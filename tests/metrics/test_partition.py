@@ -65,7 +65,7 @@ def test_one_region_cut_in_two_halves() -> None:
     assert partition.variation_of_information_parts(*half) == (1.0, 0.0)  # one bit more in the prediction
     assert partition.variation_of_information(*half) == 1.0
     assert partition.partition_distance(*half) == 0.5
-    assert partition.gce(*half) == partition.lce(*half) == 0.0  # a refinement is no error
+    assert partition.gce(*half) == partition.lce(*half) == 0.0  # a refinement is not an error
     assert partition.adapted_rand_parts(*half) == (1.0, 60 / 132)  # ordered pairs: 2 * 6 * 5 of 12 * 11
     assert partition.adapted_rand_parts(*half, pairs="all") == (1.0, 0.5)
     assert partition.rand_index(*half) == pytest.approx(60 / 132)

@@ -283,7 +283,7 @@ def test_absent_classes_are_undefined_counted_and_zero_when_asked() -> None:
     truth, prediction = np.array([[0, 0, 1]]), np.array([[0, 0, 0]])
     found = fs.metrics.regions(truth, prediction, 3)
     assert np.isnan(found.per_image["rom"][0]).tolist() == [False, True, True]
-    assert found.undefined["rom"] == 1  # class 2 is on neither side and is no cell
+    assert found.undefined["rom"] == 1  # class 2 is on neither side and is not a cell
     zero = fs.metrics.regions(truth, prediction, 3, absent="zero")
     assert zero.per_image["rom"][0, 1] == zero.per_image["ap50"][0, 1] == 0
     assert np.isnan(zero.per_image["rom"][0, 2])

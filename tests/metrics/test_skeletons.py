@@ -112,7 +112,7 @@ def test_void_of_the_truth_changes_nothing() -> None:
     counts = skeleton_counts(truth, prediction, 3)
     for label in (0, 1, 3):
         assert (skeleton_counts(truth, np.where(truth == 3, np.uint8(label), prediction), 3) == counts).all()
-    # what only the prediction calls void is no class
+    # what only the prediction calls void is not a class
     missed = np.where(np.arange(40)[:, None] > 30, np.uint8(3), prediction)
     assert (skeleton_counts(truth, missed, 3)[:, 3] == counts[:, 3]).all()
     assert skeleton_counts(truth, missed, 3)[:, 1].sum() < counts[:, 1].sum()

@@ -104,7 +104,7 @@ def test_the_order_of_frames_changes_nothing(root: Path) -> None:
 def test_frames_without_labels_or_of_another_name_are_refused() -> None:
     with pytest.raises(CorpusError, match="unpack gtCoarse beside leftImg8bit"):
         choose([Frame("a/04_Maurener_Weg_8_000000_000020", "i")])
-    with pytest.raises(CorpusError, match="is no name of Lost and Found"):
+    with pytest.raises(CorpusError, match="is not a name of Lost and Found"):
         choose([Frame("beach", "i", "t")])
 
 

@@ -127,7 +127,7 @@ def test_a_score_that_is_no_probability_is_not_taken_and_that_is_said(
     )
     assert labels == ["cat", "dog", "hen"]
     assert np.isnan(shares).all()
-    assert "'score' leaves 0..1 and is no probability; it is not taken" in capsys.readouterr().out
+    assert "'score' leaves 0..1 and is not a probability; it is not taken" in capsys.readouterr().out
 
 
 def test_a_table_without_names_of_columns_loses_no_image_to_them(study: str, tmp_path: Path) -> None:
@@ -301,11 +301,11 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
         "net": (0, 3),
         "fine": (3, 0),
     }
-    assert "net: 1 image says 'kitty', which is no class of the study" in capsys.readouterr().out
+    assert "net: 1 image says 'kitty', which is not a class of the study" in capsys.readouterr().out
     why = {f.image: f.reason for f in read_failures(Path(study)) if f.name == "net"}
     assert why == {
-        "p1": "'kitty' is no class of the study",
-        "p2": "'na' is no class of the study",
+        "p1": "'kitty' is not a class of the study",
+        "p2": "'na' is not a class of the study",
         "p10": "the table has no line of this image",
     }
     meaning = text(tmp_path / "labels.json", '{"kitty": "cat", "na": "void", "cat": "hen"}')
@@ -313,8 +313,8 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     # void is an answer: none of the classes
     assert {f.image for f in read_failures(Path(study)) if f.name == "net"} == {"p10"}
     assert said(study, path)[0] == ["cat", "", ""]  # what was said of a table holds
-    assert "1 line of" in capsys.readouterr().out  # of p3, which is no image of the study
-    with refused(ClassesError, "maps 'kitty' to 'kat', which is no class of the study"):
+    assert "1 line of" in capsys.readouterr().out  # of p3, which is not an image of the study
+    with refused(ClassesError, "maps 'kitty' to 'kat', which is not a class of the study"):
         fs.predict(study, f"net={path}", labels=text(tmp_path / "labels.json", '{"kitty": "kat"}'))
 
 
@@ -330,7 +330,7 @@ def test_words_that_meant_a_class_which_is_gone_are_asked_for_again(study: str, 
     with refused(StudyError, "the class list changed since its table was read; run `faultscape predict"):
         fs.select(study)
     assert made.states(study)["predict"] == "stale"
-    with refused(ClassesError, "'kitty' was said to be 'cat', which is no class of the study any more"):
+    with refused(ClassesError, "'kitty' was said to be 'cat', which is not a class of the study any more"):
         fs.predict(study, f"net={path}")
     assert said(study, path, labels=text(tmp_path / "labels.json", '{"kitty": "hen"}'))[0] == [
         "hen",
@@ -450,7 +450,7 @@ def test_files_that_are_no_tables_are_refused_in_a_line(study: str, tmp_path: Pa
     (tmp_path / "utf16.csv").write_bytes(PLAIN.encode("utf-16"))
     refusal_of(study, str(tmp_path / "utf16.csv"))
     (tmp_path / "latin.csv").write_bytes(PLAIN.replace("cat", "cät").encode("latin-1"))
-    assert "is no text in UTF-8; save" in refusal_of(study, str(tmp_path / "latin.csv"))
+    assert "is not text in UTF-8; save" in refusal_of(study, str(tmp_path / "latin.csv"))
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress((PLAIN * 1000).encode())[:-30])
     refusal_of(study, str(tmp_path / "cut.csv.gz"))
     assert "there is no such file" in refusal_of(study, str(tmp_path / "gone.csv"))

@@ -84,7 +84,7 @@ def test_names_in_another_order_are_mapped_by_name(study: Path) -> None:
 
 def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
     with refused(
-        ClassesError, r"these classes of the network are no class of the study: boat, zebra, tren\."
+        ClassesError, r"these classes of the network are not classes of the study: boat, zebra, tren\."
     ) as caught:
         predicted(study, ["boat", "sky", "zebra", "road", "tren"])
     assert "--unmapped void" in str(caught.value)
@@ -112,7 +112,7 @@ def test_unmapped_void_makes_them_void_and_says_which(
 ) -> None:
     mapping = predicted(study, ["boat", "sky", "zebra", "road", "tree"], unmapped="void")
     assert mapping == {"0": "void", "1": "sky", "2": "void", "3": "road", "4": "tree"}
-    assert "net: void, since they are no classes of the study: boat, zebra\n" in capsys.readouterr().out
+    assert "net: void, since they are not classes of the study: boat, zebra\n" in capsys.readouterr().out
 
 
 def test_a_network_that_shares_no_class_is_refused_even_then(study: Path) -> None:
@@ -145,14 +145,14 @@ def test_a_file_goes_first_and_names_mean_the_rest(
     file.write_text(json.dumps({"boat": "car"}))
     with refused(
         ClassesError,
-        r"labels.json: says nothing of the network's class zebra, which is no class of the study",
+        r"labels.json: says nothing of the network's class zebra, which is not a class of the study",
     ) as caught:
         predicted(study, names, labels=str(file))
     assert "--unmapped void" in str(caught.value)
     capsys.readouterr()
     want = {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "tree"}
     assert predicted(study, names, labels=str(file), unmapped="void") == want
-    assert "net: void, since they are no classes of the study: zebra\n" in capsys.readouterr().out
+    assert "net: void, since they are not classes of the study: zebra\n" in capsys.readouterr().out
 
 
 def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_that_is_asked_for(
@@ -168,23 +168,23 @@ def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_t
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"0": "nosuch"}', "maps '0' to 'nosuch', which is no class of the study (road, "),
-        ('{"0": 5}', "maps '0' to '5', which is no class of the study"),
+        ('{"0": "nosuch"}', "maps '0' to 'nosuch', which is not a class of the study (road, "),
+        ('{"0": 5}', "maps '0' to '5', which is not a class of the study"),
         ('{"0": "raod"}', "Did you mean 'road'?"),
         (
             '{"shp": "road"}',
             (
-                "'shp' is no label, a number from 0 to 65535, nor a class of the network (ship, road). Did"
+                "'shp' is not a label, a number from 0 to 65535, nor a class of the network (ship, road). Did"
                 " you mean 'ship'?"
             ),
         ),
-        ('{"70000": "road"}', "'70000' is no label, a number from 0 to 65535"),
+        ('{"70000": "road"}', "'70000' is not a label, a number from 0 to 65535"),
         (
             '["road"]',
-            'is no label mapping; expected a class for each label, for example {"0": "road", "3": "void"}',
+            'is not a label mapping; expected a class for each label, for example {"0": "road", "3": "void"}',
         ),
-        ('{"labels": ["road"]}', "is no label mapping; expected a class for each label"),
-        ('{"0": null}', "is no label mapping; expected a class for each label"),
+        ('{"labels": ["road"]}', "is not a label mapping; expected a class for each label"),
+        ('{"0": null}', "is not a label mapping; expected a class for each label"),
         ("{", "cannot be read as a label mapping: "),
         (
             '{"ship": "void", "road": "void"}',

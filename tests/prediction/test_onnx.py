@@ -209,7 +209,7 @@ def test_a_network_that_does_not_fit_the_classes_is_refused_with_what_to_do(tmp_
         tmp_path / "other.onnx",
         metadata={"faultscape.classes": json.dumps(["sky", "rode", "car", "person", "tree"])},
     )
-    with refused(ClassesError, r"is no class of the study: rode\..*Did you mean 'road'"):
+    with refused(ClassesError, r"is not a class of the study: rode\..*Did you mean 'road'"):
         fs.predict(study, {"m": tmp_path / "other.onnx"})
     (tmp_path / "bad.onnx").write_bytes(b"no network")
     with refused(ModelError, "onnxruntime cannot load it"):

@@ -162,7 +162,7 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
         ("nothing", "the function returned None; let it return labels, logits, or a dict of them"),
         ("negative", "gave labels from -1 to 0; labels are 0 to 65535"),
         ("one_channel", "gave one channel, whose largest is always class 0"),
-        ("no_number", "gave a confidence that is no number; expected 0 to 1 a pixel, H x W"),
+        ("no_number", "gave a confidence that is not a number; expected 0 to 1 a pixel, H x W"),
         ("wrong_confidence", "gave a confidence of shape (20, 24, 3); expected 0 to 1 a pixel, H x W"),
         ("other_words", "gave a dict of ['scores']; expected `logits` or `labels` among them"),
     ],

@@ -117,7 +117,7 @@ def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were
     [
         ("{program} dies", r"ended with status 3 and wrote no map: I give up"),
         ("exec:no-such-program-here -x", "there is no program no-such-program-here, or it may not be run"),
-        ("exec:segment 'unclosed", "is no command line: No closing quotation"),
+        ("exec:segment 'unclosed", "is not a command line: No closing quotation"),
         ("exec: ", "name the command, for example exec:"),
     ],
 )

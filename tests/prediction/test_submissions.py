@@ -129,7 +129,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         "0001_anomaly.npy, of b, has 51,328 bytes; at most 4,288 are read",
     ),
     "a link": (linked, "0001_anomaly.npy, of b, is a link, which is not followed"),
-    "a pipe": (waiting, "0001_anomaly.npy, of b, is no regular file"),
+    "a pipe": (waiting, "0001_anomaly.npy, of b, is not a regular file"),
     "a class too far": (
         segmentation(np.full(SHAPE, 3)),
         "0001_segmentation.npy, of b, holds the value 3; allowed are 0-1, 255 .void.",
@@ -482,7 +482,7 @@ def test_a_program_in_the_study_is_refused_and_one_among_the_images_is_said_to_s
     [
         ("there-is-no-such-program", "there is no program there-is-no-such-program"),
         (" ", "name the command"),
-        ("'open", "is no command line"),
+        ("'open", "is not a command line"),
     ],
 )
 def test_what_is_no_command_is_one_line(command: str, words: str, study: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_program_of_one_size_is_shown_no_other(tmp_path: Path, photo: np.ndarr
 def test_an_extra_file_that_is_no_object_is_told(tmp_path: Path) -> None:
     import torch_networks as nets
 
-    with refused(ModelError, r"net.pt2: its extra file faultscape.json is no JSON object"):
+    with refused(ModelError, r"net.pt2: its extra file faultscape.json is not JSON object"):
         catalogue.open_model(str(nets.exported(tmp_path / "net.pt2", said=[1])))
     with refused(ModelError, r"net.ts: what it says of its input makes no sense"):
         catalogue.open_model(str(nets.scripted(tmp_path / "net.ts", said={"mean": "grey"})))
@@ -176,7 +176,7 @@ def test_a_file_of_weights_or_of_a_pickled_module_is_refused_and_nothing_of_it_r
         path.write_bytes(b"PK\x03\x04 and nothing more")
     with refused(
         ModelError,
-        "is no TorchScript file; of weights alone no network can be made: write a function that builds the"
+        "is not a TorchScript file; of weights alone no network can be made: write a function that builds the"
         " network",
     ):
         catalogue.open_model(str(path))
@@ -329,7 +329,7 @@ SAID_OF = {
     "name": "has the name \"image=(__import__('os').mkdir(",
     "function": "calls 'torch.os.mkdir'; only graphs of torch's own operators are run",
     "file": "calls 'torch.ops.aten.from_file.default'; only graphs of torch's own operators are run",
-    "library": "which is no part of a graph with its weights",
+    "library": "which is not part of a graph with its weights",
 }
 
 
@@ -397,6 +397,6 @@ def test_a_torn_program_is_one_sentence(tmp_path: Path, whole: Path) -> None:
     data = whole.read_bytes()
     for part in (0.3, 0.99):
         (tmp_path / "net.pt2").write_bytes(data[: int(len(data) * part)])
-        with refused(ModelError, r"net.pt2: is no exported program: .") as caught:
+        with refused(ModelError, r"net.pt2: is not an exported program: .") as caught:
             catalogue.open_model(str(tmp_path / "net.pt2"))
         assert "\n" not in str(caught.value)

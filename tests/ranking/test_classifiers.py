@@ -153,7 +153,7 @@ def test_partial_labels_count_where_they_decide():
     a, b, k = models.index(row.model_a), models.index(row.model_b), images.index(row.image)
     partial = correct.copy()
     partial[:, k] = np.nan
-    partial[a, k] = 0  # only "this is no A" is known
+    partial[a, k] = 0  # only "this is not an A" is known
     table = ranked(models, rows, partial, images)
     whole = ranked(models, rows, correct, images)
     lost = (

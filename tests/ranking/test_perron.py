@@ -88,7 +88,7 @@ def test_a_missing_ratio_changes_nothing_that_the_others_say():
     v = np.array([0.1, 0.2, 0.3, 0.4])
     b = v[:, None] / v
     b[0, 3] = b[3, 0] = b[1, 2] = np.nan
-    b[2, 1] = 99  # one side alone is no ratio
+    b[2, 1] = 99  # one side alone is not a ratio
     assert perron(b) == pytest.approx(v, rel=1e-12)
 
 

@@ -167,7 +167,7 @@ def said() -> Predictions:
 
 
 def test_a_classifiers_confusions_are_counted_among_images_of_one_class(said: Predictions) -> None:
-    truths = {"u": "cat", "v": "cat", "w": "cat", "x": "bird", "z": "cat"}  # x alone is no confusion
+    truths = {"u": "cat", "v": "cat", "w": "cat", "x": "bird", "z": "cat"}  # x alone is not a confusion
     (only,) = model_sections.class_confusions(said, truths, 0, np.arange(6))
     assert (only.truth, only.taken_for, only.amount, only.of) == ("cat", "dog", 2, 3)  # of z nothing was said
     assert only.example == model_sections.Shot("v", "90 % sure")

@@ -253,7 +253,7 @@ def test_mistakes_are_one_line(studies: dict[str, Path], tmp_path: Path) -> None
         report(study, thumbnail=1)
     with refused(OptionError, "is a folder"):
         report(study, output=str(tmp_path))
-    with refused(StudyError, "is no study"):
+    with refused(StudyError, "is not a study"):
         report(str(tmp_path))
 
 

@@ -132,7 +132,7 @@ def test_an_object_without_a_class_or_a_name_comes_back_too() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("no json", r"this is no plan of a blended frame \(JSON: Invalid JSON"),
+        ("no json", r"this is not a plan of a blended frame \(JSON: Invalid JSON"),
         (
             '{"preset":"fishyscapes-v9","height":1,"width":1,"focus":[0,0],"objects":[]}',
             r"\(preset: Input should be 'fishyscapes-v1'",
@@ -164,7 +164,7 @@ def test_plans_with_numbers_that_nobody_drew_are_refused(change: dict[str, float
     plan["objects"][0] |= change
     with refused(
         fs.errors.CorpusError,
-        r"this is no plan of a blended frame \(a number is out of range\); make the set again",
+        r"this is not a plan of a blended frame \(a number is out of range\); make the set again",
     ):
         plan_of_text(json.dumps(plan))
 

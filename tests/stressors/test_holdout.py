@@ -118,7 +118,9 @@ def test_labels_that_are_no_places_are_refused_and_never_read_from_the_end_of_a_
 
 def test_wrong_class_lists_are_refused_in_one_line() -> None:
     classes = resolve("camvid")
-    with pytest.raises(ClassesError, match=r"'cra' cannot be held out: it is no class\. Did you mean 'car'"):
+    with pytest.raises(
+        ClassesError, match=r"'cra' cannot be held out: it is not a class\. Did you mean 'car'"
+    ):
         hold_out(classes, ["cra"])
     with pytest.raises(OptionError, match="got 11 of 11"):
         hold_out(classes, classes.names)

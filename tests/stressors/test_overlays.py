@@ -94,9 +94,9 @@ BODY = zstandard.ZstdCompressor().compress(bytes(24))
         (b"", "its first line is another"),
         (b"\x89PNG\r\n", "its first line is another"),
         (FIRST + b"{" * 5000, "its head does not end"),
-        (FIRST + b"[" * 4000 + b"\n", "its head is no JSON"),
-        (FIRST + b"\xff\xfe\n", "its head is no JSON"),
-        (FIRST + b"[1, 2]\n" + BODY, "its head is no JSON of fields"),
+        (FIRST + b"[" * 4000 + b"\n", "its head is not JSON"),
+        (FIRST + b"\xff\xfe\n", "its head is not JSON"),
+        (FIRST + b"[1, 2]\n" + BODY, "its head is not JSON of fields"),
         (head(box=[3, 2]) + BODY, "its length is another"),
         (head(box=[2, 5]) + BODY, "its box does not fit its frame"),
         (head(corner=[3, 0]) + BODY, "its box does not fit its frame"),
@@ -115,7 +115,7 @@ BODY = zstandard.ZstdCompressor().compress(bytes(24))
 def test_hostile_bytes_are_refused_in_one_line(data: bytes, says: str) -> None:
     with refused(
         fs.errors.ImageError,
-        rf"^x\.overlay: is no overlay of faultscape, or damaged \(.*({says}).*\); make or fetch it again$",
+        rf"^x\.overlay: is not an overlay of faultscape, or damaged \(.*({says}).*\); make or fetch it again$",
     ):
         decoded_overlay(data, "x.overlay")
 

@@ -454,8 +454,8 @@ ODD = {
     "postgresql://ann@/answers?host=/nowhere/at/all": (
         "the database postgresql://ann@/answers.* cannot be reached: .*nowhere"
     ),
-    "postgresql://ann:Geheim9@host:port/answers": "--database is no address of a database",
-    "Geheim9": "--database is no address of a database",
+    "postgresql://ann:Geheim9@host:port/answers": "--database is not an address of a database",
+    "Geheim9": "--database is not an address of a database",
     "": "--database",
     "mysql://ann@host/answers": "--database mysql://...: write postgresql://USER@HOST/NAME",
     "sqlite://": (

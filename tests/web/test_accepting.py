@@ -92,7 +92,7 @@ def test_accepted_pictures_are_not_duplicates_of_themselves(reviewed: Path, tmp_
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("id,decision\n../../escape,accept\n", r"are no picture of .*the first '\.\./\.\./escape'"),
+        ("id,decision\n../../escape,accept\n", r"are not images of .*the first '\.\./\.\./escape'"),
         ("id,decision\np0,perhaps\n", "line 2: decision 'perhaps' is not known; use accept or reject"),
         ("id,choice\np0,accept\n", "has no column 'decision'"),
         ("id,decision\np0,reject\n", "accepts no picture"),

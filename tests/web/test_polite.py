@@ -300,6 +300,6 @@ def test_json_is_asked_again_while_the_server_is_busy(server: Server) -> None:
     assert clock.slept == [5, 5]
     assert server.asked[0][1] == {"q": "a b"}
     server.paths["/api"] = (200, {}, b"<html>")
-    with refused(WebError, "its answer is no JSON") as told:
+    with refused(WebError, "its answer is not JSON") as told:
         web(Clock()).json(f"{server.url}/api", {"api_key": "secret"}, named=server.place)
     assert "secret" not in str(told.value)

@@ -87,7 +87,7 @@ def test_synonyms_stay_in_the_study_and_make_nothing_stale(
 @pytest.mark.parametrize(
     ("synonyms", "words"),
     [
-        ({"cats": ["x"]}, "'cats', which is no class. Did you mean 'cat'"),
+        ({"cats": ["x"]}, "'cats', which is not a class. Did you mean 'cat'"),
         ({"cat": "x"}, "must be a list of words"),
         (["cat"], "synonyms must be"),
     ],

@@ -68,7 +68,7 @@ def read(path: Path) -> Classes:
             return parse([line.strip() for line in text.splitlines() if line.strip()], str(path))
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except UnicodeDecodeError:
-        raise ClassesError(f"{path}: is no text in UTF-8; expected {_FORMS}") from None
+        raise ClassesError(f"{path}: is not text in UTF-8; expected {_FORMS}") from None
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         form = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         place = f" ({error})" if path.suffix.lower() in (".toml", ".json") else ""
@@ -158,7 +158,7 @@ def _synonyms(given: Mapping[str, Any], names: list[str], where: str) -> dict[st
     for name, words in given.items():
         if name not in names:
             raise ClassesError(
-                f"{where}: synonyms are given for {name!r}, which is no class.{closest(name, names)}"
+                f"{where}: synonyms are given for {name!r}, which is not a class.{closest(name, names)}"
             )
         if not isinstance(words, list) or not all(
             isinstance(w, str) and w.strip() and w.isprintable() for w in words
@@ -184,7 +184,7 @@ def checked(classes: Classes, where: str) -> Classes:
     for wnid in classes.wnids:
         if not re.fullmatch(r"n\d{8}", wnid):
             raise ClassesError(
-                f"{where}: {wnid!r} is no WordNet id; one is n and eight digits, for example n02084071"
+                f"{where}: {wnid!r} is not a WordNet id; one is n and eight digits, for example n02084071"
             )
     owned = [
         ("name", classes.names),
@@ -230,10 +230,11 @@ def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarr
         names = {name: place for place, name in enumerate(classes.names)}
         for value, name in labels.items():
             if not value.isdecimal() or int(value) > 65535:
-                raise ClassesError(f"label mapping: {value!r} is no label number")
+                raise ClassesError(f"label mapping: {value!r} is not a label number")
             if name != "void" and name not in names:
                 raise ClassesError(
-                    f"label mapping: {value} maps to {name!r}, which is no class.{closest(name, list(names))}"
+                    f"label mapping: {value} maps to {name!r}, which is not a"
+                    f" class.{closest(name, list(names))}"
                 )
             places[int(value)] = names.get(name, len(classes))
     else:

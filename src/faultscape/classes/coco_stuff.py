@@ -2,7 +2,7 @@
 
 Conventions: ids are the values of the data set's own label maps (stuffthingmaps): the category ids of COCO
 less 1, things in COCO's order and then stuff by the alphabet; void 255. Eleven things of COCO have no
-segmentation: their ids stand in no label map and are no classes here. Colours are made here, since the maps
+segmentation: their ids stand in no label map and are not classes here. Colours are made here, since the maps
 have none.
 Source: Caesar et al. 2018; names and groups are facts of the data set.
 """

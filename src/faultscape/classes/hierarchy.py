@@ -59,7 +59,7 @@ def of_edges(
     where: str = "hierarchy",
     error: type[FaultscapeError] = ClassesError,
 ) -> Hierarchy:
-    """Return the hierarchy of {key: keys of its parents}; a parent that is no key itself is a root.
+    """Return the hierarchy of {key: keys of its parents}; a parent that is not a key itself is a root.
 
     ``words`` names the nodes, the keys otherwise. ``error`` when there is not one root, something lies under
     itself, or it is too large or too deep.
@@ -142,7 +142,7 @@ def of_wordnet(folder: str | os.PathLike[str], wnids: Iterable[str]) -> Hierarch
     wanted = list(dict.fromkeys(wnids))
     if strange := [wnid for wnid in wanted if not _WNID.fullmatch(wnid)]:
         raise CorpusError(
-            f"{strange[0]!r} is no noun of WordNet; expected n and eight digits, as in n02084071"
+            f"{strange[0]!r} is not a noun of WordNet; expected n and eight digits, as in n02084071"
         )
     parents: dict[str, tuple[str, ...]] = {}
     words: dict[str, str] = {}

@@ -105,7 +105,7 @@ def _by_names(
             f" void{' for all of them' if many else ''}"
         )
     if lost:
-        print(f"{name}: void, since they are no classes of the study: {', '.join(lost)}")
+        print(f"{name}: void, since they are not classes of the study: {', '.join(lost)}")
     return {place: one or "void" for place, (_, one) in found.items()}
 
 
@@ -195,14 +195,14 @@ def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> 
     for key, value in _read(labels).items():
         if value != "void" and value not in known:
             raise ClassesError(
-                f"{labels}: maps {key!r} to {value!r}, which is no class of the study"
+                f"{labels}: maps {key!r} to {value!r}, which is not a class of the study"
                 f" ({_some(known)}).{closest(value, known)}"
             )
         places = [str(place) for place, n in enumerate(names or []) if n == key]
         if not places and not (key.isdecimal() and int(key) <= MAX_LABEL):
             own = f", nor a class of the network ({_some(names)})" if names else ""
             raise ClassesError(
-                f"{labels}: {key!r} is no label, a number from 0 to"
+                f"{labels}: {key!r} is not a label, a number from 0 to"
                 f" {MAX_LABEL}{own}.{closest(key, names or [])}"
             )
         out |= dict.fromkeys(places or [str(int(key))], value)
@@ -225,8 +225,8 @@ def _read(labels: str) -> dict[str, str]:
     raw = raw.get("labels", raw) if isinstance(raw, dict) else raw
     if not isinstance(raw, dict) or not all(isinstance(value, str | int) for value in raw.values()):
         raise ClassesError(
-            f'{labels}: is no label mapping; expected a class for each label, for example {{"0": "road", "3":'
-            ' "void"}'
+            f'{labels}: is not a label mapping; expected a class for each label, for example {{"0": "road",'
+            ' "3": "void"}'
         )
     return {str(key): str(value) for key, value in raw.items()}
 
@@ -242,7 +242,7 @@ def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
     for key, value in out.items():
         if value != "void" and value not in known:
             raise ClassesError(
-                f"{labels}: maps {key!r} to {value!r}, which is no class of the study"
+                f"{labels}: maps {key!r} to {value!r}, which is not a class of the study"
                 f" ({_some(known)}).{closest(value, known)}"
             )
     return out

@@ -30,7 +30,7 @@ def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
         raise ClassesError(f"{argument}: cannot be read as a list of classes: {reason(error)}") from None
     if not isinstance(said, list) or not all(isinstance(word, str | int) for word in said):
         raise ClassesError(
-            f"{argument}: is no list of classes; expected a name, an id or a WordNet id a line"
+            f"{argument}: is not a list of classes; expected a name, an id or a WordNet id a line"
         )
     picked = {class_place(str(word), classes, argument) for word in said if str(word).strip()}
     if not picked:
@@ -51,7 +51,7 @@ def class_place(word: str, classes: Classes, where: str) -> int:
     places |= {str(id_): place for place, id_ in enumerate(classes.ids)}
     places |= {name: place for place, name in enumerate(classes.names)}
     if word not in places:
-        why = shared(word, classes) or f"{word!r} is no class of the study.{closest(word, classes.names)}"
+        why = shared(word, classes) or f"{word!r} is not a class of the study.{closest(word, classes.names)}"
         raise ClassesError(f"{where}: {why}")
     return places[word]
 

@@ -39,7 +39,7 @@ class Synset:
 @contextmanager
 def noun_files(folder: Path, *needed: str) -> Iterator[Path]:
     """Give the folder with these files, ``folder`` or its ``dict``; CorpusError when there is none, or what
-    is read from it is no WordNet.
+    is read from it is not a WordNet.
     """
     places = [
         place for place in (folder, folder / "dict") if all((place / name).is_file() for name in needed)

@@ -107,7 +107,7 @@ def _number(text: str, line: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value) or value < 0:
-        raise ClassesError(f"{line}: {text[:40]!r} is no distance; expected a number, 0 or more")
+        raise ClassesError(f"{line}: {text[:40]!r} is not a distance; expected a number, 0 or more")
     return value
 
 

@@ -80,7 +80,7 @@ def _kept(
             " (images, K)"
         )
     if labels.max(initial=-1) >= classes:
-        raise ModelError(f"label {labels.max()} is no class; there are {classes}, 0 to {classes - 1}")
+        raise ModelError(f"label {labels.max()} is not a class; there are {classes}, 0 to {classes - 1}")
     there = labels >= 0
     p = np.where(there, p, 0.0)
     labels, shares = np.where(there, labels, 0), _shares(p)

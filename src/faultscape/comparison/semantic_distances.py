@@ -175,7 +175,7 @@ def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray)
     """Return the distances of two models' labels, of any one shape; NaN where either is negative (no
     prediction).
 
-    ClassesError for a label that is no class.
+    ClassesError for a label that is not a class.
 
     >>> pair_distances(np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([0, 0, -1]), np.array([0, 1, 1]))
     array([ 0.,  2., nan])
@@ -183,7 +183,7 @@ def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray)
     first, second = np.asarray(first), np.asarray(second)
     if (largest := max(first.max(initial=-1), second.max(initial=-1))) >= len(distances):
         raise ClassesError(
-            f"label {largest} is no class; there are {len(distances)}, 0 to {len(distances) - 1}"
+            f"label {largest} is not a class; there are {len(distances)}, 0 to {len(distances) - 1}"
         )
     out = distances[first, second]  # negative ones wrap, and are undone
     gone = (first < 0) | (second < 0)

@@ -122,7 +122,9 @@ def in_own_order(ids: Sequence[str]) -> bool:
 
 
 def _column(head: list[str]) -> int | None:
-    """Return the column that a first line says holds ids, or None where it is no first line of this kind."""
+    """Return the column that a first line says holds ids, or None where it is not a first line of this
+    kind.
+    """
     words = [word.strip().lower() for word in head]
     return next((words.index(name) for name in HEADS if name in words), None)
 

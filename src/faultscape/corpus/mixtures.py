@@ -98,7 +98,7 @@ def read_mixture(path: str | os.PathLike[str]) -> Mixture:
     try:
         held = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except UnicodeDecodeError:
-        raise OptionError(f"{path}: is no text in UTF-8; expected TOML with tables [[set]]") from None
+        raise OptionError(f"{path}: is not text in UTF-8; expected TOML with tables [[set]]") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise OptionError(f"{path}: is not TOML ({error})") from None
     except OSError as error:
@@ -191,12 +191,12 @@ def label_mapping(part: Part, classes: str) -> dict[str, str]:
         }
     for name in {*mapping.values(), *part.void} - {"void", *target.names}:
         raise OptionError(
-            f"set {part.name!r}: {name!r} is no class of {classes}.{closest(name, list(target.names))}"
+            f"set {part.name!r}: {name!r} is not a class of {classes}.{closest(name, list(target.names))}"
         )
     known = {str(id_) for id_ in (*own.ids, *own.void)}
     for label in [label for label in mapping if label not in known]:
         raise OptionError(
-            f"set {part.name!r}: {label!r} is no label id of {layout.name}; its ids are {own.ids[0]} to"
+            f"set {part.name!r}: {label!r} is not a label id of {layout.name}; its ids are {own.ids[0]} to"
             f" {own.ids[-1]}"
         )
     return {

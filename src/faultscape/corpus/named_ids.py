@@ -38,7 +38,9 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
             if not listed:
                 raise CorpusError(f"{word}: holds no id of an image; expected an id a line")
             if unknown := next((id_ for id_ in listed if id_ not in ids), None):
-                raise CorpusError(f"{word}: {unknown!r} is no image of the study.{closest(unknown, [*ids])}")
+                raise CorpusError(
+                    f"{word}: {unknown!r} is not an image of the study.{closest(unknown, [*ids])}"
+                )
             out |= set(listed)
         elif files and absolute(word) in files:
             out.add(files[absolute(word)])

@@ -193,7 +193,7 @@ def _resolved(path: str, row: int, value: str | None) -> str:
             )
         return str(place)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
-        raise CorpusError(f"{path}, row {row}: {value[:200]} is no path, and no address of s3:// or gs://")
+        raise CorpusError(f"{path}, row {row}: {value[:200]} is not a path, and no address of s3:// or gs://")
     local, value = value.startswith("file://"), value.removeprefix("file://")
     if store.is_address(path):
         place = store.parse(path)

@@ -1,9 +1,9 @@
 r"""Which files an argument means, and the id of each.
 
 Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of
-a list file: the folder the file lies in), with ``/`` between folders. Bytes of a file name that are no UTF-8
-stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is no part of the id, and that
-is said.
+a list file: the folder the file lies in), with ``/`` between folders. Bytes of a file name that are not UTF-8
+stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is not part of the id, and
+that is said.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def find(
     """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such
     as ``{id}_photo.png`` says what the id is.
 
-    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is no error; with
-    ``stores`` arguments may be addresses of stores and Parquet files too. Errors: CorpusError when an
+    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is not an error;
+    with ``stores`` arguments may be addresses of stores and Parquet files too. Errors: CorpusError when an
     argument names nothing, or two files have one id.
     """
     matcher = _pattern(pattern) if pattern else None
@@ -264,7 +264,7 @@ def in_list(path: Path) -> list[str]:
     except OSError as error:
         raise CorpusError(f"{path}: {error.strerror}") from None
     if any("\0" in line for line in lines):
-        raise CorpusError(f"{path}: is no text; expected a list of files, one a line")
+        raise CorpusError(f"{path}: is not text; expected a list of files, one a line")
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -289,7 +289,7 @@ def in_list(path: Path) -> list[str]:
         hit = next((path.parent / c for c in candidates if (path.parent / c).is_file()), None)
         if hit is None:
             raise CorpusError(
-                f"{path}, line {number}: {candidates[1]!r} is no file relative to {path.parent}"
+                f"{path}, line {number}: {candidates[1]!r} is not a file relative to {path.parent}"
             )
         files.append(str(hit))
     return files

@@ -30,7 +30,7 @@ MOST_VALUES = 100_000_000
 MOST_CONTAINERS = 10_000_000  # lists and objects, which take most memory
 MOST_CROSSINGS = 20_000_000  # of an object's edges with rows of pixels
 _MARKS = (b'"images"', b'"annotations"', b'"categories"')
-_FAR = 1e7  # coordinates: farther ones are no pixels
+_FAR = 1e7  # coordinates: farther ones are not pixels
 _DIGITS = 6  # of a run length: 2^29 pixels either way
 Id = int | str
 
@@ -90,7 +90,8 @@ def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
         document = json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         raise CorpusError(
-            f"{path}: is no COCO file: {' '.join(str(error).split())[:200] or 'it does not fit into memory'}"
+            f"{path}: is not a COCO file:"
+            f" {' '.join(str(error).split())[:200] or 'it does not fit into memory'}"
         ) from None
     return images_of(document, path)
 
@@ -163,7 +164,7 @@ def mask_of(outline: object, size: tuple[int, int]) -> np.ndarray:
 
 
 def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
-    """Return the run lengths of an annotation's ``segmentation`` that is no outline, int64; LabelMapError
+    """Return the run lengths of an annotation's ``segmentation`` that is not an outline, int64; LabelMapError
     where they are not those of an image of (height, width).
 
     >>> runs_of({"size": [2, 2], "counts": "121"}, (2, 2)).tolist()
@@ -362,7 +363,7 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
 def _table(document: Any, name: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     rows = document.get(name) if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise CorpusError(f"{path}: is no COCO file: it has no list `{name}` of objects")
+        raise CorpusError(f"{path}: is not a COCO file: it has no list `{name}` of objects")
     return rows
 
 

@@ -46,7 +46,7 @@ def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = 
     """Return what a regular file holds; one of more than ``limit`` bytes is refused before it is read."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise error(f"{path}: is no regular file")
+            raise error(f"{path}: is not a regular file")
         if limit is not None and os.path.getsize(path) > limit:
             raise error(f"{path}: has {os.path.getsize(path):,} bytes; at most {limit:,} are read")
         with open(path, "rb") as file:
@@ -64,7 +64,7 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
     except Image.DecompressionBombError:
         raise error(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
     except Image.UnidentifiedImageError:
-        raise error(f"{path}: it is no picture that can be read") from None
+        raise error(f"{path}: it is not a picture that can be read") from None
     except UNREADABLE as fault:
         raise error(f"{path}: {getattr(fault, 'strerror', None) or library_text(fault)}") from None
 

@@ -2,7 +2,7 @@
 
 Conventions: the result is (H, W), uint8 or uint16, in the file's own values (RGB: the class list's ids).
 Lossy formats are refused. A colour of no class is refused; black and VOC's cream stand for void where they
-are no class's colour.
+are not the colour of a class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 from faultscape.nouns import UNKNOWN, Classes
 
-VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # where they are no class's
+VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # where they are not those of a class
 
 
 def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
@@ -76,7 +76,7 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:
         raise LabelMapError(
-            f"{path}: pixels of mode {picture.mode} are no labels; expected grey, palette or the class"
+            f"{path}: pixels of mode {picture.mode} are not labels; expected grey, palette or the class"
             " colours"
         )
     if colours is None:
@@ -90,7 +90,7 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
         y, x = np.argwhere(unknown)[0]
         r, g, b = values[y, x].tolist()
         raise LabelMapError(
-            f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is no class's"
-            " colour"
+            f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is not a"
+            " class's colour"
         )
     return ids

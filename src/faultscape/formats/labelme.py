@@ -76,7 +76,7 @@ def read(
     """
     document = _loaded(path)
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
-        raise LabellingError(f"{path}: is no LabelMe file: it has no list `shapes`")
+        raise LabellingError(f"{path}: is not a LabelMe file: it has no list `shapes`")
     said = document.get("imageWidth"), document.get("imageHeight")
     width, height = (v if type(v) is int else 0 for v in said)
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
@@ -136,7 +136,7 @@ def _loaded(path: str | os.PathLike[str]) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         raise LabellingError(
-            f"{path}: is no LabelMe file: {str(error)[:200] or 'it does not fit into memory'}"
+            f"{path}: is not a LabelMe file: {str(error)[:200] or 'it does not fit into memory'}"
         ) from None
 
 

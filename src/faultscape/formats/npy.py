@@ -74,7 +74,7 @@ def _bytes_of(path: str | os.PathLike[str], error: type[FaultscapeError], most: 
         ) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
-                raise error("is no regular file")
+                raise error("is not a regular file")
             if about.st_size > most:
                 raise error(f"has {about.st_size:,} bytes; at most {most:,} are read")
             return file.read(most)

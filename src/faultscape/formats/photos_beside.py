@@ -59,7 +59,7 @@ def size_fault(photo: Path, file: Path, size: tuple[int, int]) -> str:
         with open(photo, "rb") as stream:
             found = size_of(stream.read(_HEAD), photo)
     except (OSError, ImageError):
-        return f"{photo}: is no image that can be read"
+        return f"{photo}: is not an image that can be read"
     return (
         ""
         if found == size

@@ -54,7 +54,7 @@ def read_scores(
 
 def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray:
     """Return (C, H, W) probabilities, classes in the order of the class list; MetricError where they are not
-    that many, or are no probabilities.
+    that many, or are not probabilities.
     """
     values = _values(path)
     if values.ndim == 4 and values.shape[0] == 1:
@@ -72,7 +72,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
     finite(values, path)
     if values.min() < 0 or values.max() > 1 + 1e-3:
         raise MetricError(
-            f"{path}: holds {values.min():g}..{values.max():g}, which are no probabilities; take the softmax"
+            f"{path}: holds {values.min():g}..{values.max():g}, which are not probabilities; take the softmax"
             " of logits first"
         )
     return values
@@ -123,7 +123,7 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
                         f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one"
                     )
                 if not isinstance(values := held[names[0]], np.ndarray):
-                    raise MetricError(f"{path}: holds {names[0]}, which is no array of NumPy")
+                    raise MetricError(f"{path}: holds {names[0]}, which is not an array of NumPy")
                 return _native(values)
         return _picture(data, path)
 
@@ -140,7 +140,7 @@ def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     picture.load()
     if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
         raise MetricError(
-            f"{path}: pixels of mode {picture.mode} are no scores; expected one grey channel of 8, 16 or 32"
+            f"{path}: pixels of mode {picture.mode} are not scores; expected one grey channel of 8, 16 or 32"
             " bits"
         )
     values = np.asarray(picture)

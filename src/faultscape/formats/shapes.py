@@ -23,7 +23,7 @@ from faultscape.formats.guard import MAX_PIXELS, decoding
 
 MOST = 100_000  # shapes of a file
 MOST_NANOSECONDS = 20e9  # of drawing them
-_FAR = 1e7  # coordinates: farther ones are no pixels
+_FAR = 1e7  # coordinates: farther ones are not pixels
 _RADIUS = 27_000  # beyond it Pillow's whole numbers of 64 bits overflow, and it draws no circle
 _POINTS = {
     "polygon": (2, None),
@@ -120,7 +120,7 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
             )
         crop = np.asarray(picture.convert("L")) > 0
     except (binascii.Error, OSError, ValueError, TypeError, SyntaxError, Image.DecompressionBombError):
-        raise LabellingError(f"{shape.where}: its mask is no PNG in base64") from None
+        raise LabellingError(f"{shape.where}: its mask is not a PNG in base64") from None
     x1, y1 = max(left, 0), max(top, 0)
     x2, y2 = min(left + crop.shape[1], canvas.width), min(top + crop.shape[0], canvas.height)
     if x1 < x2 and y1 < y2:

@@ -36,7 +36,7 @@ _PARQUET = (".parquet", ".pq")
 
 
 def names_of(path: str) -> list[str]:
-    """Return the names of a file's columns, in its order; ModelError where it is no table."""
+    """Return the names of a file's columns, in its order; ModelError where it is not a table."""
     if not Path(path).stat().st_size:
         raise ModelError(f"{path}: is empty")
     with _reading(path):
@@ -122,14 +122,14 @@ def _first_line(path: str) -> list[str]:
 
 
 def _no_text(path: str) -> str:
-    """Return that a file is no text in UTF-8; nothing where its beginning is."""
+    """Return that a file is not text in UTF-8; nothing where its beginning is."""
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(_Counted(path).read(_BLOCK))
     except UnicodeDecodeError:
-        return "is no text in UTF-8"
+        return "is not text in UTF-8"
     except (OSError, ModelError):
         return ""
-    return "is no text" if "\0" in text else ""
+    return "is not text" if "\0" in text else ""
 
 
 def _odd_line(path: str) -> str:

@@ -342,7 +342,7 @@ def find_format(name: str | None, task: str) -> Format:
         form = plug.load("format", name)
         if not isinstance(form, Format):
             raise OptionError(
-                f"format {name}: is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or"
+                f"format {name}: is not a format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or"
                 " TaskFormat"
             )
     elif name in _NAMED:

@@ -12,7 +12,7 @@ import numpy as np
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.nouns import Classes
 
-VOID = (224, 224, 192)  # as PASCAL VOC draws what is no class
+VOID = (224, 224, 192)  # as PASCAL VOC draws what is not a class
 _LINE = (255, 255, 255)
 
 

@@ -126,7 +126,7 @@ def _head(code: bytes) -> tuple[int, ...]:
         or code[2] != _VERSION
         or code[3] not in (1, 2)
     ):
-        raise LabelMapError("these bytes are no code of a label map")
+        raise LabelMapError("these bytes are not the code of a label map")
     head = _HEAD.unpack_from(code)[2:]
     if not head[1] or not head[2]:
         raise LabelMapError("the code of a label map is damaged: it has no pixels")

@@ -137,7 +137,7 @@ def _distance(name: str, value: float) -> float:
 
 
 def _boundary(label_map: np.ndarray, classes: int, void: np.ndarray | None) -> np.ndarray:
-    """Return the map with every pixel that is no boundary pixel of a class set to void."""
+    """Return the map with every pixel that is not a boundary pixel of a class set to void."""
     edge = np.zeros(label_map.shape, bool)
     for axis in (0, 1):
         before, after = (slice(None),) * axis + (slice(None, -1),), (slice(None),) * axis + (slice(1, None),)

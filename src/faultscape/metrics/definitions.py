@@ -123,7 +123,9 @@ def define(preset: Preset | None = None, **given: Any) -> Definitions:
     }
     for name, value in said.items():
         if name not in known:
-            raise OptionError(f"{name!r} is no choice of a measurement; known are {', '.join(sorted(known))}")
+            raise OptionError(
+                f"{name!r} is not a choice of a measurement; known are {', '.join(sorted(known))}"
+            )
         if name in _CHOICES and value not in _CHOICES[name]:
             words = ", ".join(str(v) or "none" for v in _CHOICES[name])
             raise OptionError(f"{name}={value!r} is not known; use {words}")

@@ -24,7 +24,7 @@ _SLACK = 1e-2  # probabilities that went through float16 or a resize may exceed 
 
 def max_probability(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
     """Return one minus the winner's probability, as the sum of all other probabilities; MetricError for what
-    are no probabilities.
+    are not probabilities.
 
     >>> max_probability(np.array([[[0.7]], [[0.2]], [[0.1]]])).round(3)
     array([[0.3]])
@@ -59,7 +59,7 @@ def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = Fals
     """Return -sum p log p in nats, (H, W) of (C, H, W), S4 eq. 1, with 0 log 0 = 0; ``normalised`` divides by
     log C, so that 1 is the most.
 
-    Of samples (T, C, H, W) take the mean over T first. MetricError for what are no probabilities.
+    Of samples (T, C, H, W) take the mean over T first. MetricError for what are not probabilities.
 
     >>> entropy(np.array([0.5, 0.5])).round(4), entropy(np.array([0.5, 0.5]), normalised=True).round(4)
     (np.float64(0.6931), np.float64(1.0))

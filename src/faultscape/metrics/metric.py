@@ -260,8 +260,8 @@ def value_of_scores(metric: Metric, score: np.ndarray, label: np.ndarray, defini
 def own_statistics(
     metrics: Mapping[str, Metric], truth: np.ndarray, prediction: np.ndarray, classes: Any
 ) -> dict[str, np.ndarray]:
-    """Return the statistics of one's own metrics of one image; MetricError for what is no number, or not as
-    many as the join says.
+    """Return the statistics of one's own metrics of one image; MetricError for what is not a number, or not
+    as many as the join says.
     """
     out = {}
     for metric in metrics.values():

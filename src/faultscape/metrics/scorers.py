@@ -6,8 +6,8 @@ order is the same for all: logits, bilinear to the wanted size, softmax, of memb
 count scores by their value they are rounded once to float16 (`rounded`): a score between 0 and ``most`` by
 its logit, whose steps are even in relative doubt; one without ends as its difference to a constant of the
 model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once
-and scores stored and counted later are the same counts. `SUBMITTED` is no entry: nothing computes it, since a
-submission writes it (`scores.submissions` says how it is rounded).
+and scores stored and counted later are the same counts. `SUBMITTED` is not an entry: nothing computes it,
+since a submission writes it (`scores.submissions` says how it is rounded).
 Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al.
 2020 (energy).
 """

@@ -264,13 +264,13 @@ def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Infe
 
     ``options`` are those of `predict`: input_size, mean, std, multiple, layout, batch, threads, device,
     precision, window, stride, flip, scales; ``keep`` as there.
-    Errors: ModelError for what is no network, OptionError for words that are not known.
+    Errors: ModelError for what is not a network, OptionError for words that are not known.
     """
     source = str(source)
     kind = source_of("model", source)
     if kind.load is None:
         raise ModelError(
-            f"{source}: is no network, but {article(kind.called)}; `predict` reads it into a study"
+            f"{source}: is not a network, but {article(kind.called)}; `predict` reads it into a study"
         )
     if "input_size" in options:
         options["size"] = options.pop("input_size")
@@ -321,7 +321,7 @@ def _without_models(settings: Settings) -> Settings:
 
 
 def _why_none(source: str, task: str) -> str:
-    """Return why a SOURCE is no model, and what would be one."""
+    """Return why a SOURCE is not a model, and what would be one."""
     if not Path(source).exists():
         return "there is no such folder or file"
     ending = Path(source).suffix.lower()

@@ -41,7 +41,7 @@ def count(kind: str) -> int:
 
 
 def check(asked: str) -> None:
-    """OptionError for what is no device.
+    """OptionError for what is not a device.
 
     >>> check("cuda:1")
     """

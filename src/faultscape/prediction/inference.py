@@ -227,7 +227,7 @@ class Inference:
                 wrong = (
                     f"of shape {said.shape}"
                     if said.size and not np.isnan(said).any()
-                    else "that is no number"
+                    else "that is not a number"
                 )
                 return Output(
                     None,
@@ -322,7 +322,7 @@ class Inference:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
         if DIFFERENTIAL in asked and answer.scores is not None and getattr(self.network, "dirichlet", False):
-            # a temperature calibrates probabilities, and is no part of the Dirichlet distribution
+            # a temperature calibrates probabilities, and is not part of the Dirichlet distribution
             undivided = answer.scores if self._temperature is None else answer.scores * self._temperature
             out[DIFFERENTIAL] = differential_entropy(undivided, target)
         return out

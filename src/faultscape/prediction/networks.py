@@ -194,7 +194,9 @@ def origin(source: Source, request: Request) -> Origin:
             options["precision"] = devices.precision_of(options.get("precision", ""), network.device)
         if network.device.startswith("cuda") and "batch" not in options:
             options["batch"] = trials.fitting_batch(opened.inference, settings.working_size or _TRIED_AT)
-        trials.count_channels(opened.inference, largest(request))  # the order of channels is no list of ids
+        trials.count_channels(
+            opened.inference, largest(request)
+        )  # the order of channels is not a list of ids
         if offsets := trials.offsets(
             opened.inference, options.get("offsets", {}), _first_shown(request), settings.working_size
         ):

@@ -5,9 +5,9 @@ Conventions: J models, I images with labels, B replicates. Row 0 of weights and 
 estimate, whose weights are ones; the others are draws of images with replacement, the images of the selection
 and the others each as a stratum of their own, so that further labels leave the faithful intervals alone.
 Models that comparisons do not link have no score, nor has a replicate that fails to link those that the point
-estimate does; where more than 2 % fail, those left are no fair sample and all ranks stay open. Ranks, who is
-tied for best, and both for all models at once come from one set of tests, so that they cannot contradict each
-other. A score lies inside its interval.
+estimate does; where more than 2 % fail, those left are not a fair sample and all ranks stay open. Ranks, who
+is tied for best, and both for all models at once come from one set of tests, so that they cannot contradict
+each other. A score lies inside its interval.
 Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 """
 

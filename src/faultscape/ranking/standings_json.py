@@ -74,24 +74,24 @@ def from_json(raw: JsonObject) -> Standings:
     if missing := [
         key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in held
     ]:
-        raise RankingError(f"these are no standings: {missing[0]!r} is missing; {anew}")
+        raise RankingError(f"these are not standings: {missing[0]!r} is missing; {anew}")
     lists = ("models", "notes")
     if odd := next(
         (key for key in _KEYS if key in held and not isinstance(held[key], list if key in lists else dict)),
         "",
     ):
-        raise RankingError(f"these are no standings: {odd} is {str(held[odd])[:40]!r}; {anew}")
+        raise RankingError(f"these are not standings: {odd} is {str(held[odd])[:40]!r}; {anew}")
     parts = {"": held} | held.get("parents", {})
     if odd := next((name for name, part in parts.items() if not isinstance(part, dict)), ""):
-        raise RankingError(f"these are no standings: parent group {odd[:40]!r} is damaged; {anew}")
+        raise RankingError(f"these are not standings: parent group {odd[:40]!r} is damaged; {anew}")
     for part in parts.values():
         for name, ranking in part.get("rankings", {}).items():
             if not isinstance(ranking, dict) or not (
                 isinstance(ranking.get("unusable"), str) or _is_whole(ranking)
             ):
-                raise RankingError(f"these are no standings: ranking {name[:40]!r} is damaged; {anew}")
+                raise RankingError(f"these are not standings: ranking {name[:40]!r} is damaged; {anew}")
     if not all(isinstance(word, str) for key in lists for word in held.get(key, ())):
-        raise RankingError(f"these are no standings: models or notes are no words; {anew}")
+        raise RankingError(f"these are not standings: models or notes are not words; {anew}")
     values: dict[str, Any] = {
         key: _read(held[key]) if key in _NUMBERS else held[key] for key in _KEYS if key in held
     }
@@ -99,7 +99,7 @@ def from_json(raw: JsonObject) -> Standings:
     try:
         return _built(values)
     except (TypeError, AttributeError, KeyError) as error:
-        raise RankingError(f"these are no standings: {str(error)[:80]}; {anew}") from error
+        raise RankingError(f"these are not standings: {str(error)[:80]}; {anew}") from error
 
 
 def _built(values: dict[str, Any]) -> Standings:

@@ -27,7 +27,7 @@ def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> n
     """Return (J,) the posterior that each model is the best, from labels (J, M) and truth (M,) of what was
     asked; M may be 0.
 
-    OptionError for an epsilon outside (0, .5), or labels that are no classes, such as concordances of label
+    OptionError for an epsilon outside (0, .5), or labels that are not classes, such as concordances of label
     maps.
 
     >>> belief(np.array([[0, 1], [1, 1]]), np.array([0, 1]), epsilon=0.25)

@@ -74,7 +74,7 @@ def to_json(scale: Scale) -> dict[str, dict[str, ScaleEntry]]:
 
 def from_json(raw: Any, classes: Classes, where: str) -> Scale:
     """Return the quartiles of these classes; ClassesError when a class that forms a group is missing or a
-    bound is no number.
+    bound is not a number.
     """
     entries = raw.get("classes") if isinstance(raw, dict) else None
     if not isinstance(entries, dict):

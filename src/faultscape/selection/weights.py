@@ -54,7 +54,9 @@ def drawing_weights(
         )
     weight = np.where(complete, weight, 0.0)
     if not has_sum(weight):
-        raise OptionError(f"{called} gives weights whose sum is no finite number; divide them by the largest")
+        raise OptionError(
+            f"{called} gives weights whose sum is not a finite number; divide them by the largest"
+        )
     if not weight.any():
         raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
     return weight

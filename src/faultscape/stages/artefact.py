@@ -49,7 +49,7 @@ def arguments_of(held: Provenance | None) -> JsonObject:
 
 
 def files_key(place: str) -> str:
-    """Return a digest of a file that is no part of the study, or of the names and sizes of the files in such
+    """Return a digest of a file that is not part of the study, or of the names and sizes of the files in such
     a folder; '' where there is neither.
     """
     path = Path(place)

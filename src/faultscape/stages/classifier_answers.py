@@ -1,7 +1,7 @@
 """Between the stored answers of classifiers and Predictions, and the distances of a study's classes.
 
 Conventions: answers are read for all images of the pool at once, some bytes each. A model's own labels become
-places of the study's classes; what is no class any more, or void, is -1.
+places of the study's classes; what is not a class any more, or void, is -1.
 """
 
 from __future__ import annotations

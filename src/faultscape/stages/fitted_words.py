@@ -80,7 +80,7 @@ def keep_said(root: Path, model: str, words: Sequence[str]) -> None:
 
 def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bool = True) -> list[str]:
     """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError
-    where one was not fitted, or the model is no network.
+    where one was not fitted, or the model is not a network.
     """
     out = []
     for word in words:

@@ -201,7 +201,7 @@ class Judge:
 
 
 def _held(settings: Settings, words: Sequence[str]) -> Holdout | None:
-    """Return a holdout as the classes are now; None where its classes are no classes any more, which
+    """Return a holdout as the classes are now; None where its classes are not classes any more, which
     `measure` says.
     """
     try:

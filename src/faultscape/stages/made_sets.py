@@ -125,7 +125,7 @@ def refuse_unfinished(root: Path, name: str) -> None:
 
 def held_out(root: Path, settings: Settings, name: str) -> Classes:
     """Return the classes that a holdout of a study keeps; StudyError where there is none of the name,
-    ClassesError where its classes are no classes of the study any more.
+    ClassesError where its classes are not classes of the study any more.
     """
     held = read_stress(root).holdouts
     if name not in held:

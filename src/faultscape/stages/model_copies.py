@@ -24,7 +24,7 @@ _FIRST = 8  # labels after which a model none of whose maps came back is not loo
 
 def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image) -> np.ndarray:
     """Return the runs of a model's map as (H, W) ids of the study, of the photo's size; LabelMapError where
-    they hold what is no class.
+    they hold what is not a class.
     """
     classes = settings.class_list
     ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)

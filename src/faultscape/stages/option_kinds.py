@@ -2,7 +2,7 @@
 refuses.
 
 Conventions: light, since verbs hand options on before anything else is loaded. A message names an option as
-Python writes it. A bool is no number, a whole number serves where any number is expected, and numbers of
+Python writes it. A bool is not a number, a whole number serves where any number is expected, and numbers of
 NumPy serve as numbers.
 """
 

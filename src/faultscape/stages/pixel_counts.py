@@ -170,7 +170,7 @@ class PixelCounter:
             else np.where(plain.anomaly == 1, len(self._classes), plain.semantic)
         )
         cells = confusions([truth.astype(map_.dtype, copy=False), map_], len(self._classes) + 1)[0]
-        cells[-1] = 0  # what is void in the truth is no error
+        cells[-1] = 0  # what is void in the truth is not an error
         if confidence is None:
             return cells, None, None
         judged = plain.semantic != len(self._classes)

@@ -159,7 +159,8 @@ def plan_of_text(text: str) -> BlendPlan:
     >>> plan_of_text("{}")
     Traceback (most recent call last):
     ...
-    faultscape.errors.CorpusError: this is no plan of a blended frame (preset: Field required); make the set
+    faultscape.errors.CorpusError: this is not a plan of a blended frame (preset: Field required); make the
+    set
     again
     """
     try:
@@ -168,12 +169,14 @@ def plan_of_text(text: str) -> BlendPlan:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "JSON"
         raise CorpusError(
-            f"this is no plan of a blended frame ({where}: {first['msg']}); make the set again"
+            f"this is not a plan of a blended frame ({where}: {first['msg']}); make the set again"
         ) from None
     if not (
         0 < plan.height * plan.width <= MAX_PIXELS and all(_sound(placed, plan) for placed in plan.objects)
     ):
-        raise CorpusError("this is no plan of a blended frame (a number is out of range); make the set again")
+        raise CorpusError(
+            "this is not a plan of a blended frame (a number is out of range); make the set again"
+        )
     return plan
 
 

@@ -32,8 +32,8 @@ def corrupt(
 
     ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are
     images of ice, (h, w) or (h, w, 3) uint8, that frost takes instead of drawn ones.
-    Errors: OptionError for an unknown name or severity and for a seed that is no whole number, ImageError for
-    what is no such image or texture.
+    Errors: OptionError for an unknown name or severity and for a seed that is not a whole number, ImageError
+    for what is no such image or texture.
 
     >>> corrupt(np.full((2, 3), 100, np.uint8), "brightness", 3)
     array([[176, 176, 176],

@@ -65,7 +65,7 @@ class Holdout:
 def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
     """Return what holding out some classes makes of a class list.
 
-    Errors: ClassesError for a name that is no class, OptionError where all classes or none are named.
+    Errors: ClassesError for a name that is not a class, OptionError where all classes or none are named.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> found = hold_out(resolve(4), ["class-1"])
@@ -74,7 +74,7 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
     """
     if lost := next((name for name in names if name not in classes.names), None):
         raise ClassesError(
-            f"{lost!r} cannot be held out: it is no class.{closest(lost, list(classes.names))} There are"
+            f"{lost!r} cannot be held out: it is not a class.{closest(lost, list(classes.names))} There are"
             f" {', '.join(classes.names[:12])}{', ...' if len(classes) > 12 else ''}"
         )
     withheld = tuple(name for name in classes.names if name in set(names))
@@ -141,7 +141,7 @@ def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
     """Return the training truth (H, W) of labels (H, W) of places: 0..K-1 for kept classes, 254 withheld, 255
     void; uint8, or uint16 where K is above 254 (65534, 65535).
 
-    Errors: LabelMapError for labels that are no places of the class list.
+    Errors: LabelMapError for labels that are not places of the class list.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> training_labels(np.array([[0, 1, 2, 4]]), hold_out(resolve(4), ["class-1"])).tolist()
@@ -177,7 +177,7 @@ def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
     """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (S3,
     ADE20k-Open).
 
-    Errors: LabelMapError for labels that are no places of the class list.
+    Errors: LabelMapError for labels that are not places of the class list.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> open_labels(np.array([[0, 1, 2, 4]]), hold_out(resolve(4), ["class-1"])).tolist()

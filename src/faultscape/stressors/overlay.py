@@ -123,7 +123,8 @@ def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
     >>> decoded_overlay(b"PK", "frame.overlay")
     Traceback (most recent call last):
     ...
-    faultscape.errors.ImageError: frame.overlay: is no overlay of faultscape, or damaged (its first line is
+    faultscape.errors.ImageError: frame.overlay: is not an overlay of faultscape, or damaged (its first line
+    is
     another); make or fetch it again
     """
     if not data.startswith(_MAGIC):
@@ -186,9 +187,9 @@ def _head(line: bytes) -> dict[str, object]:
     try:
         head = json.loads(line)
     except (ValueError, RecursionError):
-        raise ValueError("its head is no JSON") from None
+        raise ValueError("its head is not JSON") from None
     if not isinstance(head, dict):
-        raise ValueError("its head is no JSON of fields")  # noqa: TRY004 - as other faults of a head
+        raise ValueError("its head is not JSON of fields")  # noqa: TRY004 - as other faults of a head
     return cast("dict[str, object]", head)
 
 
@@ -208,4 +209,4 @@ def _digest(value: object) -> str:
 
 
 def _refused(name: str, why: str) -> ImageError:
-    return ImageError(f"{name}: is no overlay of faultscape, or damaged ({why}); make or fetch it again")
+    return ImageError(f"{name}: is not an overlay of faultscape, or damaged ({why}); make or fetch it again")

@@ -23,7 +23,7 @@ _NORMAL_STEP = 2.0**-24
 def stream_start(seed: int, key: str, *words: str | int) -> int:
     """Return the start of the stream of a seed, a key and some words, 0..2^64 - 1.
 
-    Errors: OptionError for a seed that is no whole number: 1.0 and True would begin other streams than 1.
+    Errors: OptionError for a seed that is not a whole number: 1.0 and True would begin other streams than 1.
 
     >>> (
     ...     stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 3),

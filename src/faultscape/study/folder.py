@@ -71,7 +71,7 @@ def existing(study: str | os.PathLike[str]) -> Path:
         raise StudyError("name the study's folder; got an empty name")
     if not (root / "study.toml").is_file():
         raise StudyError(
-            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
+            f"{root} is not a study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
             " --classes NAME`"
         )
     return root

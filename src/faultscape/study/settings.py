@@ -248,7 +248,7 @@ def read_settings(root: Path) -> Settings:
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(
-            f"{root} is no study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
+            f"{root} is not a study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
             " --classes NAME`"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -271,7 +271,9 @@ def read_settings(root: Path) -> Settings:
     if c.wnids and len(set(c.wnids)) != len(c.names):
         raise ClassesError(f"{path}: classes need as many wnids as names, without duplicates, or none")
     if lost := [name for name in settings.only if name not in c.names]:
-        raise ClassesError(f"{path}: only names {lost[0]!r}, which is no class.{closest(lost[0], c.names)}")
+        raise ClassesError(
+            f"{path}: only names {lost[0]!r}, which is not a class.{closest(lost[0], c.names)}"
+        )
     if not all(re.fullmatch(r"#[0-9a-fA-F]{6}", colour) for colour in c.colours):
         raise ClassesError(f"{path}: a colour is written #rrggbb")
     if len({colour.lower() for colour in c.colours}) < len(c.colours):

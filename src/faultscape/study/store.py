@@ -93,7 +93,7 @@ def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
     """
     match = _ADDRESS.fullmatch(text)
     if match is None or not re.fullmatch(r"\w[\w.-]*", match[3]):
-        raise error(f"{text}: is no address of a store; write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
+        raise error(f"{text}: is not an address of a store; write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
     if match[2] not in (None, "anonymous"):
         raise error(
             f"{match[1]}://{match[3]}: credentials do not stand in an address, where others would read them;"
@@ -146,7 +146,7 @@ def copy(address: Address, to: Address) -> None:
 
 
 def delete_folder(address: Address) -> None:
-    """Remove all objects under a place; it is no error that there are none."""
+    """Remove all objects under a place; it is not an error that there are none."""
     if address.scheme == "gs":  # where a folder is nothing beside its objects
         _system(address).delete_dir_contents(address.path, missing_dir_ok=True)
         return

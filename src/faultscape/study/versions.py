@@ -53,7 +53,7 @@ STEPS = (Step(2, (FILE,), _upgrade_answers), Step(3, (FILE,), _upgrade_answers))
 
 def version_of(root: Path) -> int:
     """Return the version that study.toml names; StudyError for a later one than this Faultscape reads, or for
-    what is no number.
+    what is not a number.
     """
     try:
         held = tomllib.loads((root / "study.toml").read_text(encoding="utf-8")).get("version", 1)

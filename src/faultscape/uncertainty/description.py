@@ -41,11 +41,11 @@ class Description:
     """A network: its backbone and head with what they were told, its classes in the order of its channels,
     and how it wants its input.
 
-    ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES.
-    ``void_class``: the last channel is that of void pixels; ``outlier_head``: it is the logit of an outlier;
-    ``dirichlet``: logits are those of a prior network. ``member_blocks`` encoder blocks have fast weights.
-    ``size`` is that at which whole images are seen, None for that of the maps that are wanted; ``window`` and
-    ``stride`` are sides of squares in pixels, 0 for whole images.
+    ``config`` is a configuration of the transformers library, of a backbone that is not an entry of
+    BACKBONES. ``void_class``: the last channel is that of void pixels; ``outlier_head``: it is the logit of
+    an outlier; ``dirichlet``: logits are those of a prior network. ``member_blocks`` encoder blocks have fast
+    weights. ``size`` is that at which whole images are seen, None for that of the maps that are wanted;
+    ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images.
     """
 
     backbone: str

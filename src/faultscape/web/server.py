@@ -37,7 +37,9 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
-        raise OptionError(f"--host {host}: is no address of this machine; leave it out for {HOST}") from None
+        raise OptionError(
+            f"--host {host}: is not an address of this machine; leave it out for {HOST}"
+        ) from None
     last = port if port == 0 else min(port + TRIES - 1, 65535)
     for number in range(port, last + 1):
         # else asyncio leaves its delays (Nagle) on: 40 ms an answer

@@ -223,7 +223,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "images/SCENE_*.webp with labels_masks/NAME_labels_semantic.png of dataset_ObstacleTrack",
         "Chan et al. 2021, segmentmeifyoucan.com", {"validation": 30, "test": 327}, "scene, of test",
         "as the benchmark's own code: ten name prefixes of the validation images are left out, and night and"
-        " snow are no part of test; the road alone is judged",
+        " snow are not part of test; the road alone is judged",
         terms="CC BY 4.0", read_anomaly=obstacles.read_anomaly,
     ),
     Layout(

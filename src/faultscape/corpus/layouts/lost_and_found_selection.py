@@ -121,6 +121,6 @@ def _parts(frame: Frame) -> tuple[str, int, int]:
     match = NAME.fullmatch(frame.id.rpartition("/")[2])
     if not match:
         raise CorpusError(
-            f"{frame.id}: is no name of Lost and Found; expected LOCATION_SEQUENCE_FRAME, six digits each"
+            f"{frame.id}: is not a name of Lost and Found; expected LOCATION_SEQUENCE_FRAME, six digits each"
         )
     return match["location"], int(match["sequence"]), int(match["frame"])

@@ -85,7 +85,7 @@ def colours(path: str, classes: str) -> np.ndarray:
 
 def cityscapes_instances(frame: Frame) -> np.ndarray:
     """Return the instances of a file of Cityscapes' instanceIds: values of 1,000 on are class x 1,000 +
-    number; smaller ones are no single instance.
+    number; smaller ones are not a single instance.
     """
     values = _values(frame.instances)
     return np.where(values >= 1000, values, 0).astype(np.int32)
@@ -131,10 +131,12 @@ def _calibration(path: str) -> tuple[float, float]:
         baseline, focal = float(held["extrinsic"]["baseline"]), float(held["intrinsic"]["fx"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ImageError(
-            f"{path}: is no calibration; expected JSON with extrinsic.baseline and intrinsic.fx"
+            f"{path}: is not a calibration; expected JSON with extrinsic.baseline and intrinsic.fx"
         ) from None
     if not (0 < baseline < np.inf and 0 < focal < np.inf):
-        raise ImageError(f"{path}: baseline {baseline} and fx {focal} are no calibration; both are above 0")
+        raise ImageError(
+            f"{path}: baseline {baseline} and fx {focal} are not a calibration; both are above 0"
+        )
     return baseline, focal
 
 

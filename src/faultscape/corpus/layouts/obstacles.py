@@ -64,7 +64,7 @@ def find_anomaly_track(root: Path, split: str) -> Iterator[Frame]:
 
 def find_obstacle_track(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames images/SCENE_*.webp: ``validation``, less the names that the benchmark leaves out, and
-    ``test``, less night and snow, which are no part of the track.
+    ``test``, less night and snow, which are not part of the track.
     """
     yield from _track(base(root, "dataset_ObstacleTrack"), split, scenes=True)
 

@@ -77,7 +77,7 @@ def without(name: str, *suffixes: str) -> str:
 
 def lines(path: Path) -> list[str]:
     """Return the lines of a list file that say something; none where there is no file; CorpusError where it
-    is no text.
+    is not text.
     """
     if not path.is_file():
         return []

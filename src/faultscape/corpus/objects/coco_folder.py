@@ -3,7 +3,7 @@ it names.
 
 Conventions: an image is looked for by the end of its path, first in the folder that the JSON file's name ends
 in (instances_val2017.json: val2017), then in ``images``; of several elsewhere none is taken. The class is the
-category's name. Crowds are no objects. Files called ..._val... serve in validation, ..._test... in test, all
+category's name. Crowds are not objects. Files called ..._val... serve in validation, ..._test... in test, all
 others in both.
 """
 
@@ -109,7 +109,7 @@ def _file_of(harvest: Harvest, json: str, image: CocoImage, files: dict[str, lis
         why = (
             f"is the name of {len(found)} files, {found[0]} and {found[1]}"
             if found
-            else "is no file of the folder"
+            else "is not a file of the folder"
         )
         harvest.leave(json, f"names {image.file[:200]!r}, which {why}")
         return ""

@@ -66,7 +66,7 @@ def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cuto
         picture = open_picture(data, path, ImageError)
         if not isinstance(picture, PngImageFile) or picture.mode != "RGBA":
             raise ImageError(
-                f"{path}: is no cut-out of a study: expected a PNG with transparency, as write_cutout"
+                f"{path}: is not a cut-out of a study: expected a PNG with transparency, as write_cutout"
                 " makes it"
             )
         pixels = np.array(picture)
@@ -93,7 +93,7 @@ def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cuto
 
 def _told(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what the text of a file says of its object, each of its kind."""
-    wrong = ImageError(f"{path}: is no cut-out of a study: its text {KEY} is not what write_cutout writes")
+    wrong = ImageError(f"{path}: is not a cut-out of a study: its text {KEY} is not what write_cutout writes")
     try:
         told = json.loads(text)
     except (ValueError, RecursionError, MemoryError):

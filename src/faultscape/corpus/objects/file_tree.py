@@ -49,7 +49,9 @@ def file_tree(place: str | os.PathLike[str]) -> FileTree:
     (('a.png',), (('b.png', 'is a link that leads out of the folder; put the file itself there'),))
     """
     if not os.path.isdir(place):
-        raise CorpusError(f"{place}: is no folder on this machine; give the folder in which the cut-outs lie")
+        raise CorpusError(
+            f"{place}: is not a folder on this machine; give the folder in which the cut-outs lie"
+        )
     root = Path(os.path.realpath(place))
     files, left_out = [], []
     for where, folders, inside in os.walk(root, onerror=_refuse):
@@ -128,7 +130,7 @@ def _unread(root: Path, path: str, name: str) -> str:
             return "is a link that leads out of the folder; put the file itself there"
         if not os.path.exists(real):
             return "is a link to a file that is not there"
-    return "" if os.path.isfile(path) else "is no regular file"
+    return "" if os.path.isfile(path) else "is not a regular file"
 
 
 def _refuse(error: OSError) -> None:

@@ -56,7 +56,7 @@ def take_all_rgba(harvest: Harvest) -> None:
         if is_image(name):
             take_rgba(harvest, name)
         else:
-            harvest.leave(name, "is no image; expected PNG, WebP or TIFF with transparency")
+            harvest.leave(name, "is not an image; expected PNG, WebP or TIFF with transparency")
 
 
 def mask_folders(tree: FileTree) -> tuple[str, str] | None:

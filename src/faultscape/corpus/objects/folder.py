@@ -77,7 +77,7 @@ def read_cutouts(
     """Return the cut-outs of a folder, and why others were left out; an object has ``smallest`` pixels or
     more.
 
-    Errors: CorpusError for a place that is no folder, in which nothing can be used, whose objects.csv is
+    Errors: CorpusError for a place that is not a folder, in which nothing can be used, whose objects.csv is
     wrong, or in which one object is known and an anomaly.
 
     >>> import tempfile

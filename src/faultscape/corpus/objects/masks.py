@@ -98,7 +98,7 @@ def pairs_of_names(
     """Return the images and masks of two folders that have one name; for all others it is noted what they
     lack.
 
-    A suffix that all masks share (``_mask``) is no part of a name.
+    A suffix that all masks share (``_mask``) is not part of a name.
     """
     of_image = _by_stem(harvest, images, [stem_of(name, folders[0]) for name in images])
     of_mask = _by_stem(harvest, masks, _stems_of_masks(masks, folders[1], of_image))

@@ -143,6 +143,6 @@ def _file(name: str, files: frozenset[str], where: str) -> str:
         )
     if normal not in files:
         raise CorpusError(
-            f"{where}: {name[:200]!r} is no file of the folder, or a hidden one, or a link out of it"
+            f"{where}: {name[:200]!r} is not a file of the folder, or a hidden one, or a link out of it"
         )
     return normal

@@ -106,7 +106,7 @@ def _objects(
     names = {id_: name for id_, name in zip(voc().ids, voc().names, strict=True) if id_}
     if odd := [int(v) for v in np.unique(labels) if v not in names and v not in (0, VOID)]:
         raise ImageError(
-            f"{image}: its mask holds {odd[0]}, which is no class of PASCAL VOC; expected 0 to 20, and 255"
+            f"{image}: its mask holds {odd[0]}, which is not a class of PASCAL VOC; expected 0 to 20, and 255"
         )
     if not instances:
         yield from _regions(harvest, image, pixels, labels, names)

@@ -148,7 +148,7 @@ def recipe_of(source: str) -> Recipe | None:
         recipe = None
     if recipe is None or not (_plain(recipe.step) and _is_text(recipe.of) and _is_text(recipe.digest)):
         raise ImageError(
-            f"{source[:60]}...: is no recipe of an image; run the line of `faultscape stress` again"
+            f"{source[:60]}...: is not a recipe of an image; run the line of `faultscape stress` again"
         )
     return recipe
 

@@ -36,7 +36,7 @@ def clean(url: str) -> str:
         host, port = parts.hostname or "", parts.port
         host = host if ":" in host else host.encode("idna").decode("ascii")
     except ValueError as error:
-        raise WebError(f"it is no URL: {error}") from None
+        raise WebError(f"it is not a URL: {error}") from None
     if "%" in parts.netloc:
         raise WebError("its host holds a percent sign; write the host itself")
     if parts.scheme.lower() not in ("http", "https") or not re.fullmatch(r"[A-Za-z0-9._:-]+", host):
@@ -70,7 +70,7 @@ def names_private(url: str) -> str:
 
 
 def private(address: str) -> bool:
-    """Whether an address is not on the open internet; ValueError when it is no address.
+    """Whether an address is not on the open internet; ValueError when it is not an address.
 
     >>> (
     ...     private("10.1.2.3"),

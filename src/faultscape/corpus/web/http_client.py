@@ -142,7 +142,7 @@ class Web:
             try:
                 said = json.loads(answer.body)
             except (ValueError, RecursionError):
-                raise WebError(f"{host}: its answer is no JSON") from None
+                raise WebError(f"{host}: its answer is not JSON") from None
             if not busy(said):
                 return said
             tries += 1

@@ -45,7 +45,7 @@ class Look:
 
 
 def look(data: bytes, content_type: str) -> Look:
-    """Return what bytes show; WebError when they are no picture that is kept."""
+    """Return what bytes show; WebError when they are not an image that is kept."""
     said = content_type.partition(";")[0].strip().lower()
     if not said.startswith("image/") and said not in _PLAIN:
         raise WebError(f"the server calls it {said}, no picture")
@@ -72,7 +72,7 @@ def look(data: bytes, content_type: str) -> Look:
 
 
 def not_transparent(share: float) -> str:
-    """Return why a share of clear pixels is no cut-out object, '' when it is one.
+    """Return why a share of clear pixels is not a cut-out object, '' when it is one.
 
     >>> not_transparent(0.4), not_transparent(1.0)
     ('', 'all of it is transparent')

@@ -21,7 +21,7 @@ _MORE = ("query", "title", "licence", "creator", "source")
 
 def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
     """Return the pictures that a list names, each URL once, and (URL, reason) of the lines that cannot be
-    used; CorpusError when it is no list.
+    used; CorpusError when it is not a list.
     """
     if path.suffix.lower() == ".csv":
         rows = read_rows(path, ["url"])
@@ -59,7 +59,7 @@ def _hit(row: dict[str, str]) -> Hit:
         raise CorpusError(f"{id_!r} cannot name a picture: it must not start with +")
     when = line(row.get("date"))
     if when and day(when) is None:
-        raise CorpusError(f"its date {when!r} is no day; write 2024-03-01")
+        raise CorpusError(f"its date {when!r} is not a day; write 2024-03-01")
     query, title, licence, creator, source = (line(row.get(name)) for name in _MORE)
     licence, source = licence or line(row.get("license")), source or (urlsplit(url).hostname or "")
     return Hit(id_, url, query, title, licence, creator, source, when)

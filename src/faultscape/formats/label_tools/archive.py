@@ -132,14 +132,14 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
     list.
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        raise error(f"{path}: is no regular file")
+        raise error(f"{path}: is not a regular file")
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         file.seek(max(size - (1 << 16) - 42, 0))
         tail = file.read()
     at = len(tail) - 22 if tail[-22:-18] == _END else tail.rfind(_END)
     if at < 0 or len(tail) - at < 22:
-        raise error(f"{path}: is no zip, or lacks its end")
+        raise error(f"{path}: is not a zip, or lacks its end")
     listed, files = (
         int.from_bytes(tail[at + 12 : at + 16], "little"),
         int.from_bytes(tail[at + 10 : at + 12], "little"),

@@ -229,7 +229,7 @@ def _png(path: Path, row: dict[str, Any], where: str) -> Path:
         or Path(name).is_absolute()
         or ".." in Path(name).parts
     ):
-        raise LabellingError(f"{where}: its file_name {_text(name)[:80]!r} is no file within the folder")
+        raise LabellingError(f"{where}: its file_name {_text(name)[:80]!r} is not a file within the folder")
     places = (path.with_suffix("") / name, path.parent / FOLDER / name, path.parent / name)
     for place in places:
         if place.is_file():

@@ -303,7 +303,7 @@ def _quoted(text: str, where: str) -> str:
 
 
 def _allowed(text: str, where: str) -> str:
-    """Return a text that XML can hold; LabellingError for control characters and bytes that are no text."""
+    """Return a text that XML can hold; LabellingError for control characters and bytes that are not text."""
     if any(
         (ord(c) < 32 and c not in "\t\n\r") or 0xD800 <= ord(c) < 0xE000 or ord(c) in (0xFFFE, 0xFFFF)
         for c in text

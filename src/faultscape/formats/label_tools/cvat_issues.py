@@ -84,7 +84,7 @@ def read_issues(path: Path) -> tuple[Issue, ...]:
         document = json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         text = " ".join(str(error).split())[:200] or "it does not fit into memory"
-        raise LabellingError(f"{path}: is no JSON that can be read: {text}") from None
+        raise LabellingError(f"{path}: is not JSON that can be read: {text}") from None
     if not isinstance(document, dict) or not ("issues" in document or "results" in document):
         raise LabellingError(
             f'{path}: holds no issues of CVAT; expected {{"issues": ..., "comments": ..., "meta": ...}} or a'
@@ -127,7 +127,7 @@ def _issue(
     if isinstance(within, list):
         for comment in within:
             if not isinstance(comment, dict):
-                raise LabellingError(f"{where}: its comments are no list of objects")
+                raise LabellingError(f"{where}: its comments are not a list of objects")
             said = [*said, (_whole(comment, "id", where), _message(comment, where))]
     elif (
         told and isinstance(within, dict) and type(count := within.get("count")) is int and count != len(said)
@@ -161,7 +161,7 @@ def _issue(
 def _corners(position: object, where: str) -> tuple[Point, ...]:
     good = isinstance(position, list) and 2 <= len(position) <= _MOST_POINTS and len(position) % 2 == 0
     if not good or not all(type(v) in (int, float) and abs(v) < _FAR for v in position):  # type: ignore[union-attr]
-        raise LabellingError(f"{where}: its position is no list of pairs of finite numbers x, y")
+        raise LabellingError(f"{where}: its position is not a list of pairs of finite numbers x, y")
     return tuple(zip(map(float, position[::2]), map(float, position[1::2]), strict=True))  # type: ignore[index]
 
 
@@ -205,8 +205,8 @@ def _names(meta: object, path: Path) -> dict[int, str]:
         each = max(int(step[1]), 1) if step else 1
         if start % each:
             raise LabellingError(
-                f"{where}: its start_frame {start} is no multiple of its step {each}, so that frames cannot"
-                " be numbered"
+                f"{where}: its start_frame {start} is not a multiple of its step {each}, so that frames"
+                " cannot be numbered"
             )
         numbers = range(start // each, start // each + len(frames))
     size = meta.get("size")
@@ -247,5 +247,5 @@ def _rows(pages: list[dict[str, Any]], name: str, path: Path) -> Iterator[dict[s
 def _whole(row: dict[str, Any], key: str, where: str) -> int:
     value = row.get(key)
     if type(value) is not int or not 0 <= value < 1 << 53:
-        raise LabellingError(f"{where}: its {key} is no whole number from 0 on; got {repr(value)[:40]}")
+        raise LabellingError(f"{where}: its {key} is not a whole number from 0 on; got {repr(value)[:40]}")
     return value

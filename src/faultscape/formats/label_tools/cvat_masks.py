@@ -401,7 +401,7 @@ def _text(archive: Archive, file: str, path: Path) -> str:
     try:
         return archive.read(file, _MOST_TEXT).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
-        raise LabellingError(f"{path}: {file[:200]} is no text in UTF-8") from None
+        raise LabellingError(f"{path}: {file[:200]} is not text in UTF-8") from None
 
 
 def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
@@ -477,7 +477,7 @@ def _line(name: str, where: str, without: str) -> str:
             f" it, or holds {without!r} or the end of a line; rename it, or take CVAT for images"
         )
     if not name.isprintable() and any(0xD800 <= ord(c) < 0xE000 for c in name):
-        raise LabellingError(f"{where}: its name is no text in UTF-8; rename it")
+        raise LabellingError(f"{where}: its name is not text in UTF-8; rename it")
     return name
 
 

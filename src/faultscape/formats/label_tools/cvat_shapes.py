@@ -44,7 +44,7 @@ KEYS = {
 MOST = 100_000  # shapes of an image
 MOST_NANOSECONDS = 20e9  # of painting them
 _BAND = 1 << 24  # pixels of a shape that are found at once
-_FAR = 1e7  # coordinates: farther ones are no pixels
+_FAR = 1e7  # coordinates: farther ones are not pixels
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?")
 # possessive: no steps back, no memory of them
@@ -91,7 +91,7 @@ def inside_of(runs: str, width: int, height: int, where: str) -> np.ndarray:
     """
     if len(runs) > 12 * (width * height + 2) or not _RUNS.fullmatch(runs):
         raise LabellingError(
-            f"{where}: its rle is no list of run lengths, whole numbers with commas between them; got"
+            f"{where}: its rle is not a list of run lengths, whole numbers with commas between them; got"
             f" {runs[:40]!r}"
         )
     lengths = np.fromstring(runs, np.int64, sep=",")
@@ -203,14 +203,14 @@ def layer_of(said: Attributes, where: str) -> int:
 def _whole(said: Attributes, key: str, where: str) -> int:
     text = said.get(key, "")
     if not _WHOLE.fullmatch(text.strip()):
-        raise LabellingError(f"{where}: its {key} is no whole number; got {text[:40]!r}")
+        raise LabellingError(f"{where}: its {key} is not a whole number; got {text[:40]!r}")
     return int(text)
 
 
 def _number(said: Attributes, key: str, where: str) -> float:
     text = said.get(key, "")
     if not _NUMBER.fullmatch(text.strip()) or not abs(value := float(text)) < _FAR:
-        raise LabellingError(f"{where}: its {key} is no number of a picture; got {text[:40]!r}")
+        raise LabellingError(f"{where}: its {key} is not a number of a picture; got {text[:40]!r}")
     return value
 
 

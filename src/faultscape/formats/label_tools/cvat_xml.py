@@ -37,7 +37,7 @@ class SaidShape:
 @dataclass(frozen=True)
 class SaidImage:
     """An image as the file has it: number, name, task (of an export of a project, else empty), (width,
-    height) or None where they are no whole numbers, and shapes in their order.
+    height) or None where they are not whole numbers, and shapes in their order.
     """
 
     number: str
@@ -59,12 +59,12 @@ class SaidFile:
 
 
 def parsed(path: str | os.PathLike[str]) -> SaidFile:
-    """Return what a file says; LabellingError where it is no XML of CVAT for images, or larger than is
+    """Return what a file says; LabellingError where it is not XML of CVAT for images, or larger than is
     read.
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise LabellingError(f"{path}: is no regular file")
+            raise LabellingError(f"{path}: is not a regular file")
         if (size := os.path.getsize(path)) > MOST_BYTES:
             raise LabellingError(
                 f"{path}: has {size:,} bytes; at most {MOST_BYTES:,} are read; export fewer images at once"
@@ -82,7 +82,7 @@ def parsed(path: str | os.PathLike[str]) -> SaidFile:
         raise LabellingError(f"{path}: {fault.strerror}") from None
     except (expat.ExpatError, ValueError, LookupError, MemoryError) as fault:
         text = " ".join(str(fault).split())[:200] or "it does not fit into memory"
-        raise LabellingError(f"{path}: is no XML that can be read: {text}") from None
+        raise LabellingError(f"{path}: is not XML that can be read: {text}") from None
     return reader.file()
 
 
@@ -119,7 +119,7 @@ class _Reader:
         above = self.above
         if not above and tag != "annotations":
             raise LabellingError(
-                f"{self.path}: is no file of CVAT: it begins with <{tag[:40]}>; expected <annotations>"
+                f"{self.path}: is not a file of CVAT: it begins with <{tag[:40]}>; expected <annotations>"
             )
         if len(above) >= _DEPTH:
             raise LabellingError(f"{self.path}: its elements lie more than {_DEPTH} deep")
@@ -169,7 +169,7 @@ class _Reader:
             )
 
     def characters(self, text: str) -> None:
-        if self.above[:2] == [*_META] and self.texts < 4096:  # longer are no names
+        if self.above[:2] == [*_META] and self.texts < 4096:  # longer are not names
             self.text.append(text)
             self.texts += len(text)
 

@@ -57,10 +57,10 @@ def _problems(path: Path, known: set[str] | None) -> Iterator[str]:
         yield str(error)
         return
     except (ValueError, RecursionError, MemoryError) as error:
-        yield f"{path}: is no JSON that can be read: {' '.join(str(error).split())[:200]}"
+        yield f"{path}: is not JSON that can be read: {' '.join(str(error).split())[:200]}"
         return
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
-        yield f"{path}: is no LabelMe file: it has no list `shapes`"
+        yield f"{path}: is not a LabelMe file: it has no list `shapes`"
         return
     for name, kind in (("version", str), ("flags", dict), ("imagePath", str)):
         if not isinstance(document.get(name), kind):
@@ -129,7 +129,7 @@ def _mask(text: Any, points: list[list[float]]) -> Iterator[str]:
         with Image.open(io.BytesIO(base64.b64decode(text or "", validate=True)), formats=("PNG",)) as picture:
             size = picture.size
     except (binascii.Error, OSError, ValueError, TypeError, SyntaxError, Image.DecompressionBombError):
-        yield "its mask is no PNG in base64"
+        yield "its mask is not a PNG in base64"
         return
     (x1, y1), (x2, y2) = points
     box = (round(abs(x2 - x1)) + 1, round(abs(y2 - y1)) + 1)

@@ -41,7 +41,7 @@ def name_of_ids(classes: Classes) -> dict[int, str]:
 
 def id_of(name: str, classes: Classes, where: str) -> int:
     """Return the id that a tool's label stands for; LabellingError, which begins with ``where``, for a label
-    that is no class.
+    that is not a class.
 
     >>> id_of("void", Classes(("a",), (0,), ((1, 1, 1),), void=(255,)), "a.json, shape 0")
     255
@@ -53,14 +53,14 @@ def id_of(name: str, classes: Classes, where: str) -> int:
     if name in _BACKGROUND_NAMES and classes.background is not None:
         return classes.background
     raise LabellingError(
-        f"{where}: {name[:80]!r} is no class; known are"
+        f"{where}: {name[:80]!r} is not a class; known are"
         f" {', '.join(classes.names[:12])}.{closest(name[:80], classes.names)}"
     )
 
 
 def ground_of(classes: Classes) -> int:
     """Return the value of a canvas before anything is drawn: what nobody drew on, or where the class list has
-    nothing for that, a value that is no id.
+    nothing for that, a value that is not an id.
     """
     if (nothing := nothing_of(classes)) is not None:
         return nothing

@@ -75,7 +75,7 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
     for name, key in own.items():
         if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
             raise LabellingError(
-                f"{place}: tags: {name[:100]!r} is no name of a kind; expected up to 100 printable"
+                f"{place}: tags: {name[:100]!r} is not a name of a kind; expected up to 100 printable"
                 " characters, without spaces around them"
             )
         if len(key) != 1 or not key.isprintable() or key.isspace():

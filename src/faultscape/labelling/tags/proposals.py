@@ -155,7 +155,7 @@ def propose_cut(
 
     The measure is how many of its pixels lie on the border, in sides of a square of as many pixels as the
     region: about 1 where half of a compact object is in view, near 0 where it merely touches. Classes that
-    are no objects (sky, road) meet the border nearly always: leave those of `often_cut` out. ``of`` are the
+    are not objects (sky, road) meet the border nearly always: leave those of `often_cut` out. ``of`` are the
     classes that are looked at, by default all but the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)

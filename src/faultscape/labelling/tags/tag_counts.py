@@ -5,8 +5,8 @@ Conventions: ``losses`` (J, I) are of J models on I labelled images, 0 = none, N
 (T, J, I) says which image has which tag as far as each model is concerned: a tag of an image, or of a region
 of it, concerns all models, a tag of what one model made of it that model alone. All of it describes the
 images that are there: of images that were chosen for what models say of them, and tagged by whoever saw a
-failure, it is no estimate for others, and a tag that was given *because* a model failed explains that failure
-by definition. Images are the unit, or whole groups of them.
+failure, it is not an estimate for others, and a tag that was given *because* a model failed explains that
+failure by definition. Images are the unit, or whole groups of them.
 Source: Wilson 1927; Welch 1947; Fisher 1935; Newcombe 1998, method 10 (difference of two shares); Holm 1979;
 groups: Liang and Zeger 1986, with one degree of freedom fewer than groups.
 """

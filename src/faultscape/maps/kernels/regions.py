@@ -84,7 +84,7 @@ def join_runs(labels, starts, first, none, reach):
     """Return (region of each run, label of each region): runs of one label that touch a run of the row above,
     diagonally too where ``reach`` is 1.
 
-    Runs of the label ``none`` are no region: their number is -1.
+    Runs of the label ``none`` are not regions: their number is -1.
     """
     height, width = labels.shape
     line = labels.reshape(-1)

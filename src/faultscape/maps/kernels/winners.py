@@ -5,7 +5,7 @@ the result which two of the scores' rows (columns) it lies between, ``first`` an
 the weight of the second. The plain twin with equal results is maps.plain_winners.
 """
 
-# ruff: noqa: ANN001, ANN201, PLR0124, FURB136, PLW3301 - numba infers types; what is not equal to itself is no number; flat minima are slower
+# ruff: noqa: ANN001, ANN201, PLR0124, FURB136, PLW3301 - numba infers types; what is not equal to itself is not a number; flat minima are slower
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.maps.jit import jit
 
-_LEAST = np.float32(-87.0)  # exp of less is no normal float32
+_LEAST = np.float32(-87.0)  # exp of less is not a normal float32
 _TINY = np.float32(1.2e-38)
 _LOG2E, _LN2_HIGH, _LN2_LOW = (
     np.float32(1.4426950408889634),

@@ -158,7 +158,7 @@ def count_groups(
     else:
         for group in range(OBJECTS):
             dense[group] = np.bincount(bits[of == group], minlength=SIZE)
-    dense[VOID, _ENDLESS] = 0  # whatever stands in void pixels is no mistake
+    dense[VOID, _ENDLESS] = 0  # whatever stands in void pixels is not a mistake
     rows = [_row(counts[KEYS], coarse, where) for counts in dense]
     if len(objects.pixels):
         inside = (of >= OBJECTS) & (of != NO_GROUP)

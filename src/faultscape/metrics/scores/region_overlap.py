@@ -2,13 +2,13 @@
 small ones as well as large ones.
 
 Conventions: a region is a set of anomalous pixels (1) of one image that are connected; void (255) is in none,
-and is no known pixel. At a threshold the overlap is the mean, over the regions of all images, of the share of
-a region's pixels with that score or more, and the false positive rate the share of all known pixels with it.
-Points of distinct scores are joined by straight lines, so that equal scores are one group; the area runs to a
-false positive rate ``limit`` and is divided by it: 0..1, large is good. The area is the mean over regions of
-the mean over a region's pixels of what one pixel adds (`area_beyond`), which the known pixels with more, and
-with the same score, decide: no curve is held, and no table of thresholds and images. NaN without a region or
-without a known pixel.
+and is not a known pixel. At a threshold the overlap is the mean, over the regions of all images, of the share
+of a region's pixels with that score or more, and the false positive rate the share of all known pixels with
+it. Points of distinct scores are joined by straight lines, so that equal scores are one group; the area runs
+to a false positive rate ``limit`` and is divided by it: 0..1, large is good. The area is the mean over
+regions of the mean over a region's pixels of what one pixel adds (`area_beyond`), which the known pixels with
+more, and with the same score, decide: no curve is held, and no table of thresholds and images. NaN without a
+region or without a known pixel.
 Source: Bergmann et al. 2021 (MVTec AD, PRO curve to a false positive rate of .3).
 """
 

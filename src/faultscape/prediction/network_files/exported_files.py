@@ -91,7 +91,7 @@ def check(path: str) -> None:
             configs = [archive.read_bytes(name) for name in names if name.endswith("_config.json")]
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(
-            f"{path}: is no exported program: {library_text(error, first_line=True, most=200)}"
+            f"{path}: is not an exported program: {library_text(error, first_line=True, most=200)}"
         ) from None
     if not graphs:
         raise ModelError(f"{path}: holds no exported program; save one with torch.export.save")
@@ -103,7 +103,7 @@ def check(path: str) -> None:
             )
         if not _MEMBER.fullmatch(name) or ".." in name:
             raise ModelError(
-                f"{path}: holds {name!r}, which is no part of a graph with its weights; save it with"
+                f"{path}: holds {name!r}, which is not part of a graph with its weights; save it with"
                 " torch.export.save alone"
             )
     if len({name.lower() for name in names}) < len(names):
@@ -132,7 +132,7 @@ def problems(graph: bytes) -> Iterator[str]:
     try:
         yield from _within(json.loads(graph), "")
     except (ValueError, RecursionError):
-        yield "its graph is no JSON"
+        yield "its graph is not JSON"
 
 
 def _within(value: Any, key: str) -> Iterator[str]:

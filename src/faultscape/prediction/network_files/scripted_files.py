@@ -88,8 +88,8 @@ def problems(code: bytes) -> Iterator[str]:
 
 
 def _named(words: list[str], place: int) -> str:
-    """Return the string that ends the arguments of the call at a place, empty where that is no single string
-    behind a comma.
+    """Return the string that ends the arguments of the call at a place, empty where that is not a single
+    string behind a comma.
     """
     depth = 0
     for at in range(place + 1, len(words)):

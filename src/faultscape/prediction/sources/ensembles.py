@@ -74,7 +74,7 @@ def check(name: str, source: str) -> None:
     if twice := next((member for member in members if members.count(member) > 1), None):
         raise ModelError(f"{name}={source}: {twice!r} is named twice; name each member once")
     if name in members:
-        raise ModelError(f"{name}={source}: an ensemble is no member of itself; give it another name")
+        raise ModelError(f"{name}={source}: an ensemble is not a member of itself; give it another name")
 
 
 def digest(source: str, options: ModelOptions) -> str:

@@ -42,7 +42,7 @@ def recognised(source: str, task: str) -> bool:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no such file, or what stands behind it is no name."""
+    """ModelError where there is no such file, or what stands behind it is not a name."""
     file, _, function = source.rpartition(":")
     if not Path(file).is_file():
         raise ModelError(f"{name}={source}: there is no file {file}")
@@ -188,8 +188,8 @@ def _numbers(confidence: Any, name: str) -> np.ndarray:
         return _array(confidence).astype(np.float32)
     except (TypeError, ValueError):
         raise ModelError(
-            f"{name}: the function gave a confidence that is no array of numbers; expected 0 to 1 a pixel,"
-            " H x W"
+            f"{name}: the function gave a confidence that is not an array of numbers; expected 0 to 1 a"
+            " pixel, H x W"
         ) from None
 
 

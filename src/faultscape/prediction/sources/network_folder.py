@@ -3,7 +3,7 @@ on any machine.
 
 Conventions: SOURCE is the folder; of a network whose backbone is a person's own code,
 FOLDER/backbone.py:FUNCTION, so that nobody runs code that they did not name. It is built from its description
-and never unpickled. Checkpoints, logs and whatever else lies in the folder are no part of what it is.
+and never unpickled. Checkpoints, logs and whatever else lies in the folder are not part of what it is.
 """
 
 from __future__ import annotations

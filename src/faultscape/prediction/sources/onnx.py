@@ -99,7 +99,8 @@ class OnnxNetwork:
         )
         if not isinstance(said.get("classes", []), list):
             raise ModelError(
-                f"{path}: its metadata faultscape.classes is no list of names: {str(said['classes'])[:80]!r}"
+                f"{path}: its metadata faultscape.classes is not a list of names:"
+                f" {str(said['classes'])[:80]!r}"
             )
         self.class_names = [str(name) for name in said.get("classes", [])]
         self.dirichlet = said.get("dirichlet") is True
@@ -225,7 +226,7 @@ class OnnxNetwork:
                 out[key] = json.loads(text) if key in _WORDS else text
             except (ValueError, RecursionError):
                 raise ModelError(
-                    f"{self.name}: its metadata faultscape.{key} is no JSON: {text[:80]!r}"
+                    f"{self.name}: its metadata faultscape.{key} is not JSON: {text[:80]!r}"
                 ) from None
         return out
 

@@ -59,7 +59,7 @@ def _own_errors(source: str) -> Iterator[None]:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no such file, or what it defines is no kind of model; the file is run."""
+    """ModelError where there is no such file, or what it defines is not a kind of model; the file is run."""
     kind, place = find(source, f"{name}={source}")
     with _own_errors(source):
         kind.check(name, place)
@@ -197,6 +197,6 @@ class OwnModel(OpenModel):
 
 
 def _refuse_no_ids(what: str, values: np.ndarray, allowed_: str) -> None:
-    """LabelMapError where a label of an answer is no number that an id can be."""
+    """LabelMapError where a label of an answer is not a number that an id can be."""
     if len(odd := values[(values < 0) | (values > _MOST_ID)]):
         raise LabelMapError(f"{what}: holds the value {int(odd[0])}; allowed are {allowed_}")

@@ -208,7 +208,7 @@ def words_of(command: str, inward: Path, outward: Path) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ModelError(f"exec:{command}: is no command line: {error}") from None
+        raise ModelError(f"exec:{command}: is not a command line: {error}") from None
     if not any("{input}" in word or "{output}" in word for word in words):
         words += ["{input}", "{output}"]
     return [word.replace("{input}", str(inward)).replace("{output}", str(outward)) for word in words]

@@ -31,13 +31,13 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 
-_SHOWN = 60  # characters of a word that is no class, wherever it is named
-_NAMED = 5  # words that are no class, the most frequent
+_SHOWN = 60  # characters of a word that is not a class, wherever it is named
+_NAMED = 5  # words that are not classes, the most frequent
 
 
 class AnswerTable(OpenModel):
     """A table whose words are looked up among the study's classes; ``codes`` are its rows' answers, nothing
-    where the first label is no class.
+    where the first label is not a class.
     """
 
     def __init__(self, opening: Opening, settings: Settings, name: str = "") -> None:
@@ -59,7 +59,7 @@ class AnswerTable(OpenModel):
             yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0, 0.0))
 
     def strange_words(self, rows: Iterable[int]) -> Counter[str]:
-        """Return the words of these rows that are no class, and how many rows say each."""
+        """Return the words of these rows that are not classes, and how many rows say each."""
         words = (self._word(row) for row in rows if not self._codes[row])
         return Counter(word for word in words if word)
 
@@ -72,7 +72,9 @@ class AnswerTable(OpenModel):
         return Row(
             image.id,
             None,
-            problem=f"{word!r} is no class of the study" if word else "the table has no label of this image",
+            problem=(
+                f"{word!r} is not a class of the study" if word else "the table has no label of this image"
+            ),
         )
 
     def _word(self, row: int) -> str:
@@ -137,8 +139,8 @@ def origin(source: Source, request: Request) -> Origin:
     ).most_common(_NAMED):
         why = f"; {doubtful}" if (doubtful := shared(word, settings.class_list)) else ""
         notes.append(
-            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is no class of the study"
-            f" (failures.csv){why}; --labels FILE says what labels mean"
+            f"{name}: {counted(times, 'image says', 'images say')} {word!r}, which is not a class of the"
+            f" study (failures.csv){why}; --labels FILE says what labels mean"
         )
     if opened.said.columns and mapping and (never := never_named(mapping, settings.class_list)):
         notes.append(
@@ -171,7 +173,7 @@ def _refuse_lost_classes(name: str, mapping: dict[str, str], settings: Settings)
         (word for word, n in mapping.items() if n not in (*settings.classes.names, "void")), None
     ):
         raise ClassesError(
-            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no class of the study any more;"
+            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is not a class of the study any more;"
             " give --labels FILE with today's classes"
         )
 
@@ -244,8 +246,8 @@ def _folder(image: Image, row: tuple[str, int] | None) -> tuple[str, str]:
 
 
 def _codes(numbers: np.ndarray, probabilities: np.ndarray | None) -> list[bytes]:
-    """Return the code of each row's answer, nothing where its first label is no class; other labels that are
-    none are left out.
+    """Return the code of each row's answer, nothing where its first label is not a class; other labels that
+    are none are left out.
     """
     known = numbers != tables.UNKNOWN
     order = np.argsort(~known, axis=1, kind="stable")

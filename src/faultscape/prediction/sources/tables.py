@@ -66,7 +66,7 @@ class Said:
 
 
 def split(source: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return a table's file and what stands behind it, parted by colons; None for what is no table.
+    """Return a table's file and what stands behind it, parted by colons; None for what is not a table.
 
     >>> split("preds.csv:resnet50"), split("p.npz:predictions:3"), split("net.onnx")
     (('preds.csv', ('resnet50',)), ('p.npz', ('predictions', '3')), None)
@@ -91,7 +91,7 @@ def read(source: str) -> Said:
 def meanings(
     words: Sequence[str], resolve: Callable[[str], str | None], ids: dict[str, int], mapping: dict[str, str]
 ) -> np.ndarray:
-    """Return the class id of each word, -1 for void and UNKNOWN for what is no class; ``resolve`` finds a
+    """Return the class id of each word, -1 for void and UNKNOWN for what is not a class; ``resolve`` finds a
     class name, ``mapping`` goes before it.
     """
     plain = [re.sub(r"(?<=\d)\.0+$", "", word) for word in words]  # numbers with gaps are written as 3.0
@@ -221,7 +221,7 @@ def _of_columns(path: str, picked: str) -> Said:
         and not own
         and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any()
     ):
-        note = f"{path}: {sure[0]!r} leaves 0..1 and is no probability; it is not taken"
+        note = f"{path}: {sure[0]!r} leaves 0..1 and is not a probability; it is not taken"
         return Said(images, words, None, notes=(*_column_notes(path, image, labels, [""]), note))
     _shares(path, values)
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
@@ -321,7 +321,7 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
     off = np.abs(shares.sum(1) - 1)
     if not (off <= _ROUNDING).all():  # NaN among them
         row = int((~(off <= _ROUNDING)).argmax())
-        raise ModelError(f"{path}:{key}: are no probabilities: row {row} adds up to {shares[row].sum():.3g}")
+        raise ModelError(f"{path}:{key}: are not probabilities: row {row} adds up to {shares[row].sum():.3g}")
     order = np.argsort(-shares, axis=1, kind="stable")[:, :TOP]
     return Said(
         images, order.astype(str).astype(object), np.take_along_axis(shares, order, 1), shares.shape[1]
@@ -334,7 +334,7 @@ def _arrays(path: str) -> dict[str, np.ndarray]:
     """
     data = read_bytes(path, ModelError, limit=_MOST_BYTES)
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise ModelError(f"{path}: is no NPZ file, or was cut short; write it again with numpy.savez")
+        raise ModelError(f"{path}: is not an NPZ file, or was cut short; write it again with numpy.savez")
     with decoding(path, ModelError):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:

@@ -173,8 +173,8 @@ def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
         is_script = False
     if not is_script:
         raise ModelError(
-            f"{path}: is no TorchScript file; of weights alone no network can be made: write a function that"
-            " builds the network and name it as file.py:function, or save it with torch.export"
+            f"{path}: is not a TorchScript file; of weights alone no network can be made: write a function"
+            " that builds the network and name it as file.py:function, or save it with torch.export"
         )
     try:
         scripted_files.check(path)
@@ -343,5 +343,5 @@ def _extra(text: str | bytes, path: str) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict):
-        raise ModelError(f"{path}: its extra file {_EXTRA} is no JSON object")
+        raise ModelError(f"{path}: its extra file {_EXTRA} is not JSON object")
     return {key: said[key] for key in KEYS if key in said}

@@ -116,7 +116,7 @@ class Answers:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return what lies in a folder that a program had; RefusedError where it is no folder any more."""
+    """Return what lies in a folder that a program had; RefusedError where it is not a folder any more."""
     if os.path.islink(folder) or not folder.is_dir():
         raise RefusedError("it took its output folder away")
     return set(_each_name(folder))

@@ -2,10 +2,10 @@
 as far as the system lets us keep them from it.
 
 Conventions: Linux alone, by namespaces that need no rights: the program is started by this file, run as a
-program of its own, which imports nothing of ours. It gets a user namespace, in which it is no administrator
-and cannot undo what was done, a network without interfaces, a process tree of its own, and an empty folder in
-the place of each that is hidden. What can be had is tried before it is promised (`available`). Its
-environment holds nothing but the words of `environment`.
+program of its own, which imports nothing of ours. It gets a user namespace, in which it is not an
+administrator and cannot undo what was done, a network without interfaces, a process tree of its own, and an
+empty folder in the place of each that is hidden. What can be had is tried before it is promised
+(`available`). Its environment holds nothing but the words of `environment`.
 """
 
 from __future__ import annotations

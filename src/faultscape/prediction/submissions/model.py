@@ -300,7 +300,7 @@ def reach_text(options: ModelOptions) -> str:
 
 def _words(source: str) -> list[str]:
     command = source.removeprefix(PREFIX)
-    # which says what is no command line
+    # which says what is not a command line
     return shlex.split(command) if command.strip() and programs.words_of(command, Path(), Path()) else []
 
 

@@ -300,8 +300,8 @@ def unseen(values: np.ndarray, unit: float) -> np.ndarray:
     unit^2 / (1 + n)^2 more.
 
     n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 +
-    their squares) / (1 + n) takes the place of the square of a difference of 1. What is no covariance (a and
-    b never differ, c differs from both) is the nearest above.
+    their squares) / (1 + n) takes the place of the square of a difference of 1. What is not a covariance (a
+    and b never differ, c differs from both) is the nearest above.
     """
     j = len(values)
     apart, square = np.zeros((2, j, j))

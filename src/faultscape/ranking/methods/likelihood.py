@@ -1,8 +1,8 @@
 """The scores that make paired comparisons most likely: max over s of sum_ij w_ij log F(s_i - s_j), for many
 matrices at once.
 
-Conventions: weights are (..., J, J), row over column, not negative; NaN is no comparison and the diagonal is
-ignored (its terms are constants). A finite maximum exists only among models that are strongly connected (i
+Conventions: weights are (..., J, J), row over column, not negative; NaN is not a comparison and the diagonal
+is ignored (its terms are constants). A finite maximum exists only among models that are strongly connected (i
 over j is an edge where w_ij > 0). Scores are given to the largest such component, NaN to the other models,
 and NaN to all when two components are largest: how far apart they are, nothing says. F is log-concave, hence
 the maximum is unique up to a shift and a damped Newton method finds it to rounding error.

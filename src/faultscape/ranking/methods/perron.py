@@ -2,9 +2,9 @@
 B is.
 
 Conventions: matrices are (..., J, J), row over column, NaN where two models were not compared; the diagonal
-of B is one. Large = good. A ratio with a zero is no number to rank by: a matrix that holds one has no scores,
-hence the smoothing. Not compared is not equal: a missing ratio is left to the scores themselves (Harker
-1987), and models that no comparison links to the largest group have no score.
+of B is one. Large = good. A ratio with a zero is not a number to rank by: a matrix that holds one has no
+scores, hence the smoothing. Not compared is not equal: a missing ratio is left to the scores themselves
+(Harker 1987), and models that no comparison links to the largest group have no score.
 Source: S2 2.1 and eq. 5; Saaty and Vargas 1984; Harker 1987 for incomplete matrices; Saaty 1980 for the
 random index.
 """

@@ -1,7 +1,7 @@
 """One score a model from a matrix of ratios: Thurstone's case V by maximum likelihood, as S0 makes its two
 global rankings.
 
-Conventions: ``weights`` (..., J, J) are A or R, row over column; NaN is no comparison. Scores sum to one,
+Conventions: ``weights`` (..., J, J) are A or R, row over column; NaN is not a comparison. Scores sum to one,
 large = good. The ratios act as weights of pseudo-comparisons: only their proportion matters within a pair,
 their size matters between pairs.
 Source: S0 eq. 6; Tsukida and Gupta 2011.

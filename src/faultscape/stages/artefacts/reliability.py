@@ -110,7 +110,7 @@ def again(snapshot: Snapshot, _name: str = "") -> Again:
     given = arguments_of(_provenance(snapshot))
     gone = [name for name in _listed(given.get("models")) if name not in snapshot.settings.models]
     left = {name: value for name, value in given.items() if name != "models" or not gone}
-    said = (f"{', '.join(gone)} is no model any more, so that all models are judged",) if gone else ()
+    said = (f"{', '.join(gone)} is not a model any more, so that all models are judged",) if gone else ()
     return Again(left, said, gone_file(given, ("misclassified",), "judge"))
 
 

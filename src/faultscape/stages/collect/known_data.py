@@ -3,8 +3,8 @@ and groups.
 
 Conventions: the truth of a data set is kept under `labels` (semantic), `anomaly` (0, 1, 255) and `instances`
 (a number an instance), each where the data set has it. Labels become the study's classes by name, or by the
-layout's own mapping to Cityscapes; what is no class of the study is void, which is said. Truth is read once:
-what a person replaced since stays, unless the data set's files are others.
+layout's own mapping to Cityscapes; what is not a class of the study is void, which is said. Truth is read
+once: what a person replaced since stays, unless the data set's files are others.
 """
 
 from __future__ import annotations

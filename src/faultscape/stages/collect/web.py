@@ -242,7 +242,7 @@ def accept(root: Path, file: Path) -> tuple[str, ...]:
     pictures = {p.id: p for p in read_pictures(root).values() if not p.left_out}
     if strangers := [id_ for id_ in fresh if id_ not in pictures]:
         raise CorpusError(
-            f"{file}: {len(strangers)} of its ids are no picture of {root}/{FOLDER}, the first"
+            f"{file}: {len(strangers)} of its ids are not images of {root}/{FOLDER}, the first"
             f" {strangers[0]!r}; is it of another study?"
         )
     decisions = {id_: word for id_, word in (_decisions(root) | fresh).items() if id_ in pictures and word}

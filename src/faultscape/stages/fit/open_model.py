@@ -43,7 +43,7 @@ def open_model(
     root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()
 ) -> OpenedModel:
     """Open a model of the study, or a network that was trained under this name; ``layers`` are those of an
-    ONNX file that are to be tapped. ModelError where there is none, or it is no network.
+    ONNX file that are to be tapped. ModelError where there is none, or it is not a network.
     """
     held, source = settings.models.get(name), known_source(root, settings, name)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)

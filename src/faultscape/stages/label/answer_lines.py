@@ -1,4 +1,4 @@
-"""Everything that people said that is no mask, as JSON lines: out of a study, and back into it or another.
+"""Everything that people said that is not a mask, as JSON lines: out of a study, and back into it or another.
 
 Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which
 ends a discard), tag or check, with the columns of its table but the number and the source, in the order in
@@ -173,9 +173,9 @@ class _Lines:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
-            return "", "is no JSON object"
+            return "", "is not JSON object"
         if not isinstance(row, dict):
-            return "", "is no JSON object"
+            return "", "is not JSON object"
         image, kind = row.get("image", ""), row.get("kind", "")
         if kind not in _KINDS:
             return (
@@ -183,7 +183,7 @@ class _Lines:
                 f"the kind {str(kind)[:40]!r} is not known; use {', '.join(_KINDS[:-1])} or {_KINDS[-1]}",
             )
         if "image" in row and (not isinstance(image, str) or image not in sizes):
-            return str(image)[:200], f"{str(image)[:80]!r} is no image of the study"
+            return str(image)[:200], f"{str(image)[:80]!r} is not an image of the study"
         try:
             return image, self._take(row, row["image"], sizes, classes, models)
         except KeyError as error:
@@ -203,7 +203,7 @@ class _Lines:
         if kind == "choice":
             for model in (row["first"], row["second"]):
                 if model not in models:
-                    return f"{str(model)[:80]!r} is no model of the study"
+                    return f"{str(model)[:80]!r} is not a model of the study"
             if row["chosen"] not in (*WORDS, ""):
                 return f"the choice {str(row['chosen'])[:40]!r} is not known; use {', '.join(WORDS)}"
             if row["first"] == row["second"]:
@@ -212,7 +212,7 @@ class _Lines:
             return self._once(kind, Choice(**fields), self.choices)
         if kind == "answer":
             if row["class"] not in classes:
-                return f"{str(row['class'])[:80]!r} is no class of the study"
+                return f"{str(row['class'])[:80]!r} is not a class of the study"
             if row["answer"] not in (*ANSWERS, ""):
                 return f"the answer {str(row['answer'])[:40]!r} is not known; use {', '.join(ANSWERS)}"
             said = image, row["class"], _word(row, "annotator"), row["answer"], _word(row, "truth")
@@ -230,7 +230,7 @@ class _Lines:
             return self._once("discard", Discard(image, reason, who, kind == "keep", **more), self.discards)
         if kind == "tag":
             if (model := _text(row, "model")) and model not in models:
-                return f"{model[:80]!r} is no model of the study"
+                return f"{model[:80]!r} is not a model of the study"
             about = model, region_within(_text(row, "region"), sizes[image])
             tag = Tag(
                 image,

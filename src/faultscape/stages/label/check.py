@@ -61,7 +61,7 @@ def _recognised(path: Path) -> Format:
 
 
 def _fault_of_json(file: Path) -> str:
-    """Return why a file is no JSON, '' where it is."""
+    """Return why a file is not JSON, '' where it is."""
     try:
         json.loads(read_bytes(file, LabellingError, limit=MOST_BYTES))
     except (ValueError, RecursionError, MemoryError) as error:

@@ -31,7 +31,7 @@ def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
             image = meant[one.image]
             if image not in ids:
                 what = (
-                    f"{one.image[:80]!r} is no image of the study"
+                    f"{one.image[:80]!r} is not an image of the study"
                     if one.image
                     else f"frame {one.frame} has no name; save the job's data/meta too"
                 )

@@ -53,7 +53,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         unknown = [id_ for id_, _ in thrown if id_ not in by_id]
         if unknown:
             raise LabellingError(
-                f"{path / 'discard.csv'}: {unknown[0]!r} is no image of the study; ids are paths without"
+                f"{path / 'discard.csv'}: {unknown[0]!r} is not an image of the study; ids are paths without"
                 " extension"
             )
         found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
@@ -78,7 +78,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         else:
             known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, BundleFormat))
             raise LabellingError(
-                f"{source}: is no file of a labelling tool that is known ({known}), and no folder of masks"
+                f"{source}: is not a file of a labelling tool that is known ({known}), and no folder of masks"
             )
         if empty:
             kinds = (

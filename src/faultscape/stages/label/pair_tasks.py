@@ -155,9 +155,9 @@ def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequenc
 def _wrong(one: PairAnswer, images: set[str], settings: Settings, shown: dict[tuple[str, str], str]) -> str:
     """Return what is wrong with a choice, '' where nothing is."""
     if one.image not in images:
-        return f"{one.image[:80]!r} is no image of the study"
+        return f"{one.image[:80]!r} is not an image of the study"
     if lost := next((model for model in (one.left, one.right) if model not in settings.models), ""):
-        return f"{lost[:80]!r} is no model of the study"
+        return f"{lost[:80]!r} is not a model of the study"
     first, second = sorted((one.left, one.right))
     now = _id(
         one.image, first, second, (shown.get((first, one.image), ""), shown.get((second, one.image), ""))

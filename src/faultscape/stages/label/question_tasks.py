@@ -83,10 +83,10 @@ def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequenc
             wrong += [("", sentence) for sentence in sentences]
             for row in rows:
                 why = (
-                    f"{row.image[:80]!r} is no image of the study"
+                    f"{row.image[:80]!r} is not an image of the study"
                     if row.image not in ids
                     else (
-                        f"{row.class_[:80]!r} is no class of the study"
+                        f"{row.class_[:80]!r} is not a class of the study"
                         if row.class_ not in settings.classes.names
                         else ""
                     )

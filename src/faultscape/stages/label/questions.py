@@ -89,7 +89,7 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
 
 
 def _keep_answers(form: QuestionFormat, path: Path) -> None:
-    """LabellingError where a file that is to be written holds what somebody filled in, or is no table of
+    """LabellingError where a file that is to be written holds what somebody filled in, or is not a table of
     questions at all.
     """
     if not path.is_file() or not path.stat().st_size:
@@ -238,7 +238,7 @@ def _labels(image: str, words: str, images: Iterable[str], settings: Settings) -
     """Return what is wrong with a line of labels, or nothing and the ids that it names, sorted."""
     ids = dict(zip(settings.classes.names, settings.classes.ids, strict=True))
     if words.strip() == NONE and NONE not in ids:
-        return ("", []) if image in images else (f"{image!r} is no image of the study", [])
+        return ("", []) if image in images else (f"{image!r} is not an image of the study", [])
     out = set()
     for word in words.split("|"):
         problem, class_ = _known(image, word.strip(), images, settings)
@@ -251,7 +251,7 @@ def _labels(image: str, words: str, images: Iterable[str], settings: Settings) -
 def _known(image: str, word: str, images: Iterable[str], settings: Settings) -> tuple[str, str]:
     """Return what is wrong with an image or a class, or nothing and the name of the class."""
     if image not in images:
-        return f"{image!r} is no image of the study", ""
+        return f"{image!r} is not an image of the study", ""
     if not word:
         return "it names no class", ""
     classes = settings.class_list

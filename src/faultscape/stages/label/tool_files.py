@@ -147,5 +147,5 @@ def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -
         raise LabelMapError(f"{label.where}: {wrong_size(ids.shape[::-1], photo)}")
     known = {*classes.ids, *classes.void}
     if odd := [int(v) for v in np.unique(ids) if int(v) not in known]:
-        raise LabellingError(f"{label.where}: format {form.name}: {odd[0]} is no id of the class list")
+        raise LabellingError(f"{label.where}: format {form.name}: {odd[0]} is not an id of the class list")
     return ids

@@ -98,10 +98,10 @@ def of_words(
         return _parts_of_study(Path(source), study_truth(Path(source), truth), part, earlier, say)
     if part.given:
         raise OptionError(
-            f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is no study"
+            f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is not a study"
         )
     if truth is not None:
-        raise OptionError(f"--truth names a truth of a study, and {source} is no study")
+        raise OptionError(f"--truth names a truth of a study, and {source} is not a study")
     return [_of_folders("data", source, maps, named_scores, classes, rules, regions, say)]
 
 
@@ -211,7 +211,7 @@ def _of_table(
     if "study" in roots:
         root = Path(there(entry["study"], "study"))
         if not (root / "study.toml").is_file():
-            raise OptionError(f"{path}, [{name}]: {root} is no study")
+            raise OptionError(f"{path}, [{name}]: {root} is not a study")
         if more := [key for key in entry if key not in ("study", "truth")]:
             raise OptionError(
                 f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}"

@@ -318,7 +318,7 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
 
 def _meanings(labels: Mapping[str, str], classes: Classes) -> dict[str, str]:
     """Return a model's label mapping with what stands for no class of these as void: a class that is held out
-    is no answer.
+    is not an answer.
     """
     return {value: name if name in classes.names else "void" for value, name in labels.items()}
 

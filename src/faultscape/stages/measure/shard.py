@@ -119,7 +119,7 @@ def scores_of(
     source: Source, kind: str, k: int, shape: tuple[int, ...], job: ShardJob | ScoreJob
 ) -> np.ndarray | None:
     """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) of an image, or None where there
-    is no file of it.
+    is not a file of it.
     """
     path = source.place(kind, k)
     if path is None:

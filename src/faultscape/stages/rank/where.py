@@ -60,7 +60,7 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
             raise OptionError(
-                f"--where {text}: is no condition; write KEY=VALUE, for example tag=night, with KEY one of"
+                f"--where {text}: is not a condition; write KEY=VALUE, for example tag=night, with KEY one of"
                 f" {', '.join(KEYS)}"
             )
         if key not in KEYS:

@@ -60,7 +60,7 @@ def refuse_unknown_sets(claims: Sequence[Claim], conditions: Sequence[Condition]
     if odd := next((claim.condition for claim in claims if claim.condition not in known), None):
         there = ", ".join(known) or "none"
         raise OptionError(
-            f"--claims {odd}: is no set with anomalies; the card has {there}.{closest(odd, known)}"
+            f"--claims {odd}: is not a set with anomalies; the card has {there}.{closest(odd, known)}"
         )
 
 

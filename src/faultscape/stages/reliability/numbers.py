@@ -209,7 +209,7 @@ class ModelNumbers:
         return {id_: image_miou(cells) for id_, cells in held.items() if cells is not None}
 
     def mean_scores(self, scorer: str, images: Sequence[str]) -> dict[str, float]:
-        """Return {image: mean of a scorer over the pixels that are no void}, of a score with ends as its
+        """Return {image: mean of a scorer over the pixels that are not void}, of a score with ends as its
         share of the largest value.
         """
         codes, ends = self._codes(scorer), scorer_named(self.scorers[scorer]).most is not None

@@ -48,7 +48,7 @@ class Submission:
         return f"submission:{self.submission.removeprefix(_COMMAND)}" if self.submission else ""
 
     def check(self) -> None:
-        """OptionError for what is no command, and for what is said of a submission where there is none."""
+        """OptionError for what is not a command, and for what is said of a submission where there is none."""
         if self.submission is not None and not self.submission.startswith(_COMMAND):
             raise OptionError(
                 f"--submission {self.submission}: is not exec:COMMAND, for example exec:./segment"

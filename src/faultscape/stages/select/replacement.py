@@ -84,7 +84,7 @@ def _files(root: Path, name: str) -> list[Path]:
 
 
 def _cleared(root: Path, name: str) -> str:
-    """Take a damaged selection out of a study; its files are kept under names that are no selection's."""
+    """Take a damaged selection out of a study; its files are kept under names that are not of a selection."""
     files = _files(root, name)
     kept = {file: f"damaged-{file.name}" for file in files if file.exists()}
     folder = _free(

@@ -229,9 +229,9 @@ class Campaign:
             flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session),
         )
         if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= _LONGEST_SECONDS):
-            return "seconds is no time"
+            return "seconds is not a time"
         if details is None:
-            return "shown is no object of a few words and numbers"
+            return "shown is not an object of a few words and numbers"
         if "discard" in row:
             reason, text = row["discard"], row.get("text") or ""
             if not (isinstance(reason, str) and isinstance(text, str) and reason.strip()):

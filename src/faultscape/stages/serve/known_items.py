@@ -41,7 +41,7 @@ def read_training(
     for line, row in rows:
         where = f"{path}, line {line}"
         if row[0] not in images:
-            raise LabellingError(f"{where}: {row[0]!r} is no image of the study")
+            raise LabellingError(f"{where}: {row[0]!r} is not an image of the study")
         out.append(
             _question(where, row, settings) if settings.classifies else _choice(where, row, settings, forced)
         )
@@ -55,7 +55,7 @@ def _choice(where: str, row: tuple[str, ...], settings: Settings, forced: bool) 
     for name in (model, other):
         if name not in settings.models:
             raise LabellingError(
-                f"{where}: {name!r} is no model of the study; there are {', '.join(settings.models)}"
+                f"{where}: {name!r} is not a model of the study; there are {', '.join(settings.models)}"
             )
     first, second = sorted((model, other))
     if first == second:
@@ -75,7 +75,7 @@ def _choice(where: str, row: tuple[str, ...], settings: Settings, forced: bool) 
 def _question(where: str, row: tuple[str, ...], settings: Settings) -> TrainingItem:
     image, class_, answer = row
     if class_ not in settings.classes.names:
-        raise LabellingError(f"{where}: {class_!r} is no class of the study")
+        raise LabellingError(f"{where}: {class_!r} is not a class of the study")
     if answer not in answers.WORDS:
         raise LabellingError(f"{where}: the answer {answer!r} is not known; use {', '.join(answers.WORDS)}")
     return TrainingItem(QuestionItem(item_id(TRAINING, image, class_), image, class_), answer)

@@ -36,7 +36,7 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
         except CorpusError as error:
             raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
         first = next(image for image in base.images if image.id in found)
-        # What is no depth at all is refused before anything is made of it.
+        # What is not a depth at all is refused before anything is made of it.
         read_depth(found[first.id], "", (first.height, first.width))
     if found and len(found) < len(base.images):
         print(

@@ -196,7 +196,7 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
 
 
 def line_of(id_: str) -> str:
-    r"""Return an id as a line of a list; one that holds what is no letter stands as JSON writes it.
+    r"""Return an id as a line of a list; one that holds what is not a letter stands as JSON writes it.
 
     >>> line_of("night/a 1"), line_of("a\nb")
     ('night/a 1', '"a\\nb"')

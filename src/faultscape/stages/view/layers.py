@@ -44,7 +44,7 @@ def read_layer(text: str, study: Opened) -> Layer:
     known = {MODEL: study.models, TRUTH: study.truths}
     if kind not in known or name not in known[kind]:
         words = [f"{k}:{n}" for k, names in known.items() for n in names]
-        raise OptionError(f"{text!r} is no layer of this study.{closest(text, words)}")
+        raise OptionError(f"{text!r} is not a layer of this study.{closest(text, words)}")
     return Layer(kind, name)
 
 

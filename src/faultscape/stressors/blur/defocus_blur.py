@@ -1,9 +1,9 @@
 """Defocus blur: a lens out of focus spreads each point to a disc.
 
 Equation: x' = x * d, d the disc of the radius, blurred with a Gaussian of `alias` pixels over 3 x 3 (5 x 5
-from the radius 9 on) so that its rim is no staircase; the image is mirrored at its border pixels. As in the
-reference the disc lies in a square that just holds it, mirrored at its own border, so that discs of radius 8
-and more sum to a little more than 1.
+from the radius 9 on) so that its rim is not a staircase; the image is mirrored at its border pixels. As in
+the reference the disc lies in a square that just holds it, mirrored at its own border, so that discs of
+radius 8 and more sum to a little more than 1.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 

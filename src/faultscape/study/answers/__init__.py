@@ -1,1 +1,1 @@
-"""What people said that is no label map: one file a kind of answer, over one database."""
+"""What people said that is not a label map: one file a kind of answer, over one database."""

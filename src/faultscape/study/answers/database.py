@@ -354,8 +354,8 @@ def _parsed(url: str) -> sa.URL:
         return sa.make_url(url)
     except (ArgumentError, ValueError):
         raise StudyError(
-            "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for"
-            " answers.sqlite in the study"
+            "--database is not an address of a database; write postgresql://USER@HOST/NAME, or leave it out"
+            " for answers.sqlite in the study"
         ) from None
 
 

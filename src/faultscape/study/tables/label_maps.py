@@ -38,7 +38,7 @@ from faultscape.study.tables.corpus import Image, part_name
 _SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
 
 
-OTHER_KINDS = ("anomaly", "instance")  # of truths that are no classes
+OTHER_KINDS = ("anomaly", "instance")  # of truths that are not classes
 TAKEN_BACK = "removed"  # the folder of a truth's labels that no longer count
 
 

@@ -2,7 +2,7 @@
 
 Conventions: a checkpoint is ``step-N-KEY.safetensors``, KEY the first digits of that of what is trained:
 weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the
-key, what mixed precision knows) in its metadata. Chance is no part of it, since it follows from the seed and
+key, what mixed precision knows) in its metadata. Chance is not part of it, since it follows from the seed and
 the step. The last two are kept; one is put only where all weights are finite.
 """
 

@@ -93,7 +93,7 @@ def values_of(rle: bytes | Sequence[int]) -> int:
     try:
         head = bytes(rle[:7])
     except (TypeError, ValueError):
-        raise LabelMapError("its runs are no bytes: they must be whole numbers from 0 to 255") from None
+        raise LabelMapError("its runs are not bytes: they must be whole numbers from 0 to 255") from None
     if len(head) < 7:
         raise LabelMapError("its runs have no head of 7 bytes")
     return int.from_bytes(head[:4])
@@ -110,7 +110,7 @@ def _walked(
     try:
         data = bytes(rle)
     except (TypeError, ValueError):
-        raise LabelMapError("its runs are no bytes: they must be whole numbers from 0 to 255") from None
+        raise LabelMapError("its runs are not bytes: they must be whole numbers from 0 to 255") from None
     wide = _widths(data, pixels)
     begins = _blocks(data, wide)
     single, kind, length = _facts(_words(data, begins), wide)

@@ -78,11 +78,11 @@ def piece_of(
     match AREAS[kind]:
         case "brush":
             if not isinstance(rle := value.get("rle"), list) or value.get("format", "rle") != "rle":
-                raise LabellingError(f"{where}: its mask is no list `rle` of runs")
+                raise LabellingError(f"{where}: its mask is not a list `rle` of runs")
             return Piece(id_, 200 * len(rle) + 3 * pixels, where, partial(_brush, rle, size))
         case "bitmask":
             if not isinstance(text := value.get("imageDataURL"), str):
-                raise LabellingError(f"{where}: its mask is no text imageDataURL")
+                raise LabellingError(f"{where}: its mask is not text imageDataURL")
             return Piece(id_, 20 * pixels, where, partial(bitmask, text, size, where))
         case "ellipse":
             x, y, a, b, turn = (
@@ -183,7 +183,7 @@ def _opened(text: str, size: tuple[int, int], where: str) -> Image.Image:
     try:
         data = base64.b64decode(text.removeprefix(PNG), validate=True)
     except (binascii.Error, ValueError):
-        raise LabellingError(f"{where}: its mask is no PNG in base64 (imageDataURL)") from None
+        raise LabellingError(f"{where}: its mask is not a PNG in base64 (imageDataURL)") from None
     with decoding(where, LabellingError):
         picture = Image.open(io.BytesIO(data), formats=("PNG",))
         if picture.size != size:

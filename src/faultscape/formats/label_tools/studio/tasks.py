@@ -72,13 +72,13 @@ def head_of(path: Path) -> bytes:
 
 
 def load(path: Path) -> list[Any]:
-    """Return the tasks of a file, not looked at yet; LabellingError where it is no list of tasks, or larger
-    than is read.
+    """Return the tasks of a file, not looked at yet; LabellingError where it is not a list of tasks, or
+    larger than is read.
     """
     tasks = load_json(path, "JSON of Label Studio")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise LabellingError(
-            f"{path}: is no JSON of Label Studio: expected a list of tasks; export it as JSON"
+            f"{path}: is not JSON of Label Studio: expected a list of tasks; export it as JSON"
         )
     if tasks and not any(isinstance(task.get("data"), dict) for task in tasks):
         raise LabellingError(f"{path}: its tasks have no `data`; export it as JSON, not as JSON-MIN or CSV")
@@ -240,7 +240,7 @@ def read_config(path: Path) -> Config:
     try:
         parser.Parse(data, True)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        raise LabellingError(f"{path}: is no XML: {str(error)[:200]}") from None
+        raise LabellingError(f"{path}: is not XML: {str(error)[:200]}") from None
     return Config({name: (tag, frozenset(labels)) for name, (tag, labels) in controls.items()})
 
 

@@ -2,7 +2,7 @@
 each is from the known label is said.
 
 Conventions: sessions.csv says whose folders there are; its names can name nothing but folders of that folder.
-A session in which nobody has drawn yet is no mistake. Labels of training images are compared and not kept:
+A session in which nobody has drawn yet is not a mistake. Labels of training images are compared and not kept:
 they are of images that have a label.
 """
 

@@ -186,8 +186,8 @@ class Scored:
         return Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
 
     def _of_pixels(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return the metrics of scores that are no column of those which rank: means over images, or of all
-        pixels, with an interval where there is a way to draw them.
+        """Return the metrics of scores that are not a column of those which rank: means over images, or of
+        all pixels, with an interval where there is a way to draw them.
         """
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed not in scores.COLUMNS]
         drawn = self._of_groups([metric for metric in wanted if metric.of_groups], found, draws)
@@ -266,7 +266,7 @@ class Scored:
         return out
 
     def _of_sums(self, found: scores.Found, draws: Draws) -> dict[str, Summary]:
-        """Return what is made of sums over images; what is no smooth function of them, as errors of
+        """Return what is made of sums over images; what is not a smooth function of them, as errors of
         calibration are not, by draws.
         """
         rows, used = self._rows(found), self._used(found, draws)
@@ -291,7 +291,7 @@ class Scored:
         return out
 
 
-# of what a statistic counts, where it is no pixels
+# of what a statistic counts, where it is not a pixels
 _AGGREGATES = {
     "component_tp": "sums over images",
     "object_sizes": "sums over images",

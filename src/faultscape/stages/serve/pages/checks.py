@@ -165,7 +165,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             return back
         kind = given.get("kind", "")
         if kind not in (*KINDS, NOTHING):
-            raise OptionError(f"{kind[:40]!r} is no kind of error; use {', '.join(KINDS)}")
+            raise OptionError(f"{kind[:40]!r} is not a kind of error; use {', '.join(KINDS)}")
         if _is_own(who, truth):
             raise RefusedError("others look through your own masks; comment on what they find")
         checks.open(

@@ -100,7 +100,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         )
         if word not in _known(campaign, image):
             raise OptionError(
-                f"{word[:40]!r} is no kind of failure of this study; add it to [tags] in study.toml"
+                f"{word[:40]!r} is not a kind of failure of this study; add it to [tags] in study.toml"
             )
         region = _region(given.get("region", ""), image)
         held = {

@@ -168,7 +168,7 @@ def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list
     taken, refused = [], []
     for row in rows:
         key = str(row.get("key", ""))[:100] if isinstance(row, dict) else ""
-        why = campaign.take(pseudonym, row) if isinstance(row, dict) else "it is no JSON object"
+        why = campaign.take(pseudonym, row) if isinstance(row, dict) else "it is not JSON object"
         if why:
             refused.append({"key": key, "why": why})
         else:

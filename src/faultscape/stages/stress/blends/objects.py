@@ -2,7 +2,7 @@
 study by their digests.
 
 Conventions: a set that exists keeps its objects, whatever its folder holds by now. An object of a class that
-the study knows is no anomaly (S4: objects only of classes that Cityscapes does not have).
+the study knows is not an anomaly (S4: objects only of classes that Cityscapes does not have).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def switched_off(file: str) -> set[str]:
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise OptionError(
-            f"--without {file}: is no CSV file ({error}); expected switched-off.csv, as the contact sheet of"
+            f"--without {file}: is not CSV file ({error}); expected switched-off.csv, as the contact sheet of"
             " --review saves it"
         ) from None
     if rows and "object" not in rows[0]:
