@@ -342,8 +342,8 @@ def find_format(name: str | None, task: str) -> Format:
         form = plug.load("format", name)
         if not isinstance(form, Format):
             raise OptionError(
-                f"format {name}: is not a format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or"
-                " TaskFormat"
+                f"format {name}: is not a format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat"
+                " or TaskFormat"
             )
     elif name in _NAMED:
         form = _NAMED[name]
