@@ -74,13 +74,13 @@ def caption(draw: ImageDraw.ImageDraw, left: float, top: float, entries: list[En
 def picture(scene: int, models: tuple[str, str]) -> Image.Image:
     """Return the four panels in two rows, each with its caption."""
     drawn = street.corpus_scene(scene)
-    maps = [predicted_map(model, drawn.image) for model in models]
+    first, second = (predicted_map(model, drawn.image) for model in models)
     wrong: list[Entry] = [(FIRST, f"{models[0]} wrong"), (SECOND, f"{models[1]} wrong"), (BOTH, "both wrong")]
     panels: list[tuple[np.ndarray, list[Entry]]] = [
         (drawn.image, [(None, "image")]),
-        (differences(drawn.image, *maps, drawn.truth), wrong),
-        (class_colours(maps[0]), [(None, f"{models[0]} predicts")]),
-        (class_colours(maps[1]), [(None, f"{models[1]} predicts")]),
+        (differences(drawn.image, first, second, drawn.truth), wrong),
+        (class_colours(first), [(None, f"{models[0]} predicts")]),
+        (class_colours(second), [(None, f"{models[1]} predicts")]),
     ]
     width, height = (side * ENLARGED for side in street.SIZE)
     sheet = Image.new("RGBA", (2 * width + GAP, 2 * (height + TEXT)))
