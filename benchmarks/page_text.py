@@ -7,6 +7,7 @@ docs/benchmarks/data; docs/_figures draws it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 HEAD = """---
 file_format: mystnb
@@ -33,3 +34,11 @@ def figure_cell(module: str, call: str) -> str:
 def fold(summary: str, lines: Sequence[str]) -> str:
     """Return lines that show once somebody asks for them."""
     return "\n".join(["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>"])
+
+
+def speed_page(title: str, notes: Path, page: str, made: str, rows: Sequence[str]) -> str:
+    """Return a page of measured ratios: what stands in its notes around one table (what, measured, target)."""
+    before, after = notes.read_text().split("<!-- table -->")
+    before = before.replace("{figure}", figure_cell("speeds", f'draw_ratios("{page}")')).replace("{made}", made)
+    table = ["| what | measured | target |", "|---|---|---|", *rows]
+    return "\n\n".join([f"{HEAD}# {title}", before.strip(), "\n".join(table), after.strip()]) + "\n"

@@ -85,6 +85,7 @@ def draw_heads() -> Drawing:
             ]
             draw_dots(axes, heads, own, shift)
         axes.set_title(title)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel("difference to the linear head")
         add_key(axes, [(name, colour, marker) for name, (colour, marker, _) in BACKBONES.items()])
         panels.append(figure)

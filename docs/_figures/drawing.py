@@ -136,17 +136,22 @@ def draw_dots(
     for row, value, error, colour, marker in points:
         spread = None if error != error else error
         axes.errorbar(
-            value, place[row] + shift, xerr=spread, color=colour, marker=marker, elinewidth=1.4, linestyle=""
+            value, place[row] + shift, xerr=spread, color=colour, elinewidth=1.4, linestyle="", **look(marker)
         )
     axes.set_yticks(list(place.values()), list(place), color=INK)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.grid(axis="y", visible=False)
 
 
+def look(marker: str) -> dict[str, object]:
+    """Return how a marker is drawn; a tick is taller than a dot."""
+    return {"marker": marker} | ({"markersize": 10, "markeredgewidth": 2} if marker == "|" else {})
+
+
 def add_key(axes: Axes, entries: Iterable[tuple[str, str, str]], columns: int = 3) -> None:
     """Write a legend above the axes: (name, colour, marker)."""
     lines = [
-        mpl.lines.Line2D([], [], color=colour, marker=marker, linestyle="", label=name)
+        mpl.lines.Line2D([], [], color=colour, linestyle="", label=name, **look(marker))
         for name, colour, marker in entries
     ]
     axes.figure.legend(

@@ -92,7 +92,7 @@ def draw_waits() -> Drawing:
         draw_dots(axes, names, [(n, v, NAN, colour, marker) for n, v in zip(names, values, strict=True)])
     axes.axvline(100, color=ORANGE, linewidth=1, linestyle="--")
     axes.set_xlim(0, 105)
-    axes.set_xlabel("milliseconds from one item to the next (dashed: target for 19 of 20)")
+    axes.set_xlabel("milliseconds a cycle (dashed: target for 19 of 20)")
     add_key(axes, shown)
     return finish_figure([figure], "Milliseconds from one item to the next with fifty people who answer at once.")
 
