@@ -200,12 +200,18 @@ def page(
     notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
     first, method, shows, *own = (note.strip() for note in notes)
     defaults = ["| goal | selector | ranking |", "|---|---|---|"]
-    defaults += [f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()]
+    defaults += [
+        f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()
+    ]
     parts = [HEAD + "# Which selector and ranking to use"]
     parts += [first.replace("{figure}", figure_cell("choice", "draw_regrets()")), "\n".join(defaults), shows]
     parts += [method.replace("{made}", made), "\n".join(facts)]
     for note, (goal, (without, others, every)) in zip(own, goals.items(), strict=True):
-        parts += [f"## {'The order of all' if goal == 'order' else 'Which is best'}", note, "\n".join(without)]
+        parts += [
+            f"## {'The order of all' if goal == 'order' else 'Which is best'}",
+            note,
+            "\n".join(without),
+        ]
         parts += [others] if others else []
         parts += [fold("The regret of every selector and ranking on every set", every)]
     return "\n\n".join(parts) + "\n"

@@ -23,7 +23,19 @@ from faultscape.ranking.drawn import estimates
 from faultscape.selection.draws import draw
 
 FILE = ROOT / "docs" / "benchmarks" / "data" / "label_curves.csv"
-COLUMNS = ("set", "selector", "ranking", "labels", "repeats", "rho", "error", "low", "high", "regret", "regret_error")
+COLUMNS = (
+    "set",
+    "selector",
+    "ranking",
+    "labels",
+    "repeats",
+    "rho",
+    "error",
+    "low",
+    "high",
+    "regret",
+    "regret_error",
+)
 DRAWN = ("random", "disputed", "expected-loss", "vma", "mad, temperature 1")
 Cells = dict[tuple[str, str, int], list[tuple[float, float]]]
 
@@ -46,7 +58,10 @@ def one(whole: Set, repeat: int, found: Cells) -> None:
     for place, (name, weight) in enumerate(methods.weights(chosen).items()):
         if name not in DRAWN:
             continue
-        draws, proxies = draw(weight, max(budgets), seed=1000 * repeat + place), methods.proxies(chosen, weight)
+        draws, proxies = (
+            draw(weight, max(budgets), seed=1000 * repeat + place),
+            methods.proxies(chosen, weight),
+        )
         for budget in (b for b in budgets if b <= len(draws.images)):
             images, q = draws.images[:budget], draws.probability[:budget]
             at = np.searchsorted(proxies["images"], images)
@@ -67,7 +82,9 @@ def summarise(name: str, found: Cells) -> list[tuple[str, ...]]:
         rho, regret = np.array(cell).T
         numbers = (rho.mean(), rho.std() / np.sqrt(len(rho)), *np.quantile(rho, (0.25, 0.75)))
         numbers = (*numbers, regret.mean(), regret.std() / np.sqrt(len(regret)))
-        out.append((name, selector, ranking, str(budget), str(len(rho)), *(f"{value:.5f}" for value in numbers)))
+        out.append(
+            (name, selector, ranking, str(budget), str(len(rho)), *(f"{value:.5f}" for value in numbers))
+        )
     return out
 
 

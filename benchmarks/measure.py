@@ -80,7 +80,9 @@ def main() -> None:
         f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
         f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
     )
-    made = "Made by `make bench`: one run, processor time of one thread, best of several in turns with the peer."
+    made = (
+        "Made by `make bench`: one run, processor time of one thread, best of several in turns with the peer."
+    )
     notes = ROOT / "benchmarks" / "measure-notes.md"
     text = speed_page("How fast is `measure`?", notes, "measure", f"{made}\n\n{head}.", lines)
     (ROOT / "docs" / "benchmarks" / "measure.md").write_text(text)

@@ -27,7 +27,7 @@ def figure_cell(module: str, call: str) -> str:
     """
     return (
         "```{code-cell} python\n:tags: [remove-input]\n\nimport sys\n\n"
-        f'sys.path.insert(0, "../_figures")\nimport {module}\n\n{module}.{call}\n```'
+        f'sys.path.insert(0, "..")\nfrom _figures import {module}\n\n{module}.{call}\n```'
     )
 
 
@@ -39,6 +39,8 @@ def fold(summary: str, lines: Sequence[str]) -> str:
 def speed_page(title: str, notes: Path, page: str, made: str, rows: Sequence[str]) -> str:
     """Return a page of measured ratios: what stands in its notes around one table (what, measured, target)."""
     before, after = notes.read_text().split("<!-- table -->")
-    before = before.replace("{figure}", figure_cell("speeds", f'draw_ratios("{page}")')).replace("{made}", made)
+    before = before.replace("{figure}", figure_cell("speeds", f'draw_ratios("{page}")')).replace(
+        "{made}", made
+    )
     table = ["| what | measured | target |", "|---|---|---|", *rows]
     return "\n\n".join([f"{HEAD}# {title}", before.strip(), "\n".join(table), after.strip()]) + "\n"

@@ -248,7 +248,9 @@ def fill_page(machine: str, tables: dict[str, tuple[list[str], list[str]]]) -> s
     """Return the page from the machine and, of each goal, the rows and what of them lies outside."""
     text = HEAD + (ROOT / "benchmarks" / "coverage-notes.md").read_text()
     for goal, (lines, outside) in tables.items():
-        text = text.replace(f"{{fold {goal}}}", fold("Every set, ranking and number of labels", [*TOP, *lines]))
+        text = text.replace(
+            f"{{fold {goal}}}", fold("Every set, ranking and number of labels", [*TOP, *lines])
+        )
         text = text.replace(f"{{outside {goal}}}", "\n".join(outside) or "Nothing.")
     return text.replace("{figure}", figure_cell("coverage", "draw_held()")).replace("{machine}", machine)
 

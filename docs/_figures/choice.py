@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from drawing import BLUE, GREEN, GREY, INK, MUTED, ORANGE, PURPLE, VIOLET, Drawing, add_key, draw_dots, finish_figure, make_panel
-from tables import Row, numbers, read_table
+from _figures.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    VIOLET,
+    Drawing,
+    add_key,
+    draw_dots,
+    finish_figure,
+    make_panel,
+)
+from _figures.tables import Row, numbers, read_table
 
 SETS = ("emotion", "cue-conflict", "16class-22nets", "camvid-zoo", "16class-confidence")
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VIOLET)
 MARKERS = "osD^v"
-NEVER = ("entropy, top", "mad, top of each pair", "information, top", "model-picker")  # of unknown probabilities
+NEVER = (
+    "entropy, top",
+    "mad, top of each pair",
+    "information, top",
+    "model-picker",
+)  # of unknown probabilities
 GOALS = {
-    "order": ("largest, in deviations", "The order of all", "rank correlation lost against the best of the set"),
+    "order": (
+        "largest, in deviations",
+        "The order of all",
+        "rank correlation lost against the best of the set",
+    ),
     "best": ("largest", "Which is best", "points lost over labels 1 to 100"),
 }
 

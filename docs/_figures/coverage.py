@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from drawing import (
-    BLUE, GOLD, GREEN, GREY, INK, MUTED, ORANGE, PURPLE, VIOLET, Drawing, finish_figure, label_ends, make_panel,
+from _figures.drawing import (
+    BLUE,
+    GOLD,
+    GREEN,
+    GREY,
+    INK,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    VIOLET,
+    Drawing,
+    finish_figure,
+    label_ends,
+    make_panel,
 )
-from tables import numbers, read_table, value_and_error
+from _figures.tables import numbers, read_table, value_and_error
 
 COLOURS = dict(
     zip(

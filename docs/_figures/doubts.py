@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from drawing import BLUE, GREY, MUTED, ORANGE, Drawing, add_key, draw_dots, finish_figure, label_ends, make_panel
-from tables import Row, numbers, read_table, value_and_error
+from _figures.drawing import (
+    BLUE,
+    GREY,
+    MUTED,
+    ORANGE,
+    Drawing,
+    add_key,
+    draw_dots,
+    finish_figure,
+    label_ends,
+    make_panel,
+)
+from _figures.tables import Row, numbers, read_table, value_and_error
 
 SETS = {"blended v2 AP": "Blended objects", "held out AP": "Classes withheld from training"}
 HEADS = {"corrupted mIoU": "mIoU on corrupted images", "ECE": "ECE", "held out AP": "AP of withheld classes"}
@@ -36,7 +47,10 @@ def draw_precisions() -> Drawing:
         axes.set_xlim(left=0)
         axes.set_title(title)
         axes.set_xlabel("average precision (dashed: chance)")
-        kinds = [("no unknown objects seen", BLUE, "o"), ("trained or tuned with unknown objects", ORANGE, "s")]
+        kinds = [
+            ("no unknown objects seen", BLUE, "o"),
+            ("trained or tuned with unknown objects", ORANGE, "s"),
+        ]
         add_key(axes, kinds, columns=2)
         panels.append(figure)
     return finish_figure(
@@ -54,7 +68,9 @@ def draw_editions() -> Drawing:
     for row in rows:
         values = [numbers(row[edition])[0] for edition in ("2026-10", "2026-11")]
         colour = GREY if row["model"] == "chance" else ORANGE if "ood" in row["trained"] else BLUE
-        axes.plot([0, 1], values, color=colour, marker="o", linestyle="--" if "ood" in row["trained"] else "-")
+        axes.plot(
+            [0, 1], values, color=colour, marker="o", linestyle="--" if "ood" in row["trained"] else "-"
+        )
         ends.append((1, values[1], row["best variant"] or "chance", colour))
     axes.set_xticks([0, 1], ["2026-10", "2026-11"])
     axes.set_ylim(bottom=0)

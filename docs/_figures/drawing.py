@@ -87,6 +87,8 @@ def style() -> str:
     return (
         f"<style>.fs-figure{{{light}display:flex;flex-wrap:wrap;gap:.5rem 1.5rem;margin:1rem 0}}"
         f'html[data-theme="dark"] .fs-figure{{{dark}}}'
+        'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-figure)'  # the theme has a light ground
+        "{background:none;color:inherit;padding:0}"
         ".fs-panel{max-width:100%;overflow-x:auto}.fs-panel svg{height:auto;max-width:100%;background:none}</style>"
     )
 
@@ -155,6 +157,12 @@ def add_key(axes: Axes, entries: Iterable[tuple[str, str, str]], columns: int = 
         for name, colour, marker in entries
     ]
     axes.figure.legend(
-        handles=lines, loc="outside upper left", ncols=columns, frameon=False, labelcolor=INK, handletextpad=0.2,
-        columnspacing=1.0, borderpad=0.0,
+        handles=lines,
+        loc="outside upper left",
+        ncols=columns,
+        frameon=False,
+        labelcolor=INK,
+        handletextpad=0.2,
+        columnspacing=1.0,
+        borderpad=0.0,
     )

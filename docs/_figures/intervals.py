@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from drawing import BLUE, GREEN, MUTED, ORANGE, Drawing, add_key, draw_dots, finish_figure, make_panel
-from tables import numbers, read_table
+from _figures.drawing import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    Drawing,
+    add_key,
+    draw_dots,
+    finish_figure,
+    make_panel,
+)
+from _figures.tables import numbers, read_table
 
 SIZES = {"10": (ORANGE, "o"), "30": (GREEN, "s"), "100": (BLUE, "D")}
 PANELS = {"maps": "Label maps", "scores": "Scores per pixel", "anomaly": "Unknown objects"}
@@ -27,13 +37,17 @@ def draw_shares() -> Drawing:
         axes.axvspan(0.92, 0.98, color=MUTED, alpha=0.12, linewidth=0)
         axes.axvline(0.95, color=MUTED, linewidth=1, linestyle="--")
         points = [
-            (metric, max(by[size], 0.84), float("nan"), *SIZES[size]) for metric, by in shares.items() for size in SIZES
+            (metric, max(by[size], 0.84), float("nan"), *SIZES[size])
+            for metric, by in shares.items()
+            for size in SIZES
         ]
         draw_dots(axes, list(shares), points)
         for metric, by in shares.items():
             if min(by.values()) < 0.84:
                 place = len(shares) - 1 - list(shares).index(metric)
-                axes.annotate("below .84", (0.845, place), xytext=(6, 0), textcoords="offset points", va="center")
+                axes.annotate(
+                    "below .84", (0.845, place), xytext=(6, 0), textcoords="offset points", va="center"
+                )
         axes.set_xlim(0.835, 1)
         axes.set_xticks([0.85, 0.9, 0.95, 1], [".85", ".90", ".95", "1"])
         axes.set_title(title)

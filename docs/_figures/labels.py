@@ -5,13 +5,24 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from drawing import BLUE, GOLD, GREEN, GREY, ORANGE, PURPLE, Drawing, finish_figure, label_ends, make_panel
+from _figures.drawing import (
+    BLUE,
+    GOLD,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    Drawing,
+    finish_figure,
+    label_ends,
+    make_panel,
+)
 
 DATA = Path(__file__).parents[1] / "benchmarks" / "data" / "label_curves.csv"
 TITLES = {
-    "emotion": "Emotions in text, 8 classifiers",
-    "cue-conflict": "Shape or texture, 16 classifiers",
-    "16class-22nets": "16 classes, 22 classifiers",
+    "emotion": "emotion, 8 classifiers",
+    "cue-conflict": "cue-conflict, 16 classifiers",
+    "16class-22nets": "16class-22nets, 22 classifiers",
     "frames": "CamVid frames, 10 networks",
     "crops": "CamVid crops, 10 networks",
 }

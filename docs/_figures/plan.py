@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from drawing import BLUE, GREEN, MUTED, ORANGE, PURPLE, VIOLET, Drawing, add_key, finish_figure, make_panel
-from tables import numbers, read_table
+from _figures.drawing import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    VIOLET,
+    Drawing,
+    add_key,
+    finish_figure,
+    make_panel,
+)
+from _figures.tables import numbers, read_table
 
-COLOURS = {"emotion": BLUE, "cue-conflict": ORANGE, "16class-22nets": GREEN, "frames": PURPLE, "crops": VIOLET}
+COLOURS = {
+    "emotion": BLUE,
+    "cue-conflict": ORANGE,
+    "16class-22nets": GREEN,
+    "frames": PURPLE,
+    "crops": VIOLET,
+}
 MARKERS = dict(zip(COLOURS, "osD^v", strict=True))
 MOMENTS = {
     "named at the start (90 % of worlds)": "Before any label",

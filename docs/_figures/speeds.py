@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import re
 
-from drawing import BLUE, GREEN, GREY, MUTED, ORANGE, PURPLE, Drawing, add_key, draw_dots, finish_figure, make_panel
-from tables import Row, numbers, read_table, value_and_error
+from _figures.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    Drawing,
+    add_key,
+    draw_dots,
+    finish_figure,
+    make_panel,
+)
+from _figures.tables import Row, numbers, read_table, value_and_error
 
 NAN = float("nan")
 
@@ -26,7 +38,11 @@ def draw_ratios(page: str) -> Drawing:
     figure, axes = make_panel(7.6, 1.2 + 0.25 * len(rows))
     names = [shorten(what) for what, _, _ in rows]
     draw_dots(axes, names, [(n, times, NAN, BLUE, "o") for n, (_, times, _) in zip(names, rows, strict=True)])
-    targets = [(n, wanted, NAN, ORANGE, "|") for n, (_, _, wanted) in zip(names, rows, strict=True) if wanted == wanted]
+    targets = [
+        (n, wanted, NAN, ORANGE, "|")
+        for n, (_, _, wanted) in zip(names, rows, strict=True)
+        if wanted == wanted
+    ]
     draw_dots(axes, names, targets)
     axes.set_xscale("log")
     axes.axvline(1, color=MUTED, linewidth=1)
@@ -35,7 +51,9 @@ def draw_ratios(page: str) -> Drawing:
     axes.minorticks_off()
     axes.set_xlabel("times less time than the peer")
     add_key(axes, [("measured", BLUE, "o"), ("target", ORANGE, "|")])
-    return finish_figure([figure], "How many times less time each measured step takes than its peer, with the targets.")
+    return finish_figure(
+        [figure], "How many times less time each measured step takes than its peer, with the targets."
+    )
 
 
 def shorten(what: str) -> str:
@@ -59,7 +77,8 @@ def draw_corruptions() -> Drawing:
     axes.set_xlabel("milliseconds an image of 1024 x 2048, one thread")
     add_key(axes, [(peer, *look) for peer, look in peers.items()])
     return finish_figure(
-        [figure], "Milliseconds of every corruption at severity 3: Faultscape's beside imagecorruptions and corrupt_tta."
+        [figure],
+        "Milliseconds of every corruption at severity 3: Faultscape's beside imagecorruptions and corrupt_tta.",
     )
 
 
@@ -73,7 +92,8 @@ def draw_throughput() -> Drawing:
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("speed of the bare network that predict keeps, %")
     return finish_figure(
-        [figure], "Share of a network's bare speed that predict keeps: 99 % of SegFormer-b0, less of tiny networks."
+        [figure],
+        "Share of a network's bare speed that predict keeps: 99 % of SegFormer-b0, less of tiny networks.",
     )
 
 
@@ -94,7 +114,9 @@ def draw_waits() -> Drawing:
     axes.set_xlim(0, 105)
     axes.set_xlabel("milliseconds a cycle (dashed: target for 19 of 20)")
     add_key(axes, shown)
-    return finish_figure([figure], "Milliseconds from one item to the next with fifty people who answer at once.")
+    return finish_figure(
+        [figure], "Milliseconds from one item to the next with fifty people who answer at once."
+    )
 
 
 def draw_costs() -> Drawing:
@@ -110,4 +132,6 @@ def draw_costs() -> Drawing:
     axes.set_xlim(0, 10.5)
     axes.set_xlabel("% of the forward passes (dashed: target)")
     add_key(axes, [("images with unknown objects", BLUE, "o"), ("corrupted images", GREY, "s")], columns=2)
-    return finish_figure([figure], "What each scorer adds to the forward passes: 2 to 5.3 %, below the target of 10 %.")
+    return finish_figure(
+        [figure], "What each scorer adds to the forward passes: 2 to 5.3 %, below the target of 10 %."
+    )
