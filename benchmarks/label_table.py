@@ -87,7 +87,7 @@ def processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def describe_set(name: str, held: dict[str, Any]) -> str:
+def describe_set(held: dict[str, Any]) -> str:
     """Return the line above the table of a set: models, images, repeats."""
     repeats = {b: c["repeats"] for b, c in held["methods"]["random | mean"].items()}
     most = [b for b, n in repeats.items() if n > repeats["100"]]
@@ -119,7 +119,7 @@ def write() -> None:
         f"Made by `python benchmarks/label_efficiency.py`; {dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()},"
         f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}."
     )
-    sets = {WHAT[name]: [describe_set(name, held), *agreements(held)] for name, held in found.items()}
+    sets = {WHAT[name]: [describe_set(held), *agreements(held)] for name, held in found.items()}
     repeats = ", ".join(f"{held['coverage_repeats']} of {WHAT[name]}" for name, held in found.items())
     text = page(made, sets, repeats, coverages(found))
     (ROOT / "docs" / "benchmarks" / "labels.md").write_text(text, encoding="utf-8")

@@ -74,8 +74,9 @@ def draw_regrets() -> Drawing:
         panels.append(figure)
     return finish_figure(
         panels,
-        "For each selector with its best ranking, how far it lies behind the best of each data set: for the order of all"
-        " models, and for which is best. The recommended selectors have the smallest largest loss.",
+        "For each selector with its best ranking, how far it lies behind the best of each data"
+        " set: for the order of all models, and for which is best."
+        " The recommended selectors have the smallest largest loss.",
     )
 
 

@@ -68,6 +68,7 @@ def draw_held() -> Drawing:
         panels.append(figure)
     return finish_figure(
         panels,
-        "Share of 95 % intervals that hold the score by all labels, against the number of labels, one curve a data set."
-        " For the order of all models they hold 93 to 98 %; for which is best they hold less often on some sets.",
+        "Share of 95 % intervals that hold the score by all labels, against the number of labels,"
+        " one curve a data set. For the order of all models they"
+        " hold 93 to 98 %; for which is best they hold less often on some sets.",
     )

@@ -1,4 +1,4 @@
-"""What scores of doubt and heads find: average precision with the spread over seeds, and differences to a plain head."""
+"""What scores of doubt and heads find: average precision over seeds, and differences to a plain head."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def draw_precisions() -> Drawing:
         panels.append(figure)
     return finish_figure(
         panels,
-        "Average precision of every score, with its standard deviation over seeds, on blended objects and on withheld"
-        " classes. The best reach .07 and .27, where chance is .02 and .05.",
+        "Average precision of every score, with its standard deviation over seeds, on blended"
+        " objects and on withheld classes. The best reach .07 and .27, where chance is .02 and .05.",
     )
 
 
@@ -80,8 +80,8 @@ def draw_editions() -> Drawing:
     label_ends(axes, ends)
     return finish_figure(
         [figure],
-        "Average precision of each network's best score on two editions of a blended set: mahalanobis is first on both;"
-        " the others lie close together and change places.",
+        "Average precision of each network's best score on two editions of a blended set:"
+        " mahalanobis is first on both; the others lie close together and change places.",
     )
 
 
@@ -107,6 +107,6 @@ def draw_heads() -> Drawing:
         panels.append(figure)
     return finish_figure(
         panels,
-        "What each head changes against the linear network of its own seed, with the standard deviation over three seeds:"
-        " mIoU on corrupted images, ECE, and AP of withheld classes.",
+        "What each head changes against the linear network of its own seed, with the standard"
+        " deviation over three seeds: mIoU on corrupted images, ECE, and AP of withheld classes.",
     )

@@ -1,8 +1,8 @@
 """Figures as inline SVG that follows the page: its colours in light and dark, its font, its width.
 
-Conventions: a figure is one or more panels, small matplotlib figures that stand side by side where there is room and one
-below the other on a phone. Colours are drawn from ``SERIES``; on the page each becomes a CSS variable with a
-value for light and one for dark pages, so that one figure serves both.
+Conventions: a figure is one or more panels, small matplotlib figures that stand side by side where there is
+room and one below the other on a phone. Colours are drawn from ``SERIES``; on the page each becomes a CSS
+variable with a value for light and one for dark pages, so that one figure serves both.
 Source: colours after Okabe and Ito 2008, darker on white and lighter on black.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from html import escape
 import matplotlib as mpl
 
 mpl.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402 - the back end is chosen first
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 INK, MUTED, LINE = "#1c1f23", "#5b6069", "#d9dbdf"
 SERIES = {  # on light pages: on dark ones
@@ -87,9 +88,9 @@ def style() -> str:
     return (
         f"<style>.fs-figure{{{light}display:flex;flex-wrap:wrap;gap:.5rem 1.5rem;margin:1rem 0}}"
         f'html[data-theme="dark"] .fs-figure{{{dark}}}'
-        'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-figure)'  # the theme has a light ground
-        "{background:none;color:inherit;padding:0}"
-        ".fs-panel{max-width:100%;overflow-x:auto}.fs-panel svg{height:auto;max-width:100%;background:none}</style>"
+        'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-figure)'
+        "{background:none!important;color:inherit!important;padding:0!important}"
+        ".fs-panel{max-width:100%;overflow-x:auto}.fs-panel svg{background:none}</style>"
     )
 
 
@@ -112,8 +113,8 @@ def panel_svg(panel: Figure) -> str:
 
 
 def label_ends(axes: Axes, ends: Iterable[tuple[float, float, str, str]], gap: float = 0.07) -> None:
-    """Write names beside the right ends of curves, moved apart where they would overlap; an end is (x, y, name, colour)
-    in data coordinates.
+    """Write names beside the right ends of curves, moved apart where they would overlap; an end is (x, y,
+    name, colour) in data coordinates.
     """
     low, high = axes.get_ylim()
     told = sorted(ends, key=lambda end: end[1])
@@ -136,7 +137,7 @@ def draw_dots(
     """Draw one row a name, with dots (row, value, error or NaN, colour, marker) on it."""
     place = {name: len(rows) - 1 - k for k, name in enumerate(rows)}
     for row, value, error, colour, marker in points:
-        spread = None if error != error else error
+        spread = None if math.isnan(error) else error
         axes.errorbar(
             value, place[row] + shift, xerr=spread, color=colour, elinewidth=1.4, linestyle="", **look(marker)
         )

@@ -1,7 +1,7 @@
 """Pictures of the gallery, made from drawn scenes and the five small networks that ship with Faultscape.
 
-Conventions: images are (H, W, 3) uint8, maps (H, W) places of ``scenes.street.CLASSES``. Every row of pictures is HTML
-with the images inside, smallest first on a phone: pictures wrap.
+Conventions: images are (H, W, 3) uint8, maps (H, W) places of ``scenes.street.CLASSES``. Every row of
+pictures is HTML with the images inside, in as many columns as fit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 import cv2
 import numpy as np
-import onnxruntime
+from PIL import Image
+
+import faultscape as fs
 from _figures.drawing import (
     BLUE,
     GREEN,
@@ -29,9 +32,6 @@ from _figures.drawing import (
     label_ends,
     make_panel,
 )
-from PIL import Image
-
-import faultscape as fs
 from faultscape.maps.paint import colour
 from faultscape.nouns import Classes
 from faultscape.ranking.drawn.estimate_intervals import loss_intervals
@@ -58,7 +58,10 @@ def draw_scene(index: int) -> Scene:
 
 
 @cache
-def open_network(name: str) -> onnxruntime.InferenceSession:
+def open_network(name: str) -> Any:
+    """Return the session of a network that ships with Faultscape."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     path = files("faultscape.prediction") / "networks" / f"{name}.onnx"
@@ -100,9 +103,10 @@ def show_row(pictures: Sequence[Captioned], says: str) -> Drawing:
     css = (
         "<style>.fs-row{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.75rem;"
         "margin:1rem 0}.fs-row figure{margin:0}.fs-row img{width:100%;border-radius:4px;background:none}"
-        '.fs-row figcaption{font-size:.85em}html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-row)'
-        "{background:none;color:inherit;padding:0}"
-        'html[data-theme="dark"] .bd-content .fs-row img{filter:none;background:none}</style>'
+        ".fs-row figcaption{font-size:.85em}"
+        'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-row)'
+        "{background:none!important;color:inherit!important;padding:0!important}"
+        'html[data-theme="dark"] .bd-content .fs-row img{filter:none;background:none!important;padding:0!important}</style>'
     )
     return Drawing(f'{css}<div class="fs-row" role="group" aria-label="{escape(says)}">{cells}</div>')
 
@@ -115,7 +119,7 @@ def uri(image: np.ndarray) -> str:
 
 
 def draw_disagreement() -> Drawing:
-    """Return the scene on which two networks differ most: image, two maps, and which of them is wrong where."""
+    """Return the scene on which two networks differ most: image, two maps, and which is wrong where."""
     one, other = "unet", "mobile"
     scenes = [draw_scene(k) for k in range(SCENES)]
     apart = [(predict_map(one, s.image) != predict_map(other, s.image)).mean() for s in scenes]

@@ -56,6 +56,6 @@ def draw_shares() -> Drawing:
         panels.append(figure)
     return finish_figure(
         panels,
-        "Share of 95 % intervals that hold the value of all images, one row a metric, one dot for 10, 30 and 100 images."
-        " Most lie between .92 and .98; SQ and FPR95 hold less often.",
+        "Share of 95 % intervals that hold the value of all images, one row a metric, one dot for"
+        " 10, 30 and 100 images. Most lie between .92 and .98; SQ and FPR95 hold less often.",
     )

@@ -1,4 +1,4 @@
-"""How many labels a ranking needs: curves of the correlation with the ranking by all labels, a panel a data set."""
+"""How many labels a ranking needs: curves of the correlation with the ranking by all labels, by data set."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_curves() -> dict[str, dict[str, list[dict[str, float]]]]:
 
 
 def draw_curves() -> Drawing:
-    """Return a panel a data set: the mean of each selector, the band between the quartiles of single repeats."""
+    """Return a panel a data set: the mean of each selector, a band between the quartiles of repeats."""
     panels = []
     for name, curves in read_curves().items():
         figure, axes = make_panel(3.9, 3.0)

@@ -1,4 +1,4 @@
-"""What `plan` predicts against what is needed: a dot a data set and selector, with the range that it gives."""
+"""What `plan` predicts against what is needed: a dot a data set and selector, with its range."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ def draw_predictions() -> Drawing:
         panels.append(figure)
     return finish_figure(
         panels,
-        "Labels that plan predicts against labels needed to find the best model, with the range that plan gives: before"
-        " any label, and from half of the labels needed. On the dashed line both are equal.",
+        "Labels that plan predicts against labels needed to find the best model, with the range"
+        " that plan gives: before any label, and from half of the"
+        " labels needed. On the dashed line both are equal.",
     )

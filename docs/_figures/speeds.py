@@ -1,7 +1,8 @@
-"""Measured speeds: how many times less time than a named peer, beside the target; milliseconds beside the peers'."""
+"""Measured speeds: how many times less time than a named peer, and milliseconds beside the peers'."""
 
 from __future__ import annotations
 
+import math
 import re
 
 from _figures.drawing import (
@@ -23,7 +24,7 @@ NAN = float("nan")
 
 
 def read_ratios(page: str) -> list[tuple[str, float, float]]:
-    """Return (what, times less than the peer, target or NaN) of the rows of a page that are ratios above 1."""
+    """Return (what, times less than the peer, target or NaN) of the rows that are ratios above 1."""
     out = []
     for row in read_table(page, "what", "measured", "target"):
         if (told := re.match(r"([\d.]+)x", row["measured"])) and (times := float(told[1])) > 1:
@@ -41,7 +42,7 @@ def draw_ratios(page: str) -> Drawing:
     targets = [
         (n, wanted, NAN, ORANGE, "|")
         for n, (_, _, wanted) in zip(names, rows, strict=True)
-        if wanted == wanted
+        if not math.isnan(wanted)
     ]
     draw_dots(axes, names, targets)
     axes.set_xscale("log")
@@ -78,7 +79,8 @@ def draw_corruptions() -> Drawing:
     add_key(axes, [(peer, *look) for peer, look in peers.items()])
     return finish_figure(
         [figure],
-        "Milliseconds of every corruption at severity 3: Faultscape's beside imagecorruptions and corrupt_tta.",
+        "Milliseconds of every corruption at severity 3:"
+        " Faultscape's beside imagecorruptions and corrupt_tta.",
     )
 
 
@@ -102,7 +104,7 @@ def short_network(row: Row) -> str:
 
 
 def draw_waits() -> Drawing:
-    """Return one panel: how long a cycle of five requests takes, the median, one in twenty and one in a hundred."""
+    """Return one panel: how long a cycle of five requests takes, by how many take less."""
     rows = read_table("people", "answers in", "cycle, p50 / p95 / p99 ms")
     figure, axes = make_panel(6.0, 2.2)
     names = [f"{row['answers in']} ({row['cycles a second']}/s)" for row in rows]

@@ -1,7 +1,7 @@
-"""The tables of a page of measurements, read off the page itself: a figure shows what the tables below it say.
+"""The tables of a page of measurements, read off the page itself: a figure shows what its tables say.
 
-Conventions: a table is a list of rows, {heading of the column: text of the cell}; headings that stand twice get
-" 2", " 3". Numbers of cells: "0.376 ± 0.003" is a value and its error, "1,629" a number, "**.910**" also.
+Conventions: a table is a list of rows, {heading of the column: text of the cell}; headings that stand twice
+get " 2", " 3". Numbers of cells: "0.376 ± 0.003" is a value and its error, "1,629" a number, "**.910**" also.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def has(table: list[Row], headings: tuple[str, ...]) -> bool:
 
 
 def tables(text: str) -> Iterator[list[Row]]:
-    """Yield every table of a Markdown text.
+    r"""Yield every table of a Markdown text.
 
-    >>> list(tables("| a | a |\\n|---|---|\\n| 1 | 2 |"))
+    >>> list(tables("| a | a |\n|---|---|\n| 1 | 2 |"))
     [[{'a': '1', 'a 2': '2'}]]
     """
     for block in re.findall(r"(?:^\|.*\|[ ]*\n?)+", text, re.MULTILINE):

@@ -65,7 +65,8 @@ def test_no_picture_is_pasted_where_a_figure_can_be_drawn() -> None:
     assert set(pictures) <= {"doubt.webp", "report.png"}
 
 
-def test_curves_of_labels_are_those_of_the_tables(figures: None) -> None:
+@pytest.mark.usefixtures("figures")
+def test_curves_of_labels_are_those_of_the_tables() -> None:
     tables = load("tables")
     text = (PAGES / "labels.md").read_text("utf-8")
     said = {
@@ -87,7 +88,8 @@ def test_curves_of_labels_are_those_of_the_tables(figures: None) -> None:
         assert 0 <= float(row["error"]) < 0.05
 
 
-def test_numbers_are_read_as_the_pages_write_them(figures: None) -> None:
+@pytest.mark.usefixtures("figures")
+def test_numbers_are_read_as_the_pages_write_them() -> None:
     tables = load("tables")
     assert tables.numbers("**.910**") == [0.91]
     assert tables.numbers("1,629 of 5,509") == [1629, 5509]
@@ -96,16 +98,16 @@ def test_numbers_are_read_as_the_pages_write_them(figures: None) -> None:
     assert tables.value_and_error("97.0")[1] != tables.value_and_error("97.0")[1]  # no error is NaN
 
 
-def test_a_table_that_is_not_there_is_an_error_that_names_its_columns(figures: None) -> None:
+@pytest.mark.usefixtures("figures")
+def test_a_table_that_is_not_there_is_an_error_that_names_its_columns() -> None:
     with pytest.raises(LookupError, match=r"speed\.md has no table 0 with the columns \('colour',\)"):
         load("tables").read_table("speed", "colour")
 
 
 @drawn
+@pytest.mark.usefixtures("figures")
 @pytest.mark.parametrize(("page", "cell"), list(cells()))
-def test_every_figure_can_be_drawn(
-    page: str, cell: str, figures: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_figure_can_be_drawn(page: str, cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir((ROOT / "docs" / page).parent)
     *lines, last = cell.strip().splitlines()
     names = {"gallery": load("gallery")} if page == "gallery.md" else {}
