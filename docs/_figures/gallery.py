@@ -103,10 +103,11 @@ def show_row(pictures: Sequence[Captioned], says: str) -> Drawing:
     css = (
         "<style>.fs-row{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.75rem;"
         "margin:1rem 0}.fs-row figure{margin:0}.fs-row img{width:100%;border-radius:4px;background:none}"
-        ".fs-row figcaption{font-size:.85em}"
+        ".bd-content .fs-row figcaption{font-size:.85em;color:inherit}"
         'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-row)'
         "{background:none!important;color:inherit!important;padding:0!important}"
-        'html[data-theme="dark"] .bd-content .fs-row img{filter:none;background:none!important;padding:0!important}</style>'
+        'html[data-theme="dark"] .bd-content .fs-row img'
+        "{filter:none;background:none!important;padding:0!important}</style>"
     )
     return Drawing(f'{css}<div class="fs-row" role="group" aria-label="{escape(says)}">{cells}</div>')
 
@@ -249,7 +250,7 @@ def draw_agreement() -> Drawing:
             for x in NETWORKS
         ]
     )
-    figure, axes = make_panel(4.0, 3.4)
+    figure, axes = make_panel(4.6, 3.6)
     low = share.min()
     for row, x in enumerate(share):
         for column, value in enumerate(x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 
 from _figures.drawing import (
     BLUE,
@@ -36,7 +37,7 @@ def read_ratios(page: str) -> list[tuple[str, float, float]]:
 def draw_ratios(page: str) -> Drawing:
     """Return one panel: a row a measurement, a dot for what was measured and a tick for the target."""
     rows = sorted(read_ratios(page), key=lambda row: -row[1])
-    figure, axes = make_panel(7.6, 1.2 + 0.25 * len(rows))
+    figure, axes = make_panel(5.2, 1.2 + 0.36 * len(rows))
     names = [shorten(what) for what, _, _ in rows]
     draw_dots(axes, names, [(n, times, NAN, BLUE, "o") for n, (_, times, _) in zip(names, rows, strict=True)])
     targets = [
@@ -58,9 +59,10 @@ def draw_ratios(page: str) -> Drawing:
 
 
 def shorten(what: str) -> str:
-    """Return what was measured in at most some sixty letters."""
+    """Return what was measured in some sixty letters, on two lines."""
     plain = re.sub(r"\s*\((?!one pair)[^()]*\)|, against scikit-learn.*|^region metrics, ", "", what)
-    return plain if len(plain) <= 66 else plain[:64].rsplit(" ", 1)[0] + " …"
+    short = plain if len(plain) <= 66 else plain[:64].rsplit(" ", 1)[0] + " …"
+    return textwrap.fill(short, 36)
 
 
 def draw_corruptions() -> Drawing:
