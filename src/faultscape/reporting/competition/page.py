@@ -247,7 +247,9 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     metric = facts.slots.definition["concordance"]
     return _bands(facts, facts.bands) | {
         "matrices": (
-            {n: standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()} if standings else {}
+            {n: standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()}
+            if standings
+            else {}
         ),
         "card_groups": card_groups(facts.cards),
         "card_place": {card.image: k for k, card in enumerate(facts.cards)},

@@ -68,7 +68,7 @@
     }
     context.putImageData(picture, 0, 0);
     const words = right ? { first: `${a.name} wrong`, second: `${b.name} wrong`, both: "both wrong, differently", unknown: "differ, truth is void" } : { differ: "differ" };
-    const said = Object.entries(words).map(([what, text]) => [what, text, `${((100 * total[what]) / one.of.length).toFixed(1)} %`]);
+    const said = Object.entries(words).filter(([what]) => what !== "unknown" || total.unknown).map(([what, text]) => [what, text, `${((100 * total[what]) / one.of.length).toFixed(1)} %`]);
     counts.replaceChildren(...said.map(([what, text, share]) => element("li", {}, element("i", { style: `background:rgb(${WRONG[what]})` }), `${text} `, element("b", { textContent: share }))));
     const stage = differ.querySelector(".stage");
     stage.replaceChildren(...(photo ? [element("img", { src: photo.src, alt: "", className: "under" })] : []), canvas);
