@@ -145,7 +145,7 @@ def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_po
         assert f"{name}: cannot be used: effective sample size" in repr(found)
     assert next(iter(weighted)) == "reuse_margins"
     assert weighted["reuse_margins"]["speaks_of"] == "chosen"
-    assert "No score of the pool can be given yet: effective sample size" in repr(found)
+    assert "The pool cannot be scored yet: effective sample size" in repr(found)
 
 
 def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) -> None:

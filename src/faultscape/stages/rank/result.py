@@ -20,11 +20,9 @@ class Ranked(Standings):
         return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
-        from faultscape.reporting.competition.standing_tables import best_at_once, verdict
+        from faultscape.reporting.competition.standing_tables import verdict
 
         head, words = verdict(self)
         where, number = self.definitions.get("where"), self.definitions.get("where_images")
         of = [f"Of {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
-        return "\n".join(
-            [*of, f"{head}. {words}", *filter(None, [best_at_once(self)]), "", super().__repr__()]
-        )
+        return "\n".join([*of, f"{head}. {words}", "", super().__repr__()])
