@@ -1,4 +1,4 @@
-"""label: what people say of the chosen images, out to a labelling tool and back."""
+"""label: hand images to a labelling tool, and take the labels in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""measure: what kind of error each model makes, exactly, against a truth."""
+"""measure: measure each model's errors exactly, against a truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reliability: one page that says what each model knows of its own errors."""
+"""reliability: write one page on what each model knows of its own errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""select: the few images that a person should label."""
+"""select: choose the few images that a person should label."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
 from faultscape.stages.change_result import Changed
+from faultscape.stages.chosen_result import ChosenImages
 from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling, SelectOptions
 
 
@@ -28,6 +29,7 @@ def select(
     replace: bool = False,
     remove: None = None,
     dry_run: Literal[False] = False,
+    list_: Literal[False] = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
@@ -52,12 +54,13 @@ def select(
     replace: bool = False,
     remove: str | None = None,
     dry_run: bool = False,
+    list_: bool = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
-) -> Slots | Changed: ...
+) -> Slots | Changed | ChosenImages: ...
 
 
 def select(
@@ -75,12 +78,13 @@ def select(
     replace: bool = False,
     remove: str | None = None,
     dry_run: bool = False,
+    list_: bool = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
-) -> Slots | Changed:
+) -> Slots | Changed | ChosenImages:
     """Choose the images on which models disagree most, with spares behind; or draw images for all models at
     once, with known probabilities.
 
@@ -124,6 +128,8 @@ def select(
         labelled the files are kept in STUDY/removed.
     dry_run
         With --replace or --remove: say what becomes stale, and change nothing.
+    list_
+        Print the chosen images, one a line: path, number of duels, why; messages go to standard error.
     engine
         local (this process), processes (all cores, once the work lasts longer than they take to start), ray,
         or ray://HOST:PORT.
@@ -157,6 +163,7 @@ def select(
         sampling,
         engine,
         workers,
+        list_,
     )
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")

@@ -1,4 +1,4 @@
-"""view: the study in a browser, to look at."""
+"""view: look at a study in a browser."""
 
 from __future__ import annotations
 

@@ -115,6 +115,7 @@ class SelectOptions:
     sampling: Sampling = Sampling()
     engine: str = "processes"
     workers: int | None = None
+    list_: bool = False
 
     def __post_init__(self) -> None:
         refuse_empty(self)
