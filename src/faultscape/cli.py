@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import os
 import re
 import sys
@@ -205,7 +206,7 @@ def _stream_of_notes(output: OutputOptions, line: str) -> TextIO:
     """Return where what a verb says on its way is written."""
     if output.json:
         return sys.stderr
-    return open(os.devnull, "w", encoding="utf-8") if output.quiet and line not in _SERVERS else sys.stdout
+    return io.StringIO() if output.quiet and line not in _SERVERS else sys.stdout
 
 
 def _printed(text: str) -> int:

@@ -360,7 +360,10 @@ def _slots_text(slots: Slots) -> str:
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
-        return f"{counted(len(draws), 'image')} to label, drawn by {slots.definition['selector']}{rounds}{all_}{more}"
+        return (
+            f"{counted(len(draws), 'image')} to label, drawn by"
+            f" {slots.definition['selector']}{rounds}{all_}{more}"
+        )
     kind = "pair of answers" if slots.pairs else "duel"
     kinds = "pairs of answers" if slots.pairs else "duels"
     spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""

@@ -1,7 +1,8 @@
 """Progress of anything long, on standard error: a bar on a terminal, a line that changes in a notebook, and a
 line every 30 seconds elsewhere.
 
-Conventions: ``FAULTSCAPE_PROGRESS``, and over it ``--progress``, is one of STYLES; ``auto`` looks where it is.
+Conventions: ``FAULTSCAPE_PROGRESS``, and over it ``--progress``, is one of STYLES; ``auto`` looks where it
+is.
 """
 
 from __future__ import annotations

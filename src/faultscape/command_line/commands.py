@@ -1,5 +1,5 @@
-"""What a verb takes, read off its signature, its docstring and the dataclasses of its grouped options: the one
-description that help and completion are written from.
+"""What a verb takes, read off its signature, its docstring and the dataclasses of its grouped options: the
+one description that help and completion are written from.
 
 Conventions: names of annotations say what a value is (`Place` is a path), since while the program runs most
 of them are text.
@@ -71,7 +71,7 @@ _PYTHON = re.compile(r"[;,] in Python (?:also )?[^.;]*|(?<=\.) In Python [^.;]*\
 
 @dataclass(frozen=True)
 class Option:
-    """An argument or an option: how it is spelt, what stands for its value ('' for a flag), and what it is."""
+    """An argument or an option: how it is spelt, what stands for its value ('' for a flag), what it is."""
 
     name: str
     spellings: tuple[str, ...]

@@ -7,6 +7,7 @@ choice the shell completes files.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 
 from faultscape.command_line.commands import Command, Option, command
@@ -70,7 +71,7 @@ def zsh(commands: list[Command]) -> str:
 def _zsh_arguments(one: Command) -> str:
     specs = [
         _quoted(
-            f"{'*' if option.repeats else ''}{name}[{_plain(first_sentence(option.text))}]"
+            f"{'*' if option.repeats else ''}{name}[{_plain(_brief(option.text))}]"
             + (f":{_plain(option.value)}:{_zsh_values(option)}" if option.value else "")
         )
         for option in _options(one)
@@ -112,12 +113,22 @@ def _fish_option(option: Option) -> str:
         f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}" for name in option.spellings
     )
     takes = f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.value else ""
-    return f"{names}{takes} -d {_fish(first_sentence(option.text))}"
+    return f"{names}{takes} -d {_fish(_brief(option.text))}"
 
 
 def _options(one: Command) -> Iterator[Option]:
     for options in one.options.values():
         yield from options
+
+
+def _brief(text: str) -> str:
+    """Return the beginning of what is said of an option, up to a full stop or semicolon.
+
+    >>> _brief("With --api: open (default) or any; repeat it."), len(_brief("word " * 40))
+    ('With --api: open (default) or any', 70)
+    """
+    first = re.split(r"(?<=[^.])[.;](?: |$)", text, maxsplit=1)[0]
+    return textwrap.shorten(first, 70, placeholder="...")
 
 
 def _plain(text: str) -> str:
@@ -126,7 +137,7 @@ def _plain(text: str) -> str:
     >>> _plain("a [b]: c")
     'a (b), c'
     """
-    return re.sub(r":\s*", ", ", text.replace("[", "(").replace("]", ")"))[:70]
+    return re.sub(r":\s*", ", ", text.replace("[", "(").replace("]", ")"))
 
 
 def _quoted(text: str) -> str:
@@ -136,7 +147,7 @@ def _quoted(text: str) -> str:
 
 def _fish(text: str) -> str:
     r"""Return a text in single quotes, as fish reads it."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'")[:78] + "'"
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 SHELLS: Mapping[str, Callable[[list[Command]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -1,6 +1,7 @@
 """Options of every verb that say how its result is printed: --json, -q, -v and --progress.
 
-Conventions: they may stand anywhere on the line, before or after the verb; behind ``--`` nothing is an option.
+Conventions: they may stand anywhere on the line, before or after the verb; behind ``--`` nothing is an
+option.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
@@ -82,7 +83,7 @@ def json_value(value: object) -> Json:
         return {str(key): json_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [json_value(one) for one in value]
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return [json_value(one) for one in sorted(value, key=str)]
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")

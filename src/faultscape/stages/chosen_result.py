@@ -1,7 +1,7 @@
 """The chosen images of a selection as `select --list` and `show STUDY --images` print them, one a line.
 
-Conventions: light, since verbs name it in their signatures; a line is PATH, a tab, the number of duels, a tab,
-the reason.
+Conventions: light, since verbs name it in their signatures; a line is PATH, a tab, the number of duels, a
+tab, the reason.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ from faultscape.study.tables import selections
 
 
 def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
-    """Make, extend, replace or remove the selection that was asked for, or list its images when it is made. Errors: OptionError for what does not
-    apply, SelectionError where nothing can be chosen.
+    """Make, extend, replace or remove the selection that was asked for, or list its images. OptionError for
+    what does not apply, SelectionError where nothing can be chosen.
     """
     root = existing(asked.study)
     asked = asked.in_any_folder()

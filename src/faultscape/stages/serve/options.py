@@ -114,3 +114,14 @@ def origin_of(address: str) -> str:
         )
     host = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A study about which people answered until Ctrl-C, and its address."""
+
+    study: str
+    address: str
+
+    def __repr__(self) -> str:
+        return f"{self.study}: people answer no longer; all that was confirmed is kept"
