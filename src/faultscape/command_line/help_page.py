@@ -114,7 +114,7 @@ def _said(one: Option) -> str:
     words = set(re.findall(r"[\w+./-]*\w", one.text)) | set(one.value.split("|"))
     choices = "" if set(one.choices) <= words else f" [{', '.join(one.choices)}]"
     stated = "default" in one.text.lower()
-    default = f" [default: {one.default}]" if one.default and not stated else ""
+    default = f" [default:\N{NO-BREAK SPACE}{one.default}]" if one.default and not stated else ""
     required = " [required]" if one.required and one.spellings[0].startswith("-") else ""
     return f"{one.text}{choices}{default}{required}"
 
@@ -148,4 +148,4 @@ def _wrapped(text: str, width: int, indent: str = "", ending: str = "", head: st
         break_on_hyphens=False,
         drop_whitespace=True,
     )
-    return f"{ending}\n".join(lines) or head.rstrip()
+    return f"{ending}\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") or head.rstrip()

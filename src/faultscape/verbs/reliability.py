@@ -21,6 +21,11 @@ class Reliability:
     path: str
     document: Card
 
+    @property
+    def file(self) -> str:
+        """The file that holds the document."""
+        return f"{self.path}/reliability.json"
+
     def __repr__(self) -> str:
         from faultscape.reporting.reliability.words import card_text
 
