@@ -248,7 +248,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
         "id,group\n" + "".join(f"{id_},drive {k % 8}\n" for k, id_ in enumerate(sorted(corpus.ids)))
     )
     capsys.readouterr()
-    assert main(line(corpus, tmp_path / "o", "--group", drives, *quick)) == 0
+    assert main(line(corpus, tmp_path / "o", "--group", drives, "-v", *quick)) == 0
     found, alone = document(tmp_path / "o"), document(measured)
     note = (
         "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
@@ -270,7 +270,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
         pytest.approx(values.mean() - half),
         pytest.approx(values.mean() + half),
     )
-    assert main(line(corpus, tmp_path / "o", "--block", 14, *quick)) == 0
+    assert main(line(corpus, tmp_path / "o", "--block", 14, "-v", *quick)) == 0
     found = document(tmp_path / "o")
     assert "5 groups of 14 images" in found["notes"][0]
     assert (

@@ -10,7 +10,7 @@ from faultscape.errors import OptionError
 from faultscape.nouns import Slots
 from faultscape.stages.change_result import Changed
 from faultscape.stages.chosen_result import ChosenImages
-from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling, SelectOptions
+from faultscape.stages.select.options import ClassifierRules, MapRules, Printing, Sampling, SelectOptions
 
 
 @overload
@@ -29,12 +29,12 @@ def select(
     replace: bool = False,
     remove: None = None,
     dry_run: Literal[False] = False,
-    list_: Literal[False] = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
+    printing: Printing = Printing(),
 ) -> Slots: ...
 
 
@@ -54,12 +54,12 @@ def select(
     replace: bool = False,
     remove: str | None = None,
     dry_run: bool = False,
-    list_: bool = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
+    printing: Printing = Printing(),
 ) -> Slots | Changed | ChosenImages: ...
 
 
@@ -78,12 +78,12 @@ def select(
     replace: bool = False,
     remove: str | None = None,
     dry_run: bool = False,
-    list_: bool = False,
     engine: str = "processes",
     workers: int | None = None,
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
+    printing: Printing = Printing(),
 ) -> Slots | Changed | ChosenImages:
     """Choose the images on which models disagree most, with spares behind; or draw images for all models at
     once, with known probabilities.
@@ -128,8 +128,6 @@ def select(
         labelled the files are kept in STUDY/removed.
     dry_run
         With --replace or --remove: say what becomes stale, and change nothing.
-    list_
-        Print the chosen images, one a line: path, number of duels, why; messages go to standard error.
     engine
         local (this process), processes (all cores, once the work lasts longer than they take to start), ray,
         or ray://HOST:PORT.
@@ -141,6 +139,8 @@ def select(
         Of classifiers: `ClassifierRules(distance=...)`.
     sampling
         How images are taken: `Sampling(spares=...)`.
+    printing
+        What is printed: `Printing(list_=...)`.
     """
     from faultscape.stages.select.choose import choose
 
@@ -163,7 +163,7 @@ def select(
         sampling,
         engine,
         workers,
-        list_,
+        printing.list_,
     )
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")
