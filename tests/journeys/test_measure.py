@@ -391,7 +391,8 @@ def test_python_and_the_command_line_write_the_same(
         measured / "per_image.parquet"
     ).read_bytes()
     assert found.models["model-0"]["miou"] == document(measured)["models"]["model-0"]["miou"]
-    assert "IoU error" in repr(found)
+    assert "mIoU ." in repr(found)
+    assert "IoU error" in found.full_text()
 
 
 def test_one_more_model_is_measured_alone(

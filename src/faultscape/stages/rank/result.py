@@ -20,7 +20,11 @@ class Ranked(Standings):
         return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
-        first = dict([*self.rankings.items()][:1])
+        from faultscape.ranking.catalogue import RANKINGS
+
+        known = {ranking.name for ranking in RANKINGS}
+        names = [name for place, name in enumerate(self.rankings) if not place or name not in known]
+        first = {name: self.rankings[name] for name in names}  # and those of a person's own
         others = [name for name in self.rankings if name not in first]
         more = [f"other rankings: {', '.join(others)}; -v prints them"] if others else []
         return "\n".join([self._headed(Standings.__repr__(replace(self, rankings=first))), *more])
