@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from faultscape.cli import GROUPS, VERBS, build
+from faultscape.command_line.commands import SHORT
+from faultscape.command_line.output_options import split
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -64,10 +66,11 @@ def words_of_console() -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize(("page", "words"), words_of_console())
 def test_every_command_and_option_of_the_documentation_exists(page: str, words: list[str]) -> None:
-    from faultscape.cli import _SHORT
-
+    given, output = split(words)
+    if output.help or given[:1] in (["--completion"], ["--version"]):
+        return
     command, bound, _ = build().parse_args(
-        [_SHORT.get(w, w) for w in words], print_error=False, exit_on_error=False
+        [SHORT.get(w, w) for w in given], print_error=False, exit_on_error=False
     )
     assert command.__name__.rstrip("_") in words, page
     assert bound.arguments
@@ -93,8 +96,6 @@ def commands() -> list[tuple[str, list[str], list[list[str]]]]:
     """Every command of the command line: its words, its arguments, and its options, each with all its
     spellings.
     """
-    from faultscape.cli import _SHORT
-
     found = []
     for verb in VERBS:
         for words in [(verb, name) for name in GROUPS[verb]] if verb in GROUPS else [(verb,)]:
@@ -109,7 +110,7 @@ def commands() -> list[tuple[str, list[str], list[list[str]]]]:
                 if argument.names == ("*",):  # a group, whose options come one by one
                     continue
                 spellings = [n for n in argument.names if not n.startswith("--empty-")]
-                options.append(spellings + [short for short, long in _SHORT.items() if long in spellings])
+                options.append(spellings + [short for short, long in SHORT.items() if long in spellings])
             found.append((" ".join(words), arguments, options))
     return found
 

@@ -1,4 +1,4 @@
-"""run: every stage that is undone, up to the labels, and later from the labels on."""
+"""run: do every stage that is undone, up to the labels and after them."""
 
 from __future__ import annotations
 
