@@ -191,7 +191,9 @@ def preset_rows() -> Rows:
 
 def head_rows() -> Rows:
     """Last layers of networks."""
-    rows = [("head", "title", "prediction", "options", "swept by Buchanan et al. 2022", "extra scorers", "source")]
+    rows = [
+        ("head", "title", "prediction", "options", "swept by Buchanan et al. 2022", "extra scorers", "source")
+    ]
     for head in HEADS:
         options = ", ".join(f"`{name}` {shown(value)}" for name, value in head.options.items())
         sweeps = ", ".join(f"`{name}` {values}" for name, values in head.sweeps.items())
