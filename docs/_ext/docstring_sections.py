@@ -104,7 +104,9 @@ def taken(node: ast.FunctionDef | ast.ClassDef) -> list[Taken]:
         return [
             Taken(n.target.id, ast.unparse(n.annotation), _default(n.value))
             for n in node.body
-            if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and not n.target.id.startswith("_")
+            if isinstance(n, ast.AnnAssign)
+            and isinstance(n.target, ast.Name)
+            and not n.target.id.startswith("_")
         ]
     spec = node.args
     plain_ones = [*spec.posonlyargs, *spec.args]

@@ -66,10 +66,12 @@ def page() -> str:
     rows = "\n".join(f"   * - ``{status}``\n     - {text}" for status, text in STATUSES)
     parts = [
         "Errors\n======",
-        "A mistake is one line: what was given, what was expected, what to do. On the command line it stands"
-        " behind ``faultscape:`` on standard error. In Python it is an exception; catch"
-        " :py:exc:`~faultscape.errors.FaultscapeError` to catch all of them. Anything else that is raised is"
-        " a defect of ours.",
+        (
+            "A mistake is one line: what was given, what was expected, what to do. On the command line it stands"
+            " behind ``faultscape:`` on standard error. In Python it is an exception; catch"
+            " :py:exc:`~faultscape.errors.FaultscapeError` to catch all of them. Anything else that is raised is"
+            " a defect of ours."
+        ),
         "Exit statuses\n-------------",
         f".. list-table::\n   :header-rows: 1\n   :widths: 15 85\n\n   * - status\n     - meaning\n{rows}",
         "The tree\n--------",

@@ -46,7 +46,7 @@ def module_file(where: Path, dotted: str) -> Path:
 
 def defined(file: Path, name: str) -> tuple[Path, ast.stmt] | None:
     """Return where a name of a file is defined, through its imports, and how; None for a module."""
-    for node in tree(file).body:
+    for node in reversed(tree(file).body):  # of overloads the last is the function itself
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return file, node
         if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -125,7 +125,9 @@ def verbs() -> list[Name]:
     for module, name in imported(PACKAGE / "__init__.pyi"):
         if module == "verbs":
             found += [
-                n for n in of_module(name, PACKAGE / "verbs" / f"{name}.py") if isinstance(n.node, ast.FunctionDef)
+                n
+                for n in of_module(name, PACKAGE / "verbs" / f"{name}.py")
+                if isinstance(n.node, ast.FunctionDef)
             ]
         elif module.startswith("verbs."):
             found.append(Name(name, *_one(module, name)))

@@ -73,9 +73,7 @@ def entry(name: public.Name, module: str) -> str:
         text = docstrings.rendered(ast.get_docstring(node) or "", node)
         inner = "\n\n".join(filter(None, (member(m) for m in node.body)))
         kind = "exception" if inside.endswith("Error") else "class"
-        return (
-            f".. py:{kind}:: {inside}{docstrings.signature(node)}\n\n{indented(text)}\n\n{indented(inner)}"
-        )
+        return f".. py:{kind}:: {inside}{docstrings.signature(node)}\n\n{indented(text)}\n\n{indented(inner)}"
     said = "See :doc:`what there is </reference/catalogues>`." if inside.isupper() else ""
     return f".. py:data:: {inside}\n\n{indented(said)}"
 
@@ -140,7 +138,9 @@ def room_pages(room: str, names: list[public.Name]) -> dict[str, str]:
     top = [heading(f"fs.{room}", "="), plain(ROOMS[room]) + "."]
     mark = f".. py:currentmodule:: faultscape.{room}"
     if len(names) <= ONE_PAGE or len(files) == 1:
-        parts = [p for f, of_it in files.items() for p in (heading(title_of(f), "-"), file_part(f, of_it, room))]
+        parts = [
+            p for f, of_it in files.items() for p in (heading(title_of(f), "-"), file_part(f, of_it, room))
+        ]
         return {f"{room}.rst": "\n\n".join([*top, mark, summary(names, ""), *parts])}
     pages = {}
     toctree = []
@@ -157,9 +157,7 @@ def room_pages(room: str, names: list[public.Name]) -> dict[str, str]:
         for file, of_it in files.items()
         for part in (f".. rubric:: {title_of(file)}", summary(of_it, ""))
     ]
-    pages[f"{room}/index.rst"] = "\n\n".join(
-        [*top, *table, f".. toctree::\n   :hidden:\n\n{listed}"]
-    )
+    pages[f"{room}/index.rst"] = "\n\n".join([*top, *table, f".. toctree::\n   :hidden:\n\n{listed}"])
     return pages
 
 
@@ -183,8 +181,10 @@ def verb_pages() -> dict[str, str]:
         "options.rst": "\n\n".join(
             [
                 heading("Groups of options", "="),
-                "Options that belong together are one argument in Python: "
-                "``fs.select(study, maps=fs.MapRules(over=\"all\"))``.",
+                (
+                    "Options that belong together are one argument in Python: "
+                    '``fs.select(study, maps=fs.MapRules(over="all"))``.'
+                ),
                 mark,
                 *(entry(n, "") for n in public.options()),
             ]
@@ -208,20 +208,28 @@ def api_pages() -> dict[str, str]:
         pages |= room_pages(room, names)
         at = f"{room}/index" if f"{room}/index.rst" in pages else room
         rows.append((room, at, len(names)))
-    table = "\n".join(f"   * - :doc:`fs.{r} <{at}>`\n     - {plain(ROOMS[r])}\n     - {n}" for r, at, n in rows)
+    table = "\n".join(
+        f"   * - :doc:`fs.{r} <{at}>`\n     - {plain(ROOMS[r])}\n     - {n}" for r, at, n in rows
+    )
     listed = "\n".join(f"   {at}" for at in ["verbs", "options", "results", *(at for _, at, _ in rows)])
     pages["index.rst"] = "\n\n".join(
         [
             heading("Python functions", "="),
-            "``import faultscape as fs`` loads nothing until it is used. Verbs work on study folders, rooms on"
-            " arrays.",
-            ".. list-table::\n   :widths: 25 75\n\n"
-            "   * - :doc:`Verbs <verbs>`\n     - ``fs.collect`` to ``fs.view``, as on the command line\n"
-            "   * - :doc:`Groups of options <options>`\n     - What several verbs are told together\n"
-            "   * - :doc:`What verbs return <results>`\n     - Results, and what can be read off them",
+            (
+                "``import faultscape as fs`` loads nothing until it is used. Verbs work on study folders, rooms on"
+                " arrays."
+            ),
+            (
+                ".. list-table::\n   :widths: 25 75\n\n"
+                "   * - :doc:`Verbs <verbs>`\n     - ``fs.collect`` to ``fs.view``, as on the command line\n"
+                "   * - :doc:`Groups of options <options>`\n     - What several verbs are told together\n"
+                "   * - :doc:`What verbs return <results>`\n     - Results, and what can be read off them"
+            ),
             heading("Rooms", "-"),
-            ".. list-table::\n   :header-rows: 1\n   :widths: 25 60 15\n\n"
-            f"   * - room\n     - what it holds\n     - names\n{table}",
+            (
+                ".. list-table::\n   :header-rows: 1\n   :widths: 25 60 15\n\n"
+                f"   * - room\n     - what it holds\n     - names\n{table}"
+            ),
             f".. toctree::\n   :hidden:\n\n{listed}",
         ]
     )

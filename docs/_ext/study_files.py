@@ -11,6 +11,7 @@ import ast
 import tempfile
 from functools import cache
 from pathlib import Path
+
 import numpy as np
 import public_names as public
 from docstring_sections import blocks, plain
@@ -61,14 +62,44 @@ COLUMNS = {
     "warm": "Whether the network had run before.",
     "device": "Where it ran: cpu, or a GPU's name.",
 }
+STATISTICS = {
+    "image": "The image: its path without extension.",
+    "both": "Pixels that truth and prediction call alike, a number a class.",
+    "boundary": "Counts of boundary pixels and bands, six a class (see `fs.metrics.boundary_counts`).",
+    "truth_pixels": "Pixels of the truth, a number a class, void last.",
+    "predicted_pixels": "Pixels of the prediction, a number a class, void last.",
+    "truth_regions": "Regions of the truth, a number a class.",
+    "predicted_regions": "Regions of the prediction, a number a class.",
+    "torn_truth": "True regions that more than one prediction touches.",
+    "tearing_predictions": "Predicted regions that touch such a region.",
+    "extra_pieces": "Pieces beyond the first, summed over true regions.",
+    "merged_truth": "True regions that share their prediction with another.",
+    "merging_predictions": "Predicted regions that touch more than one true region.",
+    "extra_merges": "True regions beyond the first, summed over predicted regions.",
+    "missed_truth": "True regions that no prediction of their class touches.",
+    "invented_predictions": "Predicted regions that touch no true region of their class.",
+    "gce_of_classes": "GCE of each class against all else.",
+    "lce_of_classes": "LCE of each class against all else.",
+    "pe_os_sum": "PE-OS, summed over true regions.",
+    "pe_us_sum": "PE-US, summed over true regions.",
+    "pe_os_sum_of_predictions": "PE-OS, summed over predicted regions.",
+    "pe_us_sum_of_predictions": "PE-US, summed over predicted regions.",
+    "pixels": "Pixels that count: those that are not void in the truth.",
+    "pq_found": "Matched regions of panoptic quality.",
+    "pq_invented": "Predicted regions without a match.",
+    "pq_missed": "True regions without a match.",
+    "pq_iou_sum": "IoU, summed over matched regions.",
+    **{f"matched_{k}": f"Regions matched at an overlap of .{k}." for k in range(50, 100, 5)},
+    "with_confidence": "Pixels that have a confidence.",
+}
 TIMED = {"model": "Seconds of the forward pass."}  # where a table means another thing by a word
 SAMPLED = {
     "corpus.parquet": "corpus.parquet",
     "predictions/MODEL, truth/NAME": "predictions/*/*.parquet",
     "pairs/MODEL": "pairs/*/*.parquet",
     "timings.parquet, failures.csv, log.jsonl": "timings.parquet",
-    "measures/statistics": "statistics/*/*/*.parquet",
-    "measures/per_image.parquet": "per_image.parquet",
+    "measures/statistics": "measures/statistics/*/*/*.parquet",
+    "measures/per_image.parquet": "measures/per_image.parquet",
 }
 
 
@@ -118,11 +149,13 @@ def schemas() -> dict[str, list[tuple[str, str]]]:
             if path is None:
                 raise LookupError(f"a small study holds no {pattern}")
             found[title] = [(c.name, str(c.type)) for c in pq.read_schema(path)]
-    said = COLUMNS.keys() | statistics().keys()
+    said = COLUMNS.keys() | statistics().keys() | STATISTICS.keys()
     for title, columns in found.items():
         lacking = [name for name, _ in columns if name not in said]
         if lacking:
-            raise LookupError(f"docs/_ext/study_files.py: COLUMNS says nothing of {title}: {', '.join(lacking)}")
+            raise LookupError(
+                f"docs/_ext/study_files.py: COLUMNS says nothing of {title}: {', '.join(lacking)}"
+            )
     return found
 
 
@@ -162,15 +195,17 @@ def page() -> str:
     """Return the page as reStructuredText."""
     parts = [
         "Files of a study\n================",
-        "A study is a folder. Tables are Parquet, CSV or JSON and can be read with any tool; change nothing but"
-        " ``study.toml`` by hand. Files that a verb has not made yet are not there.",
+        (
+            "A study is a folder. Tables are Parquet, CSV or JSON and can be read with any tool; change nothing but"
+            " ``study.toml`` by hand. Files that a verb has not made yet are not there."
+        ),
     ]
     made = schemas()
     for title, file in HEADINGS.items():
         text = ast.get_docstring(public.tree(public.PACKAGE / "study" / file)) or ""
         parts += [f"{title}\n{'-' * len(title)}", *blocks(text)]
         if title in made:
-            known = statistics() | COLUMNS | (TIMED if "timings" in title else {})
+            known = statistics() | COLUMNS | STATISTICS | (TIMED if "timings" in title else {})
             rows = [(f"``{n}``", f"``{kind}``", plain(known[n])) for n, kind in made[title]]
             parts.append(table(("column", "type", "meaning"), rows))
         parts += models(title)
