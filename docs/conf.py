@@ -26,7 +26,6 @@ extensions = ["myst_nb", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_desi
 exclude_patterns = ["_build", "jupyter_execute", "_ext", "**.ipynb_checkpoints"]
 root_doc = "index"
 default_role = "literal"
-add_module_names = False
 python_maximum_signature_line_length = 72
 toc_object_entries_show_parents = "hide"
 nitpicky = True
@@ -50,14 +49,18 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}
 
-# MathJax from its npm package, with its font's rarer glyphs; nothing that it could load from elsewhere is asked
-# for
+# MathJax from its npm package, with its font's rarer glyphs; what it would load besides is turned off
 mathjax_path = "mathjax/tex-svg.js"
 mathjax4_config = {
     "loader": {"paths": {"mathjax-newcm": "[mathjax]/font"}},
-    "options": {"enableSpeech": False, "enableBraille": False, "enableExplorer": False, "enableMenu": False},
+    "options": {
+        f"enable{what}": False
+        for what in ("Speech", "Braille", "Enrichment", "Complexity", "Explorer", "Menu")
+    }
+    | {"enableAssistiveMml": True},
 }
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -25,6 +25,7 @@ PAPERS = {
 _SECTION = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 _ERROR = re.compile(r"\b([A-Z]\w*(?:Error|Exception))\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])")
+EMPTY = "\\ "  # a parameter of which nothing is said looks like the others
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
 
 
@@ -164,7 +165,7 @@ def sectioned(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
     body = [_without_parameters(p, names) for p in rest]
     for name, one in names.items():
         if not one.said:
-            one.said += _clauses(about, name)
+            one.said += clauses(about, name)
     errors = raised(about) if isinstance(node, ast.FunctionDef) else []
     lines = [*blocks(" ".join(head.split())), *(b for p in body if p.strip() for b in blocks(p))]
     out = ["\n\n".join(lines)]
@@ -217,7 +218,7 @@ def _without_parameters(paragraph: str, names: dict[str, Taken]) -> str:
     return " ".join(kept)
 
 
-def _clauses(about: str, name: str) -> list[str]:
+def clauses(about: str, name: str) -> list[str]:
     """Return the first part of a sentence, between semicolons, that names a parameter, if there is one."""
     found = [
         _sentence(clause)
@@ -265,14 +266,13 @@ def _section(title: str, rows: list[tuple[str, str]]) -> str:
     """Return a section as numpydoc reads it."""
     lines = [title, "-" * len(title)]
     for head, text in rows:
-        lines += [head, f"    {text or '..'}"]
+        lines += [head, f"    {text or EMPTY}"]
     return "\n".join(lines)
 
 
 def rendered(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
     """Return a docstring as reStructuredText."""
-    made = SphinxDocString(sectioned(text, node), config={"show_class_members": False})
-    return re.sub(r"^(\s+)\.\.\s*$", r"\1", str(made), flags=re.MULTILINE)
+    return str(SphinxDocString(sectioned(text, node), config={"show_class_members": False}))
 
 
 def plain_text_of(node: ast.FunctionDef | ast.ClassDef) -> str:

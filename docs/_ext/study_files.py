@@ -12,6 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import docstring_sections as docstrings
 import numpy as np
 import public_names as public
 from docstring_sections import blocks, plain
@@ -171,16 +172,32 @@ def statistics() -> dict[str, str]:
     return said | {m.name: f"{m.called[:1].upper()}{m.called[1:]} of that image." for m in METRICS}
 
 
-def fields_of(file: str, name: str) -> list[tuple[str, str, str]]:
-    """Return (field, type, default) of a model of settings as its file writes them."""
-    for node in public.tree(public.PACKAGE / "study" / file).body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            return [
-                (n.target.id, ast.unparse(n.annotation), ast.unparse(n.value) if n.value else "required")
-                for n in node.body
-                if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-            ]
-    raise LookupError(f"{file} defines no {name}")
+def fields_of(file: str, name: str) -> list[tuple[str, str, str, str]]:
+    """Return (field, type, default, meaning) of a model of settings as its file writes them; a meaning is the
+    comment behind a field, or what the file says of it at its top.
+    """
+    path = public.PACKAGE / "study" / file
+    lines, whole = path.read_text(encoding="utf-8").splitlines(), public.tree(path)
+    about = ast.get_docstring(whole) or ""
+    constants = {
+        n.targets[0].id: n.value
+        for n in whole.body
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+    }
+    (node,) = (n for n in whole.body if isinstance(n, ast.ClassDef) and n.name == name)
+    found = []
+    for n in node.body:
+        if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name):
+            value = n.value
+            if isinstance(value, ast.Call) and value.args:  # a field with bounds
+                value = value.args[0]
+            if isinstance(value, ast.Name):
+                value = constants.get(value.id, value)
+            _, mark, comment = lines[n.lineno - 1].partition("  # ")
+            said = comment if mark else " ".join(docstrings.clauses(about, n.target.id))
+            default = ast.unparse(value) if value else "required"
+            found.append((n.target.id, ast.unparse(n.annotation), default, plain(said)))
+    return found
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -237,10 +254,10 @@ def models(title: str) -> list[str]:
         found = fields_of(file, name)
         optional = name == "ModelOptions"
         rows = [
-            (f"``{n}``", f"``{kind}``", "optional" if optional else given(default))
-            for n, kind, default in found
+            (f"``{n}``", f"``{kind}``", "optional" if optional else given(default), said)
+            for n, kind, default, said in found
         ]
-        out += [f".. rubric:: {caption}", table(("key", "type", "default"), rows)]
+        out += [f".. rubric:: {caption}", table(("key", "type", "default", "meaning"), rows)]
     if title == "answers":
         from faultscape.study.answers.schema import tables
 
