@@ -60,7 +60,13 @@ mathjax4_config = {
         f"enable{what}": False
         for what in ("Speech", "Braille", "Enrichment", "Complexity", "Explorer", "Menu")
     }
-    | {"enableAssistiveMml": True},
+    | {
+        "enableAssistiveMml": True,
+        "menuOptions": {
+            "settings": dict.fromkeys(("enrich", "speech", "braille", "collapsible"), False)
+            | {"assistiveMml": True}
+        },
+    },
 }
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -44,7 +44,10 @@ def with_papers(text: str) -> str:
 
     >>> with_papers("the ratio (S1 eq. 7)")
     'the ratio (Zhang et al. 2021 eq. 7)'
+    >>> with_papers("S3 3; Hendrycks and Gimpel 2017")
+    'Buchanan et al. 2022 section 3; Hendrycks and Gimpel 2017'
     """
+    text = re.sub(r"\b(S[0-4]) (?=(\d|[A-Z]\.)[\d.]*\b(?! %))", lambda m: f"{PAPERS[m[1]]} section ", text)
     return re.sub(r"\bS[0-4]\b(?!\()", lambda m: PAPERS[m[0]], text)
 
 

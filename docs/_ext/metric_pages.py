@@ -63,7 +63,7 @@ def part(metric: object) -> str:
         ("Computed", f"on request: ``--metric {name}``" if metric.on_request else ""),
     ]
     rows = "\n".join(f":{head}: {words}" for head, words in facts if words)
-    heading = f"{plain(title)} (``{name}``)"
+    heading = f"{plain(title)} ``{name}``"
     return (
         f".. _metric-{name}:\n\n{heading}\n{'-' * len(heading)}\n\n"
         f".. raw:: html\n\n   {PICTURES[name]()}\n\n.. math::\n\n   {FORMULAS[name]}\n\n{rows}"

@@ -200,9 +200,17 @@ def fields_of(file: str, name: str) -> list[tuple[str, str, str, str]]:
     return found
 
 
+def about(text: str) -> list[str]:
+    """Return the first paragraph of a file's docstring, and the others folded."""
+    head, *rest = blocks(text)
+    inner = "\n\n".join(rest).replace("\n", "\n   ")
+    return [head, f".. dropdown:: Conventions\n\n   {inner}"] if rest else [head]
+
+
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Return a table of reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    widths = {2: "40 60", 3: "25 20 55", 4: "18 24 18 40"}[len(head)]
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "   :class: fields", ""]
     for row in [head, *rows]:
         lines += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(row)]
     return "\n".join(lines)
@@ -220,7 +228,7 @@ def page() -> str:
     made = schemas()
     for title, file in HEADINGS.items():
         text = ast.get_docstring(public.tree(public.PACKAGE / "study" / file)) or ""
-        parts += [f"{title}\n{'-' * len(title)}", *blocks(text)]
+        parts += [f"{title}\n{'-' * len(title)}", *about(text)]
         if title in made:
             known = statistics() | COLUMNS | STATISTICS | (TIMED if "timings" in title else {})
             rows = [(f"``{n}``", f"``{kind}``", plain(known[n])) for n, kind in made[title]]
