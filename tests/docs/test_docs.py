@@ -76,20 +76,16 @@ def test_every_command_and_option_of_the_documentation_exists(page: str, words: 
     assert bound.arguments
 
 
-def test_every_decision_has_a_state_and_stands_in_the_index() -> None:
-    index = (ROOT / "docs" / "index.md").read_text()
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+def test_every_decision_has_a_state() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
     assert len(pages) > 20
     for page in pages:
         assert page.read_text().splitlines()[2].startswith("**State.** Accepted"), page.name
-        assert f"decisions/{page.name}" in index, page.name
 
 
-def test_every_verb_has_a_page_that_the_index_names() -> None:
-    index = (ROOT / "docs" / "index.md").read_text()
+def test_every_verb_has_a_page() -> None:
     for verb in VERBS:
         assert (ROOT / "docs" / "reference" / "verbs" / f"{verb}.md").read_text().startswith(f"# {verb}")
-        assert f"reference/verbs/{verb}.md" in index
 
 
 def commands() -> list[tuple[str, list[str], list[list[str]]]]:
