@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import tempfile
-from contextlib import redirect_stderr
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 
@@ -144,7 +144,7 @@ def schemas() -> dict[str, list[tuple[str, str]]]:
     """
     import pyarrow.parquet as pq
 
-    with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         root = make_study(Path(folder))
         found = {}
         for title, pattern in SAMPLED.items():
