@@ -8,7 +8,9 @@ sets.json off their models, tables of answers off the database's schema. What a 
 from __future__ import annotations
 
 import ast
+import io
 import tempfile
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 
@@ -142,7 +144,7 @@ def schemas() -> dict[str, list[tuple[str, str]]]:
     """
     import pyarrow.parquet as pq
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         root = make_study(Path(folder))
         found = {}
         for title, pattern in SAMPLED.items():
