@@ -160,8 +160,10 @@ def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_w
     ahead = standings(margins=replace(ranking("a"), scores=alone), lure=ranking("ab"))
     assert verdict(ahead) == (
         "a leads, but not conclusively",
-        ("Corrected for multiple comparisons (95 %), only a could be best by Margins. By other rankings, b could be"
-        " best too. c has no score by Margins, and may be better."),
+        (
+            "Corrected for multiple comparisons (95 %), only a could be best by Margins. By other rankings, b could be"
+            " best too. c has no score by Margins, and may be better."
+        ),
     )
 
 
