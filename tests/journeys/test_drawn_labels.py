@@ -178,7 +178,9 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     made_answers.import_labels(answers)
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("model-0 leads. It is first in")
+    assert said.startswith(
+        "model-0 leads. Corrected for multiple comparisons (95 %), only model-0 could be best by"
+    )
     assert (
         "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n"
         in said
