@@ -106,7 +106,7 @@ def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chose
     assert head == "a leads on the chosen images"
     assert said.startswith("The images were drawn at random, but the intervals do not hold for the pool")
     assert caveat(standings(reuse_mean=ranking("a", speaks_of="chosen"))).startswith(
-        "These images were chosen because models disagree on them"
+        "These images were chosen for what the models predict"
     )
 
 
@@ -174,7 +174,7 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     head, words = verdict(found)
     assert head == "a leads on the chosen images"
     assert words.startswith("The pool cannot be scored yet: effective sample size 4.0, below 10. ")
-    assert "because models disagree" not in words
+    assert "not at random" not in words
     assert "  lure: cannot be used: effective sample size 4.0, below 10\n" in repr(found)
     assert ranking_rows("lure", none, MODELS)["unusable"] == "effective sample size 4.0, below 10"
     (question,) = other_questions.questions({"drawn": found}, {})

@@ -1,8 +1,8 @@
 """The templates of pages, which lie in ``templates``: strict about what is missing, and everything that is
 inserted is escaped.
 
-Conventions: on every page ``|coded`` shows what stands between backticks as code, and ``|cited`` names papers
-by authors and year.
+Conventions: on every page ``|coded`` shows what stands between backticks as code, and ``|cited`` names
+papers by authors and year.
 """
 
 from __future__ import annotations

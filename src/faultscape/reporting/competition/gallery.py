@@ -90,8 +90,8 @@ def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
 
 
 def distinct(colours: np.ndarray) -> np.ndarray:
-    """Return (K, 3) uint8 colours of which no two are equal, the last (void) unchanged: one that stood before
-    is moved by as little as can be, so that a page tells classes apart by their colours and nobody sees it.
+    """Return (K, 3) uint8 colours of which no two are equal, the last (void) unchanged: a repeated one
+    moves by one step, which nobody sees, so that a page can tell classes apart by their colours.
 
     >>> distinct(np.array([[9, 9, 255], [9, 9, 255], [0, 0, 0]], np.uint8)).tolist()
     [[9, 9, 255], [9, 9, 254], [0, 0, 0]]

@@ -28,8 +28,8 @@ from faultscape.standings import ModelRanking, Standings, labelled_words, rank_w
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
-    "These images were chosen because models disagree on them: scores, ranks and intervals describe these"
-    " images only."
+    "These images were chosen for what the models predict, not at random: scores, ranks and intervals"
+    " describe these images only."
 )
 TOO_FEW = (  # of images that were drawn by chance
     "The pool cannot be scored yet: {why}. Scores, ranks and intervals describe the labelled images only."
