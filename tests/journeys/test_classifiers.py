@@ -100,7 +100,7 @@ def test_the_lines_as_typed_are_the_verbs_of_python(
         assert main([str(word) for word in words]) == 0
     said = capsys.readouterr().out
     assert "distance: 01 (classes have no WordNet ids)" in said
-    assert " images to label (12 pairs of answers" in said
+    assert " images to label (12 duels" in said
     assert "at most J(J-1)/2 k = 3 x 2 / 2 x 4 = 12 slots" in said
     assert "60 images labelled" in said
     assert made.bytes_under(Path(typed), *COVERED) == made.bytes_under(Path(called), *COVERED)
