@@ -365,10 +365,8 @@ def _slots_text(slots: Slots) -> str:
             f"{counted(len(draws), 'image')} to label, drawn by"
             f" {slots.definition['selector']}{rounds}{all_}{more}"
         )
-    kind = "pair of answers" if slots.pairs else "duel"
-    kinds = "pairs of answers" if slots.pairs else "duels"
     spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
-    return f"{counted(len(slots.images), 'image')} to label ({counted(slots.slots, kind, kinds)}{spares})"
+    return f"{counted(len(slots.images), 'image')} to label ({counted(slots.slots, 'duel')}{spares})"
 
 
 def _bound_text(slots: Slots) -> list[str]:

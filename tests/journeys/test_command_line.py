@@ -302,7 +302,7 @@ class TestWhatIsPrinted:
     ) -> None:
         line = ("measure", ready, "-o", tmp_path / "out", "--worst", "0", "--engine", "local")
         out = run(*line)[1]
-        assert re.search(r"^model-0  mIoU \.\d{3}( \[\.\d\d, \.\d\d\])?$", out, re.MULTILINE)
+        assert re.search(r"^model-0  mIoU \.\d{3}( \[\.\d\d, \.\d\d\])?\*?$", out, re.MULTILINE)
         assert "IoU error" not in out
         value = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]["model-0"]["miou"][
             "value"

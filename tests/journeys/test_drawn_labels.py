@@ -241,7 +241,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "images are redrawn, each for itself" in capsys.readouterr().out
     fs.collect(answers.study, grouping=fs.Grouping(group={n: n[-3:-1] for n in answers.images}))
     assert "stale" in repr(fs.status(answers.study))
-    assert main([*line, "future"]) == 0
+    assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
     assert "reuse_mean, intervals of data to come" in typed
     assert "whole groups are redrawn, and labels lie in 6 of 6 groups: fewer than 20" in typed
@@ -251,7 +251,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
         answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
     )
     capsys.readouterr()
-    assert main([*line, "future"]) == 0
+    assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
     wanted = (
         "Labels lie in 3 groups of images, and an interval needs 6: label images of more groups, "

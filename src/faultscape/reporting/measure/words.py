@@ -42,17 +42,24 @@ _NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for
 
 def summary(path: str, document: Document) -> str:
     """Return a line a model of every data set that the line named, its notes, and where the rest lies."""
-    lines, low = list[str](), list[str]()
+    lines, low, starred = list[str](), list[str](), False
     for name, one in _sets(document).items():
         lines += [f"{name}:"] if name else []
         shown = _shown(one)
         low += [title for m, title in shown if title not in low and _is_low(one, m)]
+        stars = {m: standings(one, m) for m, _ in shown}
+        starred |= any(stars.values())
         width = max((len(model) for model in one["models"]), default=0)
         for model, of in one["models"].items():
-            cells = [f"{title} {_interval(of[m])}" for m, title in shown if m in of]
+            cells = [
+                f"{title} {_interval(of[m])}{'*' if model in stars[m] else ''}"
+                for m, title in shown
+                if m in of
+            ]
             lines.append(f"{model:<{width}}  {'  '.join(cells)}".rstrip())
         lines += [f"note: {note}" for note in one.get("notes", ())]
     small = f" (small is good: {', '.join(low)})" if low else ""
+    lines += ["* the best, and what its intervals do not tell apart from it"] if starred else []
     lines.append(f"{path}: report.html, measure.json, per_image.parquet; -v prints every error{small}")
     return "\n".join(lines)
 
