@@ -85,7 +85,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A line of the command line: its words, its first sentence, the rest of what is said of it, its
+    """A line of the command line: its words, its first sentence, the rest of its docstring, its
     arguments, and its options under the title of their group.
     """
 

@@ -122,7 +122,7 @@ def _options(one: Command) -> Iterator[Option]:
 
 
 def _brief(text: str) -> str:
-    """Return the beginning of what is said of an option, up to a full stop or semicolon.
+    """Return the beginning of the text of an option, up to a full stop or semicolon.
 
     >>> _brief("With --api: open (default) or any; repeat it."), len(_brief("word " * 40))
     ('With --api: open (default) or any', 70)

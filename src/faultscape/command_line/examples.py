@@ -7,7 +7,7 @@ from __future__ import annotations
 
 EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("collect",): (
-        "faultscape collect study photos/ --classes camvid --size 512x512",
+        "faultscape collect study images/ --classes camvid --size 512x512",
         'faultscape collect study --remove "night/*" --dry-run',
     ),
     ("predict",): (
@@ -112,7 +112,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape reliability study --models unet --reference fcn --output card/",
     ),
     ("run",): (
-        "faultscape run study photos/ unet=maps/unet/ fcn=maps/fcn/ --classes voc",
+        "faultscape run study images/ unet=maps/unet/ fcn=maps/fcn/ --classes voc",
         "faultscape run study",
     ),
     ("status",): (

@@ -1,7 +1,7 @@
 """Pages of help: plain text, as wide as the terminal and 80 columns at most wide elsewhere.
 
 Conventions: what it does, the line, two examples, then arguments and options in the order of the signature; a
-default stands once, in what is said of the option or behind it.
+default stands once, in the text of the option or behind it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ABOUT = (
 )
 WIDEST = 100  # columns, however wide the terminal is
 _VERBS = 15  # columns of the names of verbs
-_LABEL = 26  # columns of names at most before what is said of them
+_LABEL = 26  # columns of names at most before their texts
 
 
 def help_text(words: Sequence[str]) -> str:
@@ -54,7 +54,7 @@ def main_page(width: int) -> str:
             "Options:",
             *_rows(more, width),
             "",
-            "Begin with: faultscape demo, or faultscape run STUDY PHOTOS NAME=MAPS ...",
+            "Begin with: faultscape demo, or faultscape run STUDY IMAGES NAME=MAPS ...",
         ]
     )
 
@@ -110,7 +110,7 @@ def _row(one: Option) -> tuple[str, str]:
 
 
 def _said(one: Option) -> str:
-    """Return what is said of an option: its text, the choices that this does not name, and its default."""
+    """Return the text of an option: its description, the choices that this does not name, and its default."""
     words = set(re.findall(r"[\w+./-]*\w", one.text)) | set(one.value.split("|"))
     choices = "" if set(one.choices) <= words else f" [{', '.join(one.choices)}]"
     stated = "default" in one.text.lower()
@@ -120,7 +120,7 @@ def _said(one: Option) -> str:
 
 
 def _rows(rows: Iterable[tuple[str, str]], width: int, most: int = _LABEL, least: int = 0) -> list[str]:
-    """Return names and what is said of them in two columns; a name that is too wide has a line of its own."""
+    """Return names and their texts in two columns; a name that is too wide has a line of its own."""
     rows = list(rows)
     wide = max(least, min(most, max(len(name) for name, _ in rows) + 4))
     lines = list[str]()

@@ -1,4 +1,4 @@
-"""What is said of a line that does not fit: an unknown verb, too many words, too few, or of another kind.
+"""What to say about a line that does not fit: an unknown verb, too many words, too few, or of another kind.
 
 Conventions: one line each, which names what was given, what there is, and where one reads more.
 """

@@ -43,7 +43,7 @@ class OutputOptions:
 
 
 def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
-    """Return the words of a line without the options that say how it is printed, and these; OptionError for
+    """Return the arguments of a line without the options that say how it is printed, and these; OptionError for
     those that contradict each other, and for another style of progress.
 
     >>> split(["select", "study", "--json", "--progress", "off"])

@@ -10,7 +10,7 @@ from faultscape.stages.view.options import Viewed, ViewOptions
 
 
 def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> Viewed:
-    """Show a study in a browser: all images with photos, maps and what models say, filtered, sorted and laid
+    """Show a study in a browser: every image with its maps and what models say, filtered, sorted and laid
     over each other. Nothing is written.
 
     Parameters
