@@ -81,7 +81,7 @@ def command_page(of: Command, width: int) -> str:
     for title, options in of.options.items():
         if options:
             lines += ["", f"{title or 'Options'}:", *_rows(map(_row, options), width)]
-    return "\n".join([*lines, "", "Of every verb:", *_rows(ROWS, width)])
+    return "\n".join([*lines, "", "For every verb:", *_rows(ROWS, width)])
 
 
 def verb_line(verb: str) -> str:

@@ -43,8 +43,8 @@ class OutputOptions:
 
 
 def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
-    """Return the arguments of a line without the options that say how it is printed, and these; OptionError for
-    those that contradict each other, and for another style of progress.
+    """Return the arguments of a line without the options that say how it is printed, and these; OptionError
+    for those that contradict each other, and for another style of progress.
 
     >>> split(["select", "study", "--json", "--progress", "off"])
     (['select', 'study'], OutputOptions(json=True, quiet=False, verbose=False, help=False, progress='off'))
