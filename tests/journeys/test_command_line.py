@@ -70,10 +70,10 @@ class TestHelp:
         assert [line for line in page.splitlines() if len(line) > 80] == []
         usage = next(line for line in page.splitlines() if line.startswith("Usage: "))
         assert usage.startswith(f"Usage: faultscape {' '.join(words)} ")
-        assert page.index("Usage: ") < page.index("Examples:") < page.index("Of every verb:")
+        assert page.index("Usage: ") < page.index("Examples:") < page.index("For every verb:")
         of = command(words)
         if of.arguments:
-            assert page.index("Arguments:") < page.index("Of every verb:")
+            assert page.index("Arguments:") < page.index("For every verb:")
             for one in of.arguments:
                 assert one.text.split(" ", 1)[0] in page
 
