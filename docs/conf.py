@@ -50,7 +50,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "gallery": [], "contributing": []}
 
 # MathJax from its npm package, with its font's rarer glyphs; what it would load besides is turned off
 mathjax_path = "mathjax/tex-svg.js"
@@ -76,14 +76,20 @@ myst_heading_anchors = 4
 
 
 def digest() -> str:
-    """Return a digest of the package: what notebooks gave belongs to it."""
+    """Return a digest of the package, and of the code and data of figures: what notebooks gave belongs to it."""
     made = hashlib.sha256()
-    for path in sorted((DOCS.parent / "src").rglob("*.py")):
+    read = [(DOCS.parent / "src", "*.py"), (DOCS, "*.py"), (DOCS / "benchmarks" / "data", "*")]
+    for path in sorted(path for folder, names in read for path in folder.rglob(names) if path.is_file()):
         made.update(path.read_bytes())
     return made.hexdigest()[:16]
 
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# kernels of this machine talk to this process alone: without their warning that others could listen
+kernel_settings = DOCS.parent / "build" / "ipython" / "profile_default" / "ipython_kernel_config.py"
+kernel_settings.parent.mkdir(parents=True, exist_ok=True)
+kernel_settings.write_text("c = get_config()\nc.IPKernelApp.log_level = 40\n", encoding="utf-8")
+os.environ["IPYTHONDIR"] = str(kernel_settings.parents[1])
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "notebooks" / digest())
 nb_execution_raise_on_error = True
