@@ -97,4 +97,5 @@ def result_kinds(words: tuple[str, ...]) -> list[type]:
     function = getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
     returned: Any = typing.get_type_hints(function)["return"]
     union = isinstance(returned, types.UnionType) or typing.get_origin(returned) is typing.Union
-    return list(typing.get_args(returned)) if union else [returned]
+    kinds: tuple[type, ...] = typing.get_args(returned) if union else (returned,)
+    return list(kinds)
