@@ -125,7 +125,7 @@ def _brief(text: str) -> str:
     """Return the beginning of the text of an option, up to a full stop or semicolon.
 
     >>> _brief("With --api: open (default) or any; repeat it."), len(_brief("word " * 40))
-    ('With --api: open (default) or any', 70)
+    ('With --api: open (default) or any', 67)
     """
     first = re.split(r"(?<=[^.])[.;](?: |$)", text, maxsplit=1)[0]
     return textwrap.shorten(first, 70, placeholder="...")

@@ -91,10 +91,10 @@ def json_value(value: object) -> Json:
     return json_value(listed()) if listed is not None else str(value)
 
 
-def result_kinds(words: tuple[str, ...]) -> list[type]:
+def result_kinds(words: tuple[str, ...]) -> list[Any]:
     """Return the classes of what a command may return, as its signature says."""
     verb, *rest = words
     function = getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
     returned: Any = typing.get_type_hints(function)["return"]
     union = isinstance(returned, types.UnionType) or typing.get_origin(returned) is typing.Union
-    return list(typing.get_args(returned)) if union else [returned]
+    return [*typing.get_args(returned)] if union else [returned]
