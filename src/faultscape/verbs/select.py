@@ -163,7 +163,7 @@ def select(
         sampling,
         engine,
         workers,
-        printing.list_,
+        printing,
     )
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")

@@ -38,11 +38,11 @@ def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
     """
     root = existing(asked.study)
     asked = asked.in_any_folder()
-    if asked.list_ and (asked.dry_run or asked.remove is not None):
+    if asked.printing.list_ and (asked.dry_run or asked.remove is not None):
         raise OptionError(
             "--list prints the images of a selection that is made; leave out --remove or --dry-run"
         )
-    if asked.list_:
+    if asked.printing.list_:
         with redirect_stdout(sys.stderr):  # so that the list can go into a pipe
             name, _ = _made(root, asked)
         return chosen_images(asked.study, name)

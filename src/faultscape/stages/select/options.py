@@ -128,7 +128,7 @@ class SelectOptions:
     sampling: Sampling = Sampling()
     engine: str = "processes"
     workers: int | None = None
-    list_: bool = False
+    printing: Printing = Printing()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
