@@ -133,7 +133,7 @@ def test_when_not_to_use_it_says_what_was_measured() -> None:
 def test_what_an_image_and_a_map_cost_is_what_the_guide_of_scale_says() -> None:
     guide = (ROOT / "docs" / "how-to" / "scale.md").read_text(encoding="utf-8")
     (line,) = [line for line in BODY.splitlines() if line.startswith("**Time and disk.**")]
-    assert "`collect` 8.4 ms an image, `predict` 3.3 ms a map" in guide
+    assert "`collect` 8.4 ms per image, `predict` 3.3 ms per map" in guide
     assert "8 ms an image, 4 ms" in line
     assert re.search(r"\| maps, each model \| \d+ \| 1,924 \|", guide)
     assert "2 kB a map" in line

@@ -15,6 +15,7 @@ import pytest
 from faultscape.cli import build
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md"))
+TUTORIALS = [page for page in TUTORIALS if page.stem != "index"]
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]+\n)+)", re.DOTALL | re.MULTILINE)
 
