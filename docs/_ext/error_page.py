@@ -28,7 +28,7 @@ def tree_of_errors() -> dict[str, ast.ClassDef]:
 
 
 def written(node: ast.expr) -> str:
-    """Return a message as it reads, ``…`` for each value; '' for what is no text."""
+    """Return a message as it reads, ``…`` for each value; '' for what is not text."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

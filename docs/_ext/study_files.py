@@ -240,7 +240,7 @@ def page() -> str:
 
 
 def models(title: str) -> list[str]:
-    """Return the tables of what stands in a file that is no Parquet."""
+    """Return the tables of what stands in a file that is not a Parquet."""
     listed = {
         "study.toml": [
             ("settings.py", "Settings", "Keys at the top"),

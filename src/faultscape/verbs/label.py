@@ -255,8 +255,8 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
 
 
 def answers(study: Place, out: Place) -> AnswersWritten:
-    """Write all that people said that is no mask as JSON lines: choices, answers, discards, tags and checks,
-    of people by their pseudonyms. `label import` takes them in again.
+    """Write all that people said that is not a mask as JSON lines: choices, answers, discards, tags and
+    checks, of people by their pseudonyms. `label import` takes them in again.
 
     Parameters
     ----------

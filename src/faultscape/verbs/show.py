@@ -70,7 +70,7 @@ def show(
         raise OptionError(f"--rows {rows}: give a number from 0")
     shown = read_table(file, ROWS if rows is None else rows)
     if rows is not None and not isinstance(shown, Rows):
-        print(f"note: --rows changes nothing: {PurePath(file).name} is no table, and is shown whole")
+        print(f"note: --rows changes nothing: {PurePath(file).name} is not a table, and is shown whole")
     if isinstance(shown, Rows):
         return Table(shown.title, shown.columns, shown.rows, shown.total)
     return ShownText(shown) if isinstance(shown, str) else shown
