@@ -117,7 +117,7 @@ def test_files_that_are_none_or_too_large_are_refused_before_they_are_read(
 ) -> None:
     with refused(ClassesError, "No such file"):
         of_parents(tmp_path / "gone.csv")
-    with refused(ClassesError, "no regular file"):
+    with refused(ClassesError, "not a regular file"):
         of_parents(tmp_path)
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
     with refused(ClassesError, "cannot be read as a parent table"):

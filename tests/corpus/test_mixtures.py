@@ -131,7 +131,7 @@ def test_an_unknown_name_and_a_file_that_is_not_there_are_refused(tmp_path: Path
     with pytest.raises(OptionError, match="cannot be read"):
         mixture(str(tmp_path / "gone.toml"))
     (tmp_path / "m.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match="no text in UTF-8"):
+    with pytest.raises(OptionError, match="not text in UTF-8"):
         mixture(str(tmp_path / "m.toml"))
 
 

@@ -78,7 +78,7 @@ SQUARE = [[1, 1], [3, 3]]
         ({"label": "horse", "points": [[1, 1e12], [2, 2]], "shape_type": "rectangle"}, "finite numbers"),
         ({"label": "horse", "points": [[1]], "shape_type": "polygon"}, "finite numbers"),
         ({"label": "horse", "points": None, "shape_type": "polygon"}, "2 or more points"),
-        ({"label": "horse", "points": SQUARE, "shape_type": "mask", "mask": "%%%"}, "no PNG in base64"),
+        ({"label": "horse", "points": SQUARE, "shape_type": "mask", "mask": "%%%"}, "not a PNG in base64"),
         (
             {
                 "label": "horse",
@@ -86,9 +86,9 @@ SQUARE = [[1, 1], [3, 3]]
                 "shape_type": "mask",
                 "mask": base64.b64encode(b"x").decode(),
             },
-            "no PNG in base64",
+            "not a PNG in base64",
         ),
-        ({"label": "horse", "points": SQUARE, "shape_type": "mask"}, "no PNG in base64"),
+        ({"label": "horse", "points": SQUARE, "shape_type": "mask"}, "not a PNG in base64"),
     ],
 )
 def test_a_hostile_shape_is_refused_by_its_number(tmp_path: Path, shape: object, why: str) -> None:

@@ -557,17 +557,17 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
             "is of an image of 21 x 10 pixels, others of 20 x 10",
         ),
         (result("rectanglelabels", BOX, image_rotation=90), "was turned by 90 degrees"),
-        (result("brushlabels", {"format": "rle", "rle": "AAA"}), "no list `rle`"),
+        (result("brushlabels", {"format": "rle", "rle": "AAA"}), "not a list `rle`"),
         (
             result("brushlabels", {"format": "rle", "rle": list(GOOD)}),
             "are of 48 values; an image of 200 pixels has 800",
         ),
-        (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,%%%"}), "no PNG in base64"),
+        (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,%%%"}), "not a PNG in base64"),
         (
             result("bitmasklabels", {"imageDataURL": "data:image/png;base64,AAAA"}),
-            "no picture that can be read",
+            "not a picture that can be read",
         ),
-        (result("bitmasklabels", {"imageDataURL": 5}), "no text imageDataURL"),
+        (result("bitmasklabels", {"imageDataURL": 5}), "not text imageDataURL"),
         (
             result("bitmasklabels", {"imageDataURL": png(np.zeros((10, 20), np.uint8))}),
             "has no transparency, and so covers the whole image",
