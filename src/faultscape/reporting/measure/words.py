@@ -60,8 +60,18 @@ def summary(path: str, document: Document) -> str:
         lines += [f"note: {note}" for note in one.get("notes", ())]
     small = f" (small is good: {', '.join(low)})" if low else ""
     lines += ["* the best, and what its intervals do not tell apart from it"] if starred else []
+    lines += _beside(document)
     lines.append(f"{path}: report.html, measure.json, per_image.parquet; -v prints every error{small}")
     return "\n".join(lines)
+
+
+def _beside(document: Document) -> list[str]:
+    """Return a line that names the sets which earlier lines measured, if there are any."""
+    earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
+    if not earlier:
+        return []
+    names = f"{', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
+    return [f"beside {counted(len(earlier), 'set')} of earlier lines: {names}"]
 
 
 def _sets(document: Document) -> dict[str, SetDocument]:
@@ -123,7 +133,6 @@ def _short(value: float, digits: int) -> str:
 def told(path: str, document: Document) -> str:
     """Return the table of every data set that the line named, its notes, and what was written."""
     lines, sets = list[str](), _sets(document)
-    earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
     for name, one in sets.items():
         if name:
             lines.append(f"{name}:")
@@ -135,11 +144,7 @@ def told(path: str, document: Document) -> str:
         if stars
         else "0 is best"
     )
-    if earlier:
-        lines.append(
-            f"beside {counted(len(earlier), 'set')} of earlier lines:"
-            f" {', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
-        )
+    lines += _beside(document)
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
 
