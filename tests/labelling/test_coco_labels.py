@@ -566,7 +566,7 @@ def test_two_channels_need_categories_that_are_known_and_no_third(tmp_path: Path
 def test_a_file_that_is_none_is_refused_in_one_line(tmp_path: Path, kind: str, text: str) -> None:
     form, _ = FORMATS[kind]
     (tmp_path / "x.json").write_text(text)
-    with refused(LabellingError, r"x\.json: is no "):
+    with refused(LabellingError, r"x\.json: is not "):
         form.read(tmp_path / "x.json")
     assert len(form.check(tmp_path / "x.json")) == 1
     form.recognise(tmp_path / "x.json")

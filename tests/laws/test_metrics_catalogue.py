@@ -261,7 +261,7 @@ def test_an_entry_of_scores_that_is_added_is_computed_and_shown(tmp_path: Path) 
         "out",
     ]
     done = subprocess.run(
-        [sys.executable, "-c", ADDED, *line], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", ADDED, *line, "-v"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "gap error" in done.stdout

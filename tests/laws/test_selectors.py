@@ -139,7 +139,7 @@ def test_what_a_selector_does_is_read_off_the_catalogue_and_never_off_its_name()
 def test_help_and_errors_name_every_selector() -> None:
     words = inspect.getdoc(fs.select)
     assert words is not None
-    line = re.search(r"\nselector\n\s+(.*)\n", words)
+    line = re.search(r"\nselector\n((?:\s+.*\n)+)", words)
     assert line is not None
     assert set(re.findall(r"[a-z][a-z+-]*[a-z]", line[1])) >= set(NAMES)
     with refused(OptionError) as error:

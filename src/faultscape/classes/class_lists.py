@@ -213,7 +213,7 @@ def checked(classes: Classes, where: str) -> Classes:
         for member in members:
             if member not in classes.names:
                 raise ClassesError(
-                    f"{where}: parent group {parent!r} names {member!r}, which is no"
+                    f"{where}: parent group {parent!r} names {member!r}, which is not a"
                     f" class.{closest(member, classes.names)}"
                 )
     return classes

@@ -98,7 +98,7 @@ def recognise(path: Path) -> bool:
 
 def read(path: Path) -> list[ToolLabel]:
     """Return a label of each image of a file; LabellingError where the file cannot be read."""
-    return [_label(image, path) for image in _images(load_json(path, "COCO file"), path)]
+    return [_label(image, path) for image in _images(load_json(path, "a COCO file"), path)]
 
 
 def check(path: Path) -> list[str]:
@@ -106,7 +106,7 @@ def check(path: Path) -> list[str]:
     looked for beside it, and in images/.
     """
     try:
-        document = load_json(path, "COCO file")
+        document = load_json(path, "a COCO file")
         images = _images(document, path)
     except LabellingError as error:
         return [str(error)]

@@ -42,7 +42,7 @@ FOLDER = "panoptic"
 _COLOURS = 1 << 24
 _MOST_SEGMENTS = 100_000  # of a PNG
 _AT_ONCE = 1 << 20  # pixels
-_NOUN = "panoptic file of COCO"
+_NOUN = "a panoptic file of COCO"
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def _loaded(path: Path) -> _File:
     ]
     for name, table in zip(("images", "annotations", "categories"), tables, strict=True):
         if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
-            raise LabellingError(f"{path}: is no {_NOUN}: it has no list `{name}` of objects")
+            raise LabellingError(f"{path}: is not {_NOUN}: it has no list `{name}` of objects")
     images, annotations, categories = (table or [] for table in tables)
     names = {}
     for k, entry in enumerate(categories):

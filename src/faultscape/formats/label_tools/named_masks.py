@@ -90,7 +90,7 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
 
 
 def load_json(path: str | os.PathLike[str], kind: str) -> Any:
-    """Return what a file of labels in JSON holds, a ``kind`` such as "COCO file"; LabellingError where it is
+    """Return what a file of labels in JSON holds, a ``kind`` such as "a COCO file"; LabellingError where it is
     no JSON, or larger than is read.
     """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
@@ -104,7 +104,7 @@ def load_json(path: str | os.PathLike[str], kind: str) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         text = " ".join(str(error).split())[:200]
-        raise LabellingError(f"{path}: is no {kind}: {text or 'it does not fit into memory'}") from None
+        raise LabellingError(f"{path}: is not {kind}: {text or 'it does not fit into memory'}") from None
 
 
 def check_size(size: tuple[int, int], where: str) -> None:
