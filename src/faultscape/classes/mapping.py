@@ -91,16 +91,17 @@ def _by_names(
             f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study"
             f" ({_some(classes.names)}); give --labels FILE"
         )
+    strange = "are not classes" if many else "is not a class"
     if lost and unmapped != "void" and given:
         raise ClassesError(
             f"{labels}: says nothing of the network's {'classes' if many else 'class'} {', '.join(lost)},"
-            f" which {'are' if many else 'is'} no class of the study.{closest(lost[0], classes.names)} Map"
+            f" which {strange} of the study.{closest(lost[0], classes.names)} Map"
             f" {'each' if many else 'it'} to a class or void, or give --unmapped void too"
         )
     if lost and unmapped != "void":
         raise ClassesError(
-            f"{name}: {'these classes' if many else 'a class'} of the network {'are' if many else 'is'} no"
-            f" class of the study: {', '.join(lost)}.{_near(lost, classes)} Give --labels FILE that says"
+            f"{name}: {'these classes' if many else 'a class'} of the network {strange} of the study:"
+            f" {', '.join(lost)}.{_near(lost, classes)} Give --labels FILE that says"
             f" which class {'each of them' if many else 'it'} is, or void, or --unmapped"
             f" void{' for all of them' if many else ''}"
         )

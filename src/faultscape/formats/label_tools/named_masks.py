@@ -90,8 +90,8 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
 
 
 def load_json(path: str | os.PathLike[str], kind: str) -> Any:
-    """Return what a file of labels in JSON holds, a ``kind`` such as "a COCO file"; LabellingError where it is
-    no JSON, or larger than is read.
+    """Return what a file of labels in JSON holds, a ``kind`` such as "a COCO file"; LabellingError where it
+    is no JSON, or larger than is read.
     """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
