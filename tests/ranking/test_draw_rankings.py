@@ -355,7 +355,9 @@ def test_rounds_that_learnt_from_labels_have_descriptive_intervals_and_those_dra
         )
         said[told] = {name: row.speaks_of for name, row in found.rankings.items()}
         assert any("rounds learnt" in note for note in found.notes) == (told == "learnt")
-        assert ("do not hold for the pool: rounds learnt from labels. Scores" in caveat(found)) == (told == "learnt")
+        assert ("do not hold for the pool: rounds learnt from labels. Scores" in caveat(found)) == (
+            told == "learnt"
+        )
     assert said["learnt"] == dict.fromkeys(
         ("margins", "reuse_margins", "lure", "prediction_powered", "reuse_mean"), "chosen"
     )
@@ -379,7 +381,9 @@ def test_draws_that_were_skipped_are_not_taken_to_be_lost_by_chance(
     assert any(f"{skipped} of the first 50 draws were skipped" in note for note in found.notes) == (
         speaks == "chosen"
     )
-    assert ("do not hold for the pool: drawn images were skipped. Scores" in caveat(found)) == (speaks == "chosen")
+    assert ("do not hold for the pool: drawn images were skipped. Scores" in caveat(found)) == (
+        speaks == "chosen"
+    )
 
 
 def test_of_a_pool_that_is_labelled_whole_no_ranking_claims_that_something_is_open() -> None:

@@ -111,7 +111,7 @@ class Metric:
 
         >>> from faultscape.metrics.catalogue import named
         >>> named()["miou"].text(Definitions(over="truth"))
-        'mean over classes of intersection over union (S0 eq. 7); over=truth'
+        'mean over classes of intersection over union (Yan et al. 2021, eq. 7); over=truth'
         """
         rounded = (
             f"; scores rounded to {definitions.rounding}"
