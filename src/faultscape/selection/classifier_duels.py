@@ -58,29 +58,28 @@ def class_duels(
     """Return the slots of every unordered pair of models, S2 eq. 1 with the distance of classes, S2 eq. 4 for
     the k largest.
 
-        ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by
-        default; ``families`` (I,) are near-duplicate groups, of which a pair takes the first alone.
-        ``discrepancy`` "expected" orders by the distance to expect under what both models say of all classes
-        they name (S2 4), over all images; with ``temperatures`` {model: T} from their calibrated
-        probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) say what
-    each image is whatever it is called, such as the SHA-256 of its file, its id by default: with ``seed``
-    they decide between equal ones.
-        Errors: OptionError for options out of range, SelectionError for fewer than two models or where no
-        image can be chosen.
+    ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default;
+    ``families`` (I,) are near-duplicate groups, of which a pair takes the first alone. ``discrepancy``
+    "expected" orders by the distance to expect under what both models say of all classes they name (S2 4),
+    over all images; with ``temperatures`` {model: T} from their calibrated probabilities
+    (comparison.fit_temperature), of other models as they come. ``keys`` (I,) identify images whatever they
+    are called, such as the SHA-256 of the file, the id by default: with ``seed`` they decide between equals.
+    Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image
+    can be chosen.
 
-        >>> from faultscape.classes.class_lists import resolve
-        >>> said = Predictions(
-        ...     resolve(3),
-        ...     ("a", "b"),
-        ...     ("x", "y", "z"),
-        ...     np.array([[0, 0, 1], [1, 2, 1]]),
-        ...     np.full((2, 3), 0.9),
-        ... )
-        >>> [
-        ...     (row.image, row.distance)
-        ...     for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen
-        ... ]
-        [('y', 2.0), ('x', 1.0)]
+    >>> from faultscape.classes.class_lists import resolve
+    >>> said = Predictions(
+    ...     resolve(3),
+    ...     ("a", "b"),
+    ...     ("x", "y", "z"),
+    ...     np.array([[0, 0, 1], [1, 2, 1]]),
+    ...     np.full((2, 3), 0.9),
+    ... )
+    >>> [
+    ...     (row.image, row.distance)
+    ...     for row in class_duels(said, np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).chosen
+    ... ]
+    [('y', 2.0), ('x', 1.0)]
     """
     define = definition(
         top=top,
