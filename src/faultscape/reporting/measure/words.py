@@ -24,16 +24,11 @@ COLUMNS = tuple(
     if metric.column
 )
 _PIXELS = frozenset(["ror", "rur"])
-_LINE = (
-    "miou",
-    "average_precision",
-    "auroc",
-    "fpr95",
-    "component_f1",
-    "calibration_auroc",
-    "ece",
-    "cldice",
-    "aupro",
+_KINDS_OF_ERROR = frozenset(["regions", "partitions"])  # groups that -v, the page and measure.json show
+_LINE = tuple(
+    metric.name
+    for metric in sorted(METRICS, key=lambda metric: metric.column)
+    if metric.column and metric.group not in _KINDS_OF_ERROR
 )
 _NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for metric in METRICS} | {
     "miou": "mIoU"
