@@ -78,7 +78,7 @@ SQUARE = [[1, 1], [3, 3]]
         ({"label": "horse", "points": [[1, 1e12], [2, 2]], "shape_type": "rectangle"}, "finite numbers"),
         ({"label": "horse", "points": [[1]], "shape_type": "polygon"}, "finite numbers"),
         ({"label": "horse", "points": None, "shape_type": "polygon"}, "2 or more points"),
-        ({"label": "horse", "points": SQUARE, "shape_type": "mask", "mask": "%%%"}, "no PNG in base64"),
+        ({"label": "horse", "points": SQUARE, "shape_type": "mask", "mask": "%%%"}, "not a PNG in base64"),
         (
             {
                 "label": "horse",
@@ -86,9 +86,9 @@ SQUARE = [[1, 1], [3, 3]]
                 "shape_type": "mask",
                 "mask": base64.b64encode(b"x").decode(),
             },
-            "no PNG in base64",
+            "not a PNG in base64",
         ),
-        ({"label": "horse", "points": SQUARE, "shape_type": "mask"}, "no PNG in base64"),
+        ({"label": "horse", "points": SQUARE, "shape_type": "mask"}, "not a PNG in base64"),
     ],
 )
 def test_a_hostile_shape_is_refused_by_its_number(tmp_path: Path, shape: object, why: str) -> None:
@@ -168,5 +168,5 @@ def test_ids_of_a_format_of_ones_own_fit_a_map(tmp_path: Path) -> None:
                 form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)
             ).tolist() == [[value] * 3]
         else:
-            with refused(LabellingError, f"format grid: ids are 0-65535; got {value} to {value}"):
+            with refused(LabellingError, f"format grid: ids must be 0-65535; got {value} to {value}"):
                 format_calls.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1))

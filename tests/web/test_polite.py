@@ -41,7 +41,7 @@ def test_every_request_says_who_asks(server: Server) -> None:
     assert said.startswith("Faultscape/")
     assert "me@example.org" in said
     for wrong in ("me", "a b@c", "a@b\r\nX: y", "a@b (c)"):
-        with refused(OptionError, "give an e-mail address"):
+        with refused(OptionError, "expected an e-mail address"):
             agent(wrong)
 
 
@@ -113,7 +113,7 @@ def test_a_body_is_bounded_by_what_is_said_and_by_what_comes(server: Server) -> 
     server.paths["/said"] = (200, {}, b"x" * 100)
     server.paths["/silent"] = (200, {"Content-Length": "", "Connection": "close"}, b"x" * 100)
     for path in ("/said", "/silent"):
-        with refused(WebError, r"more than the 99|larger than the 99"):
+        with refused(WebError, r"at most 99|larger than 99"):
             web(Clock()).get(f"{server.url}{path}", limit=99, named=server.place)
         assert web(Clock()).get(f"{server.url}{path}", limit=100, named=server.place).body == b"x" * 100
 
@@ -157,16 +157,16 @@ def test_a_host_that_fails_five_times_is_closed_and_waited_for_once(server: Serv
             polite.get(f"{server.url}{path}", limit=10, named=server.place)
         return f"{type(told.value).__name__}: {told.value}"
 
-    assert ask("/0").endswith("answers 503 Service Unavailable (asked 5 times)")
+    assert ask("/0").endswith("answers 503 Service Unavailable (tried 5 times)")
     assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8]
     assert polite.get(f"{server.url}/good", limit=10, named=server.place).body == b"x"  # and all is forgotten
-    assert ask("/0").endswith("(asked 5 times)")
+    assert ask("/0").endswith("(tried 5 times)")
     assert [ask(f"/{k}") for k in (1, 2, 3)] == [
         f"WebError: {server.place}: answers 503 Service Unavailable"
     ] * 3
     assert "ClosedError" in ask("/4")
     asked = len(server.asked)
-    assert "it failed 5 times in a row and is left alone; run the same line again later" in ask("/5")
+    assert "it failed 5 times in a row and is skipped; run the same command again later" in ask("/5")
     assert "left alone" in ask("/good")
     assert len(server.asked) == asked
     assert [s for s in clock.slept if s >= 1] == [1, 2, 4, 8] * 2
@@ -179,7 +179,7 @@ def test_redirects_are_followed_where_they_may_lead(server: Server) -> None:
         "/round": (301, {"Location": "/round"}, b""),
     }
     assert web(Clock()).get(f"{server.url}/a", limit=10, named=server.place).body == b"x"
-    with refused(WebError, "redirects more than 5 times"):
+    with refused(WebError, "redirected more than 5 times"):
         web(Clock()).get(f"{server.url}/round", limit=10, named=server.place)
 
 
