@@ -122,7 +122,7 @@ def test_each_image_goes_to_two_people_in_sessions_and_training_comes_first(
         *(f"  {who}: 8 images in 3 sessions" for who in PEOPLE),
         "  everybody first: 2 images that have a label already, in training",
         (
-            "save each mask in labels, in the folder of each session, named as its image, then `faultscape"
+            "put each mask into labels, in the folder of each session, named as its image, then `faultscape"
             f" label import {study} {out}`"
         ),
     ]

@@ -188,7 +188,7 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(
     empty = tmp_path / "empty"
     said = repr(fs.label.export(study, str(empty), truth="labels"))
     assert said.endswith(
-        f"save each mask in {empty / 'labels'}, named as its image, then `faultscape label import {study}"
+        f"put each mask into {empty / 'labels'}, named as its image, then `faultscape label import {study}"
         f" {empty}`"
     )
     assert not list(empty.rglob("labels/*"))  # a model's map would bias whoever labels

@@ -192,7 +192,7 @@ def _masks(name: str, title: str, write: Callable[..., bytes | None], same_as: s
     return MaskFormat(
         name=name,
         title=title,
-        says="save each mask in {folder}, named as its image",
+        says="put each mask into {folder}, named as its image",
         endings=MAP_ENDINGS,
         photo=_photo,
         label=lambda folder, image: folder / "labels" / f"{image}.png",
