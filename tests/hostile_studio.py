@@ -85,7 +85,7 @@ def _result(kind: str, value: Any, **more: Any) -> dict[str, Any]:
         "id": "a",
         "type": kind,
         "from_name": "label",
-        "to_name": "not found beside it",
+        "to_name": "image",
         "original_width": 8,
         "original_height": 6,
         "value": value | {kind: ["horse"]},
@@ -164,7 +164,7 @@ def _of_studio(name: str, text: str | Callable[[], str], says: str) -> Case:
 
 BOX = {"x": 0, "y": 0, "width": 50, "height": 50}
 STUDIO = (
-    _of_studio("lists within lists", DEEP, r"tasks\.json: is not JSON of Label Studio"),
+    _of_studio("lists within lists", DEEP, r"tasks\.json: is not a Label Studio JSON file"),
     _of_studio(
         "three million lists",
         lambda: "[" + "[]," * 3_000_000 + "[]]",
@@ -176,7 +176,7 @@ STUDIO = (
     _of_studio(
         "a number of 5,000 digits",
         '[{"data": {}, "id": 1' + "0" * 5000 + "}]",
-        r"is not JSON of Label Studio",
+        r"is not a Label Studio JSON file",
     ),
     _of_studio(
         "a coordinate of 10**400",
@@ -373,7 +373,7 @@ def _pair(result: Any, meta: Any) -> str:
 
 META = {"ask": "pairwise", "image": "a", "first": "f", "second": "g", "swapped": False}
 CHOICES = (
-    _of_pairs("lists within lists", DEEP, "is not JSON of Label Studio"),
+    _of_pairs("lists within lists", DEEP, "is not a Label Studio JSON file"),
     _of_pairs(
         "a choice that is a table",
         _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META),

@@ -86,7 +86,7 @@ def test_a_picture_whose_beginning_does_not_say_its_size_is_read_whole_and_what_
     assert (by_id["wide"].width, by_id["wide"].height) == (30, 20)
     reasons = {f.image.split("/")[-1]: f.reason for f in read_failures(Path(far))}
     assert set(reasons) == {"text.jpg", "empty.png"}
-    assert "no picture" in reasons["text.jpg"]
+    assert "not a readable image" in reasons["text.jpg"]
 
 
 def test_probe_reads_each_picture_whole_and_finds_the_near_duplicates_of_local_files(

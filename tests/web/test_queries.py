@@ -111,7 +111,7 @@ def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Pat
 
 
 def test_a_folder_that_is_no_wordnet_is_told(tmp_path: Path) -> None:
-    with refused(CorpusError, "holds no WordNet"):
+    with refused(CorpusError, "does not hold WordNet"):
         wordnet.senses(tmp_path, ["dog"])
     folder = write_wordnet(tmp_path / "dict")
     (folder / "data.noun").write_text("x" + (folder / "data.noun").read_text())
