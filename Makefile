@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
+.PHONY: help demo docs test lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -38,8 +38,8 @@ test: .venv/.test-ready  ## all tests; ends with what was skipped and why
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: .venv/.test-ready  ## style
-	$(BIN)/ruff check src tests benchmarks examples scripts
-	$(BIN)/ruff format --check src tests benchmarks examples scripts
+	$(BIN)/ruff check src tests benchmarks examples scripts docs
+	$(BIN)/ruff format --check src tests benchmarks examples scripts docs
 
 types: .venv/.test-ready  ## types
 	$(BIN)/pyright
@@ -48,13 +48,27 @@ layers: .venv/.test-ready  ## which room may import which
 	$(BIN)/lint-imports
 
 wheel: .venv/.test-ready  ## build the wheel and try it in an environment of its own
-	rm -rf build dist
+	rm -rf build/venv dist
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --wheel --outdir dist . > /dev/null
 	$(PYTHON) -m venv build/venv
 	PIP_CONSTRAINT=constraints.txt build/venv/bin/python -m pip --disable-pip-version-check install --quiet --no-compile "$$(ls dist/*.whl)[onnx]"
 	cd build && venv/bin/python ../.ci/wheel_smoke.py
 
-check: test lint types layers wheel  ## all that .ci/run does
+# The site has an environment of its own: what it needs is many packages, and no test needs one of them.
+DOCS := .venv-docs/bin
+.venv-docs/.ready: pyproject.toml docs/constraints.txt scripts/npm_files.py
+	test -x $(DOCS)/python || $(PYTHON) -m venv .venv-docs
+	$(DOCS)/python -m pip --disable-pip-version-check install --quiet --no-compile --no-deps --requirement docs/constraints.txt
+	PIP_CONSTRAINT=docs/constraints.txt $(DOCS)/python -m pip --disable-pip-version-check install --quiet --editable ".[docs]"
+	rm -rf docs/_static/mathjax
+	$(DOCS)/python scripts/npm_files.py docs
+	@touch $@
+
+docs: .venv-docs/.ready  ## the documentation site, into build/docs; warnings are errors
+	$(DOCS)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees -b html docs build/docs
+	$(DOCS)/python scripts/check_site.py build/docs
+
+check: test lint types layers wheel docs  ## all that .ci/run does
 
 .venv/.bench-ready: pyproject.toml constraints.txt benchmarks/constraints.txt | .venv/bin/python
 	PIP_CONSTRAINT=constraints.txt $(PIP) --constraint benchmarks/constraints.txt --editable ".[bench]"
@@ -82,4 +96,4 @@ pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable $$(sed -n 's/==.*//; s/^[A-Za-z]/--exclude &/p' benchmarks/constraints.txt) | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
 
 clean:           ## remove what make made
-	rm -rf .venv build dist demo-study measured .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-docs build dist demo-study measured .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from label_table import ROOT, processor
 from leave_one_out import BUDGETS, KEPT
+from page_text import HEAD, figure_cell, fold
 
 SETS = {  # held-out sets: the same drives, and the same networks, are one
     "emotion": ["emotion"],
@@ -187,6 +188,32 @@ def other_rules(table: Regrets) -> str:
     )
 
 
+def page(
+    made: str, chosen: dict[str, str], facts: list[str], goals: dict[str, tuple[list[str], str, list[str]]]
+) -> str:
+    """Return the page from the lines of its tables: what is chosen, the sets, and of each goal the sets left
+    out, a sentence on other rules, and all rows.
+    """
+    notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
+    first, method, shows, *own = (note.strip() for note in notes)
+    defaults = ["| goal | selector | ranking |", "|---|---|---|"]
+    defaults += [
+        f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()
+    ]
+    parts = [HEAD + "# Which selector and ranking to use"]
+    parts += [first.replace("{figure}", figure_cell("choice", "draw_regrets()")), "\n".join(defaults), shows]
+    parts += [method.replace("{made}", made), "\n".join(facts)]
+    for note, (goal, (without, others, every)) in zip(own, goals.items(), strict=True):
+        parts += [
+            f"## {'The order of all' if goal == 'order' else 'Which is best'}",
+            note,
+            "\n".join(without),
+        ]
+        parts += [others] if others else []
+        parts += [fold("The regret of every selector and ranking on every set", every)]
+    return "\n\n".join(parts) + "\n"
+
+
 def write() -> dict[str, str]:
     """Write the page, and return what is chosen for each goal."""
     found, about = read()
@@ -195,45 +222,31 @@ def write() -> dict[str, str]:
         f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python"
         f" {platform.python_version()}, {libraries}"
     )
-    notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
     tables = {goal: regrets(found, goal) for goal in GOALS}
     deciding = tables | {"order": in_deviations(tables["order"], about)}
     chosen = {goal: choose(table, list(next(iter(table.values())))) for goal, table in deciding.items()}
-    lines = [
-        "# Which selector and ranking stand first",
-        "",
-        f"Made by `python benchmarks/leave_one_out.py` and `python benchmarks/choice_table.py`; {head}.",
-        "",
-    ]
-    lines += [notes[0].strip(), "", "| goal | selector | ranking |", "|---|---|---|"]
-    lines += [f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()]
-    lines += [
-        "",
-        notes[1].strip(),
-        "",
+    made = f"Made by `python benchmarks/leave_one_out.py` and `python benchmarks/choice_table.py`; {head}."
+    facts = [
         "| set | part | models | images | models differ on | sharpness | repeats |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, parts in SETS.items():
         for part in (p for p in parts if p in about):
             held = about[part]
-            lines.append(
+            facts.append(
                 f"| {name} | {part} | {held['models']} | {held['images']:,} | {100 * held['disputed']:.0f} %"
                 f" | {held['sharpness']:.2f} | {len(found[part]['random | mean']['coda'])} |"
             )
-    for k, goal in enumerate(GOALS):
-        lines += [
-            "",
-            f"## {'The order of all' if goal == 'order' else 'Who is best'}",
-            "",
-            notes[2 + k].strip(),
-            "",
-        ]
-        lines += [*left_out(tables[goal], deciding[goal], goal), ""]
-        lines += [other_rules(tables[goal]), ""] if goal == "order" else []
-        lines += rows(tables[goal], deciding[goal], goal)
-    lines += ["", notes[4].strip(), ""]
-    (ROOT / "docs" / "benchmarks" / "choice.md").write_text("\n".join(lines), encoding="utf-8")
+    goals = {
+        goal: (
+            left_out(tables[goal], deciding[goal], goal),
+            other_rules(tables[goal]) if goal == "order" else "",
+            rows(tables[goal], deciding[goal], goal),
+        )
+        for goal in GOALS
+    }
+    text = page(made, chosen, facts, goals)
+    (ROOT / "docs" / "benchmarks" / "choice.md").write_text(text, encoding="utf-8")
     return chosen
 
 

@@ -19,6 +19,7 @@ import label_methods as methods
 import label_sets
 import numpy as np
 from label_sets import KEPT, SETS, Set
+from page_text import HEAD, figure_cell, fold
 
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.planning import label_needs as needs
@@ -292,17 +293,23 @@ def page(found: dict[str, dict]) -> str:
     versions = ", ".join(
         [f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))]
     )
-    return (
-        (ROOT / "benchmarks" / "plan-notes.md")
-        .read_text()
-        .format(
-            date=dt.date(2026, 11, 22),
-            versions=versions,
-            repeats=min(one["repeats"] for one in found.values()),
-            table="\n".join(lines),
-            few="\n".join(few),
-            **ratios,
-        )
+    repeats = min(one["repeats"] for one in found.values())
+    return fill_page(str(dt.date(2026, 11, 22)), versions, repeats, lines, few, ratios)
+
+
+def fill_page(
+    date: str, versions: str, repeats: int, table: list[str], few: list[str], ratios: dict[str, str]
+) -> str:
+    """Return the page from what stands in plan-notes.md and the lines of its two tables."""
+    notes = (ROOT / "benchmarks" / "plan-notes.md").read_text()
+    return HEAD + notes.format(
+        figure=figure_cell("plan", "draw_predictions()"),
+        date=date,
+        versions=versions,
+        repeats=repeats,
+        table=fold("Every set, selector and question", table),
+        few="\n".join(few),
+        **ratios,
     )
 
 

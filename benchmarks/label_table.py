@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from label_sets import KEPT, SETS
+from page_text import HEAD, figure_cell, fold
 
 SHOWN = (100, 200, 400)  # labels at which coverage is shown
 ROOT = Path(__file__).parents[1]
@@ -86,49 +87,42 @@ def processor() -> str:
     return names[0] if names else platform.machine()
 
 
+def describe_set(held: dict[str, Any]) -> str:
+    """Return the line above the table of a set: models, images, repeats."""
+    repeats = {b: c["repeats"] for b, c in held["methods"]["random | mean"].items()}
+    most = [b for b, n in repeats.items() if n > repeats["100"]]
+    more = f", {repeats[most[0]]:,} at {' and '.join(sorted(most, key=int))} labels" if most else ""
+    drawn = f", {held['draws']:,} drawn anew for each repeat" if held["draws"] else ""
+    picked = held["methods"].get("model-picker | mean", {}).get("100", {}).get("repeats")
+    few = f" ({picked} of the model picker)" if picked else ""
+    disputed = f", models differ on {100 * held['disputed']:.0f} %" if held["disputed"] < 1 else ""
+    about = f"{held['models']} models, {held['images']:,} images{drawn}{disputed}"
+    return f"{about}; {repeats['100']} repeats{more}{few}."
+
+
+def page(made: str, sets: dict[str, list[str]], repeats: str, coverage: list[str]) -> str:
+    """Return the page from the lines of its tables: {title of a set: its description and its table}."""
+    notes = (ROOT / "benchmarks" / "label-notes.md").read_text().split("<!-- cut -->")
+    first, shows, cells, intervals = (note.strip() for note in notes)
+    first = first.replace("{figure}", figure_cell("labels", "draw_curves()")).replace("{made}", made)
+    parts = [HEAD + "# How many labels a ranking needs", first, shows, cells]
+    for title, lines in sets.items():
+        parts += [f"### {title}", lines[0], fold(f"All selectors and rankings on {title}", lines[1:])]
+    parts += ["### Coverage of nominal 95 % intervals", f"{intervals} Repeats: {repeats}."]
+    return "\n\n".join([*parts, fold("Coverage by selector and estimator", coverage)]) + "\n"
+
+
 def write() -> None:
     found = {name: json.loads(file.read_text()) for name in SETS if (file := KEPT / f"{name}.json").exists()}
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    head = (
-        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()}, {os.cpu_count()} cores, Python"
-        f" {platform.python_version()}, {libraries}"
+    made = (
+        f"Made by `python benchmarks/label_efficiency.py`; {dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()},"
+        f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}."
     )
-    notes = (ROOT / "benchmarks" / "label-notes.md").read_text().split("<!-- tables -->")
-    lines = [
-        "# How many labels a ranking needs",
-        "",
-        f"Made by `python benchmarks/label_efficiency.py`; {head}.",
-        "",
-        notes[0].strip(),
-    ]
-    for name, held in found.items():
-        repeats = {b: c["repeats"] for b, c in held["methods"]["random | mean"].items()}
-        most = [b for b, n in repeats.items() if n > repeats["100"]]
-        more = f", {repeats[most[0]]:,} at {' and '.join(sorted(most, key=int))} labels" if most else ""
-        drawn = f", {held['draws']:,} drawn anew for each repeat" if held["draws"] else ""
-        picked = held["methods"].get("model-picker | mean", {}).get("100", {}).get("repeats")
-        few = f" ({picked} of the model picker)" if picked else ""
-        disputed = f", models differ on {100 * held['disputed']:.0f} %" if held["disputed"] < 1 else ""
-        lines += ["", f"## {WHAT[name]}", ""]
-        lines += [
-            (
-                f"{held['models']} models, {held['images']:,} images{drawn}{disputed}; {repeats['100']}"
-                f" repeats{more}{few}."
-            ),
-            "",
-        ]
-        lines += agreements(held)
+    sets = {WHAT[name]: [describe_set(held), *agreements(held)] for name, held in found.items()}
     repeats = ", ".join(f"{held['coverage_repeats']} of {WHAT[name]}" for name, held in found.items())
-    lines += [
-        "",
-        "## Coverage of nominal 95 % intervals",
-        "",
-        f"{notes[1].strip()} Repeats: {repeats}.",
-        "",
-        *coverages(found),
-    ]
-    lines += ["", notes[2].strip(), ""]
-    (ROOT / "docs" / "benchmarks" / "labels.md").write_text("\n".join(lines), encoding="utf-8")
+    text = page(made, sets, repeats, coverages(found))
+    (ROOT / "docs" / "benchmarks" / "labels.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import numpy as np
 import regions
 from clock import in_turns
 from made_maps import maps
+from page_text import speed_page
 
 from faultscape.maps.regions import overlaps
 from faultscape.metrics.overlaps import region_counts
@@ -79,13 +80,11 @@ def main() -> None:
         f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
         f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
     )
-    text = (
-        "# Measured speed of measuring\n\nMade by `make bench`: one run, processor time of one thread, best"
-        " of several in turns with the peer.\n\n"
+    made = (
+        "Made by `make bench`: one run, processor time of one thread, best of several in turns with the peer."
     )
-    text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "\n".join(lines) + "\n"
     notes = ROOT / "benchmarks" / "measure-notes.md"
-    text += "\n" + notes.read_text() if notes.exists() else ""
+    text = speed_page("How fast is `measure`?", notes, "measure", f"{made}\n\n{head}.", lines)
     (ROOT / "docs" / "benchmarks" / "measure.md").write_text(text)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 import scipy
 from label_sets import SETS, Set
 from leave_one_out import ROUND, alike
+from page_text import HEAD, figure_cell, fold
 
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
@@ -39,6 +40,10 @@ ROOT, KEPT = Path(__file__).parents[1], Path(tempfile.gettempdir()) / "faultscap
 BLOCK, REPEATS, RESAMPLES = 100, 1000, 200
 BUDGETS = (25, 50, 100, 200, 400)
 MOST = 0.98  # a pool all but labelled: above this share of it nothing is left open
+TOP = (
+    "| set | labels | ranking | repeats | held, % | worst, % | half-width |",
+    "|---|---|---|---|---|---|---|",
+)
 WEIGHTED = "margins", "lure", "prediction_powered"
 
 
@@ -239,17 +244,24 @@ def table(goal: str) -> tuple[list[str], list[str]]:
     return lines, outside
 
 
-def page() -> None:
-    text = (ROOT / "benchmarks" / "coverage-notes.md").read_text()
-    for goal in ("order", "best"):
-        lines, outside = table(goal)
-        text = text.replace(f"{{{goal}}}", "\n".join(lines))
+def fill_page(machine: str, tables: dict[str, tuple[list[str], list[str]]]) -> str:
+    """Return the page from the machine and, of each goal, the rows and what of them lies outside."""
+    text = HEAD + (ROOT / "benchmarks" / "coverage-notes.md").read_text()
+    for goal, (lines, outside) in tables.items():
+        text = text.replace(
+            f"{{fold {goal}}}", fold("Every set, ranking and number of labels", [*TOP, *lines])
+        )
         text = text.replace(f"{{outside {goal}}}", "\n".join(outside) or "Nothing.")
+    return text.replace("{figure}", figure_cell("coverage", "draw_held()")).replace("{machine}", machine)
+
+
+def page() -> None:
     machine = (
         f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python"
         f" {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     )
-    (ROOT / "docs" / "benchmarks" / "coverage.md").write_text(text.replace("{machine}", machine))
+    tables = {goal: table(goal) for goal in ("order", "best")}
+    (ROOT / "docs" / "benchmarks" / "coverage.md").write_text(fill_page(machine, tables))
 
 
 def main() -> None:

@@ -31,6 +31,7 @@ import small_studies
 import status
 from clock import best, in_turns
 from made_maps import KINDS, maps
+from page_text import speed_page
 from PIL import Image
 
 from faultscape.comparison import counts as counting
@@ -348,15 +349,13 @@ def main() -> None:
         f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
         f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
     )
-    text = (
-        "# Measured speed\n\nMade by `make bench`: one run, processor time of one thread, best of several;"
-        " 512 x 512 unless real (480 x 360).\n\n"
-    )
-    text += f"{head}.\n\n| what | measured | target |\n|---|---|---|\n" + "".join(
-        f"| {a} | {b} | {c} |\n" for a, b, c in ROWS
+    made = (
+        "Made by `make bench`: one run, processor time of one thread, best of several; 512 x 512 unless real"
+        " (480 x 360)."
     )
     notes = ROOT / "benchmarks" / "notes.md"
-    text += "\n" + notes.read_text() if notes.exists() else ""
+    rows = [f"| {a} | {b} | {c} |" for a, b, c in ROWS]
+    text = speed_page("How fast is Faultscape?", notes, "speed", f"{made}\n\n{head}.", rows)
     (ROOT / "docs" / "benchmarks" / "speed.md").write_text(text)
 
 

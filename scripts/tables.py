@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import get_args
 
+from faultscape.command_line.result_json import field_names, result_kinds
+from faultscape.command_line.verb_list import LINES
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import GROUPS, METRICS
@@ -189,7 +191,9 @@ def preset_rows() -> Rows:
 
 def head_rows() -> Rows:
     """Last layers of networks."""
-    rows = [("head", "title", "prediction", "options", "swept by Buchanan et al. 2022", "extra scorers", "source")]
+    rows = [
+        ("head", "title", "prediction", "options", "swept by Buchanan et al. 2022", "extra scorers", "source")
+    ]
     for head in HEADS:
         options = ", ".join(f"`{name}` {shown(value)}" for name, value in head.options.items())
         sweeps = ", ".join(f"`{name}` {values}" for name, values in head.sweeps.items())
@@ -326,7 +330,18 @@ def tasks(of: Iterable[str]) -> str:
     return ", ".join(TASKS[task] for task in of)
 
 
+def result_rows() -> Rows:
+    """What each command prints with --json."""
+    rows = [("command", "in Python", "fields of the object")]
+    for words in LINES:
+        for kind in result_kinds(words):
+            fields = ", ".join(f"`{name}`" for name in field_names(kind))
+            rows.append((f"`{' '.join(words)}`", f"`{kind.__name__}`", fields))
+    return rows
+
+
 TABLES: Mapping[str, Callable[[], Rows]] = {
+    "RESULTS": result_rows,
     "METRICS": metric_rows,
     "SELECTORS": selector_rows,
     "RANKINGS": ranking_rows,

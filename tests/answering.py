@@ -16,6 +16,8 @@ ELSEWHERE = "study.test"  # a name of this machine that browsers do not trust as
 ENLARGED = 6  # photos of 288 x 216, as made ones are 48 x 36
 
 
+# from a key to the next item: whether the browser did nothing else between, whether images stood at once, and
+# milliseconds until a frame was drawn
 WATCH = """
 window.took = []; window.given = 0;
 const wanted = new Set(), decoded = new Set(), asks = window.fetch, decodes = HTMLImageElement.prototype.decode;
@@ -43,8 +45,6 @@ document.addEventListener("DOMContentLoaded", () => new MutationObserver(async (
   await new Promise(requestAnimationFrame);
   took.push({ at_once, seen, milliseconds: performance.now() - begun });
 }).observe(document.getElementById("work") || document.body, { attributeFilter: ["data-item"] }));
-# from a key to the next item: whether the browser did nothing else between, whether pictures stood at once,
-# and milliseconds until a frame was drawn
 """
 
 

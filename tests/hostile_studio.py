@@ -296,12 +296,12 @@ STUDIO = (
     _of_studio(
         "base64 that is none",
         _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + "%" * 100})),
-        "no PNG in base64",
+        "not a PNG in base64",
     ),
     _of_studio(
         "base64 beyond ASCII",
         _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64,图图"})),
-        "no PNG in base64",
+        "not a PNG in base64",
     ),
     _of_studio(
         "a PNG that says 10^10 pixels",

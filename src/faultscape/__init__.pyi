@@ -34,6 +34,7 @@ from .stages.predict.options import Shown as Shown
 from .stages.reliability.options import Submission as Submission
 from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules
+from .stages.select.options import Printing as Printing
 from .stages.select.options import Sampling as Sampling
 from .stages.serve.options import CampaignRules as CampaignRules
 from .stages.stress.options import Blending as Blending

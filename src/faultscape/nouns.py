@@ -310,6 +310,16 @@ class Slots:
         return tuple(row for row in self.rows if row.place <= self.depth)
 
     @property
+    def slots(self) -> int:
+        """How many rows are chosen: an image can stand in several."""
+        return len(self.chosen)
+
+    @property
+    def spares(self) -> int:
+        """How many rows stand behind the chosen ones, to take the place of discarded images."""
+        return len(self.rows) - len(self.chosen)
+
+    @property
     def duels(self) -> tuple[Slot, ...]:
         """The chosen rows of duels of label maps (S0); none where images were chosen in another way."""
         return tuple(row for row in self.chosen if isinstance(row, Slot))
@@ -332,13 +342,13 @@ class Slots:
     def __repr__(self) -> str:
         return _slots_text(self)
 
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: also how the number of slots compares with the papers' upper bound."""
+        return "\n".join([_slots_text(self), *_bound_text(self)])
+
 
 def _slots_text(slots: Slots) -> str:
-    """Return what a person reads of a selection: slots, distinct images, empty cells, and how that compares
-    with the upper bound of the paper.
-    """
-    chosen, j = slots.chosen, len(slots.models)
-    spares = len(slots.rows) - len(chosen)
+    """Return what a person reads of a selection: how many images are to be labelled, and for what."""
     if draws := slots.draws:
         last = max(row.round for row in draws)
         rounds = (
@@ -347,28 +357,33 @@ def _slots_text(slots: Slots) -> str:
         pool = max(row.pool for row in draws)
         all_ = f"; these are all {pool:,} that could be drawn" if len(draws) >= pool else ""
         more = (
-            "; after their labels --more 10 draws on with what these say"
+            "; once they are labelled, --more 10 draws the next"
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
         return (
-            f"{counted(len(draws), 'image')} drawn by {slots.definition['selector']}{rounds}, to be labelled"
-            f" for all {j} models{all_}{more}"
+            f"{counted(len(draws), 'image')} to label, drawn by"
+            f" {slots.definition['selector']}{rounds}{all_}{more}"
         )
+    spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
+    return f"{counted(len(slots.images), 'image')} to label ({counted(slots.slots, 'duel')}{spares})"
+
+
+def _bound_text(slots: Slots) -> list[str]:
+    """Return how many slots there could be, and what of them is empty; nothing of draws, which have none."""
+    j = len(slots.models)
     if pairs := slots.pairs:
         k, held = slots.depth, Counter(row.cell for row in pairs)
         cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
-        short = f"; {cells - full} of {cells} pairs have fewer than {k}" if full < cells else ""
-        return (
-            f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label (at"
-            f" most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots){short};"
-            f" {counted(spares, 'spare')} behind"
-        )
+        return [
+            f"at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots",
+            f"{cells - full} of {cells} pairs have fewer than {k}",
+        ]
+    if not slots.duels:
+        return []
     groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({row.cell for row in slots.duels})
-    most = cells * slots.depth
-    return (
-        f"{counted(len(chosen), 'slot')}, {counted(len(slots.images), 'distinct image')} to label;"
-        f" {cells - full} of {cells} cells are empty (at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x"
-        f" {slots.depth} = {most} slots); {counted(spares, 'spare')} behind"
-    )
+    return [
+        f"at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {cells * slots.depth} slots",
+        f"{cells - full} of {cells} cells are empty",
+    ]

@@ -117,7 +117,7 @@ def test_pages_of_the_second_round_and_of_tags_break_no_rule(
     page.goto(f"{held.url}masks")
     wrong += look(page, "masks")
     page.set_input_files(
-        "#sending [name=file]", {"name": "x.zip", "mimeType": "application/zip", "buffer": b"no zip"}
+        "#sending [name=file]", {"name": "x.zip", "mimeType": "application/zip", "buffer": b"not a zip"}
     )
     page.click("#sending button")
     page.wait_for_selector("#told.notice.wrong:has-text('Not taken in')")

@@ -294,7 +294,7 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     (
         "XML of 100,000 elements deep",
         lambda: b"<annotations><version>1.1</version>" + b"<a>" * 100_000,
-        "deep|no XML",
+        "deep|not XML",
     ),
     ("XML of something else", lambda: b"<svg></svg>", "is not a file of a labelling tool"),
     ("JSON of something else", lambda: b'{"a": 1}', "is not a file of a labelling tool"),

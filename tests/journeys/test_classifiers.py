@@ -93,14 +93,14 @@ def test_the_lines_as_typed_are_the_verbs_of_python(
             "25",
         ],
         ["predict", typed, *(f"m{m}={tables / f'm{m}.csv'}" for m in range(3))],
-        ["select", typed, "--top", "4", "--cap", "2"],
+        ["select", typed, "--top", "4", "--cap", "2", "-v"],
         ["label", "export", typed, tmp_path / "questions.csv", "--format", "csv"],
         ["label", "import", typed, tables / "labels.csv"],
     ):
         assert main([str(word) for word in words]) == 0
     said = capsys.readouterr().out
     assert "distance: 01 (classes have no WordNet ids)" in said
-    assert "12 slots" in said
+    assert " images to label (12 duels" in said
     assert "at most J(J-1)/2 k = 3 x 2 / 2 x 4 = 12 slots" in said
     assert "60 images labelled" in said
     assert made.bytes_under(Path(typed), *COVERED) == made.bytes_under(Path(called), *COVERED)

@@ -147,7 +147,7 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
         assert main(["rank", answers.study, "--selection", selector, "--resamples", "200"]) == 0
         words = capsys.readouterr().out
         assert "on the chosen images" in words.splitlines()[0]
-        assert "not drawn by chance: scores and ranks are of these images" in words
+        assert "not at random: scores, ranks and intervals describe these images only" in words
         assert "95 %" not in words
         found = fs.rank(answers.study, selection=selector, resamples=200)
         assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
@@ -156,7 +156,7 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
         assert any("draws nothing by chance" in note for note in found.notes)
         page = Page(Path(fs.report(answers.study, selection=selector).path).read_text(encoding="utf-8"))
         said = " ".join("".join(page.text).split())
-        assert "not drawn by chance: scores and ranks are of these images" in said
+        assert "not at random: scores, ranks and intervals describe these images only" in said
         assert "95 %" not in said
         assert "interval, descriptive" in page.cells
         assert "pool drawn from" not in page.cells
@@ -170,12 +170,14 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     made_answers.import_labels(answers, list(drawn.images[:3]))
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     assert capsys.readouterr().out.startswith(
-        "Too few labels to say who leads. 3 labelled images: too few for intervals"
+        "Too few labels to say who leads. 3 labelled images: too few for reliable intervals"
     )
     made_answers.import_labels(answers)
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("model-0 leads. It is first in")
+    assert said.startswith(
+        "model-0 leads. Corrected for multiple comparisons (95 %), only model-0 could be best by"
+    )
     assert (
         "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n"
         in said
@@ -239,7 +241,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "images are redrawn, each for itself" in capsys.readouterr().out
     fs.collect(answers.study, grouping=fs.Grouping(group={n: n[-3:-1] for n in answers.images}))
     assert "stale" in repr(fs.status(answers.study))
-    assert main([*line, "future"]) == 0
+    assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
     assert "reuse_mean, intervals of data to come" in typed
     assert "whole groups are redrawn, and labels lie in 6 of 6 groups: fewer than 20" in typed
@@ -249,14 +251,14 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
         answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
     )
     capsys.readouterr()
-    assert main([*line, "future"]) == 0
+    assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
     wanted = (
         "Labels lie in 3 groups of images, and an interval needs 6: label images of more groups, "
         "cut groups into runs of images (collect --block N), or leave out --population future."
     )
     assert typed.startswith(
-        f"No intervals yet. Scores stand without intervals, so nothing can be said of who is best. {wanted}"
+        f"No intervals yet. Without intervals, the scores do not say which model is best. {wanted}"
     )
     html = Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
     assert wanted in html

@@ -108,7 +108,7 @@ def test_for_the_order_two_lines_rank_as_one_does_when_an_image_is_lost(tmp_path
 def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -> None:
     slots = fs.select(answers.study, goal="best")
     assert len(slots.rows) == 10
-    assert "after their labels --more 10 draws on with what these say" in repr(slots)
+    assert "once they are labelled, --more 10 draws the next" in repr(slots)
     made_answers.import_labels(answers)
     more = fs.select(answers.study, as_="best", more=6).rows
     labels = np.stack(list(answers.labels.values()))
@@ -142,10 +142,10 @@ def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_po
         assert re.fullmatch(r"effective sample size 9\.\d, below 10", weighted[name]["unusable"])
         assert set(weighted[name]["scores"].values()) == {None}
         assert all(interval == [None, None] for interval in weighted[name]["score_interval"].values())
-        assert f"{name}: cannot be used: effective sample size" in repr(found)
+        assert f"{name}: cannot be used: effective sample size" in found.full_text()
     assert next(iter(weighted)) == "reuse_margins"
     assert weighted["reuse_margins"]["speaks_of"] == "chosen"
-    assert "No score of the pool can be given yet: effective sample size" in repr(found)
+    assert "The pool cannot be scored yet: effective sample size" in repr(found)
 
 
 def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) -> None:

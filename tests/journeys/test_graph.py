@@ -61,7 +61,7 @@ CHANGE_NOTHING = {  # options that say which study, which instance, where and ho
     "corpus": "study images remove dry_run accept rate contact",
     "maps": "study models rename remove shard measure truth engine workers device batch",
     "pairs": "study shard engine workers",
-    "selection": "study as_ replace remove dry_run engine workers",
+    "selection": "study as_ replace remove dry_run engine workers list_",
     "standings": "study selection engine where output",
     "plan": "study engine workers",
     "networks": "study name sweep export device threads checkpoint_activations",

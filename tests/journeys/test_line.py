@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.cli import GROUPS, VERBS, help_line, main, unwrapped
+from faultscape.cli import GROUPS, VERBS, main
 from refusals import refused_line
 
 
@@ -42,7 +40,7 @@ def test_the_command_line_equals_the_python_verbs(
     ]
     for line in lines:
         assert main([str(word) for word in line]) == 0, line
-    assert "slots" in capsys.readouterr().out
+    assert " images to label (" in capsys.readouterr().out
     study = str(called)
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
     fs.predict(study, corpus.models, engine="local")
@@ -282,42 +280,3 @@ def test_help_says_no_default_of_a_flag_that_is_off(
     assert "default: False" not in out
     assert "default: None" not in out
     assert ("[default: processes]" in out) == ("--engine" in out)
-
-
-def test_the_terminal_breaks_the_lines_of_help_not_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
-    document = (
-        "Do\n    it.\n\n    Parameters\n    ----------\n    a\n        What is\n        done.\n    b\n       "
-        " More.\n\n        Else.\n    "
-    )
-    want = [
-        "Do it.",
-        "",
-        "Parameters",
-        "----------",
-        "a",
-        "    What is done.",
-        "b",
-        "    More.",
-        "",
-        "    Else.",
-    ]
-    assert unwrapped(document).split("\n") == want
-    assert unwrapped("\n".join(want)).split("\n") == want
-    assert main(["collect", "--help"]) == 0
-    lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
-    # its docstring breaks the lines elsewhere
-    assert any(line.startswith("3.1 has 200 of") for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("verb", "function"),
-    [
-        *((v, v) for v in VERBS if v not in GROUPS),
-        *((v, function) for v in GROUPS for function in GROUPS[v].values()),
-    ],
-)
-def test_the_line_of_a_verb_is_read_without_importing_it_and_is_that_of_its_docstring(
-    verb: str, function: str
-) -> None:
-    document = getattr(import_module(f"faultscape.verbs.{verb}"), function).__doc__
-    assert help_line(verb, function) == " ".join(inspect.cleandoc(document).partition("\n\n")[0].split())

@@ -248,7 +248,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
         "id,group\n" + "".join(f"{id_},drive {k % 8}\n" for k, id_ in enumerate(sorted(corpus.ids)))
     )
     capsys.readouterr()
-    assert main(line(corpus, tmp_path / "o", "--group", drives, *quick)) == 0
+    assert main(line(corpus, tmp_path / "o", "--group", drives, "-v", *quick)) == 0
     found, alone = document(tmp_path / "o"), document(measured)
     note = (
         "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
@@ -270,7 +270,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
         pytest.approx(values.mean() - half),
         pytest.approx(values.mean() + half),
     )
-    assert main(line(corpus, tmp_path / "o", "--block", 14, *quick)) == 0
+    assert main(line(corpus, tmp_path / "o", "--block", 14, "-v", *quick)) == 0
     found = document(tmp_path / "o")
     assert "5 groups of 14 images" in found["notes"][0]
     assert (
@@ -391,7 +391,8 @@ def test_python_and_the_command_line_write_the_same(
         measured / "per_image.parquet"
     ).read_bytes()
     assert found.models["model-0"]["miou"] == document(measured)["models"]["model-0"]["miou"]
-    assert "IoU error" in repr(found)
+    assert "mIoU ." in repr(found)
+    assert "IoU error" in found.full_text()
 
 
 def test_one_more_model_is_measured_alone(

@@ -62,7 +62,7 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     own, out = f"{tmp_path / 'mine.py'}:GRID", tmp_path / "to label"
     assert main(["label", "export", study, str(out), "--format", own]) == 0
     printed = capsys.readouterr().out
-    assert f"{len(chosen)} images to label in {out} (grid, empty" in printed
+    assert f"{len(chosen)} images to label in {out} (grid)" in printed
     assert (
         "write the numbers of the classes (classes.txt), a line a row, then `faultscape label import"
         in printed

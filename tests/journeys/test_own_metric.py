@@ -95,7 +95,7 @@ def test_ones_own_metrics_stand_beside_the_others(
     assert main([*line, "--metric", f"{own}:wrong_share", "--metric", f"{own}:recall"]) == 0
     printed = capsys.readouterr().out
     assert "Wrong pixels" in printed
-    assert "Recall error" in printed
+    assert "Recall ." in printed
     found = json.loads((tmp_path / "out" / "measure.json").read_text())
     for of in found["models"].values():
         assert of["wrong_share"]["value"] == pytest.approx(1 - of["pixel_accuracy"]["value"], abs=1e-11)
@@ -246,7 +246,7 @@ def test_a_metric_of_scores_stands_beside_the_others(
     assert main(scored) == 0  # measured without it before
     own = tmp_path / "own.py"
     assert main([*scored, "--metric", f"{own}:gap_of_anomalies"]) == 0
-    assert "Gap error" in capsys.readouterr().out
+    assert "Gap " in capsys.readouterr().out
     of = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]["a"]
     gaps = [of_image(tmp_path, k) for k in range(7)]
     assert of["gap_of_anomalies"]["value"] == pytest.approx(np.mean(gaps), rel=1e-6)

@@ -75,7 +75,7 @@ def test_a_selector_of_ones_own_goes_from_select_to_rank_and_plan(
 ) -> None:
     selector = f"{own}:WORST_PAIR"
     assert main(["select", study, "--selector", selector, "--budget", "6", "--engine", "local"]) == 0
-    assert "6 images drawn by" in capsys.readouterr().out
+    assert "6 images to label, drawn by" in capsys.readouterr().out
     rows = list(
         csv.DictReader((Path(study) / "selection-worst-pair.csv").read_text(encoding="utf-8").splitlines())
     )

@@ -85,7 +85,7 @@ def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(
     assert found.labels | {"used": 4, "partly": 3} == found.labels
     assert "Standings of 3 models from 1 labelled image and 3 partly labelled\n" in repr(found)
     assert "From 1 labelled image and 3 partly labelled. A dot" in page()
-    assert "1 labelled image and 3 partly labelled: too few for intervals" in page()
+    assert "1 labelled image and 3 partly labelled: too few for reliable intervals" in page()
 
     fs.select(made.study, selector="disputed", budget=4)
     fs.label.export(made.study, str(tmp_path / "q.csv"), selection="disputed")

@@ -137,7 +137,7 @@ def test_flags_that_are_off_unless_given_have_one_form_and_those_that_a_study_re
     assert "collect has no option --no-hyponyms" in refused_line("collect", "none", "--no-hyponyms")
     main(["predict", "--help"])
     shown = capsys.readouterr().out
-    assert "--flip --no-flip" in shown
+    assert "--flip, --no-flip" in shown
     assert "--no-measure" not in shown
 
 

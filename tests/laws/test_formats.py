@@ -347,7 +347,8 @@ def test_every_entry_is_complete_and_named_in_the_help_of_both_verbs_and_on_thei
         assert f"`{form.name}`" in page.partition("## label import")[0]
         assert f"`{form.name}`" in page.partition("## label import")[2]
         for verb in (fs.label.export, fs.label.import_):
-            assert form.name in (inspect.getdoc(verb) or "").partition("\nformat\n")[2].splitlines()[0]
+            said = (inspect.getdoc(verb) or "").partition("\nformat\n")[2].partition("\nselection\n")[0]
+            assert re.search(rf"(?<![\w-]){form.name}(?![\w-])", re.split(r"\n(?=\w)", said)[0])
     assert len({form.name for form in FORMATS}) == len(FORMATS)
     assert {form.name for form in FORMATS if isinstance(form, QuestionFormat)} <= FILL.keys()
     named = {form.name: form for form in FORMATS}

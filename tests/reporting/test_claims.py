@@ -51,8 +51,9 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
     head, words = verdict(found)
     assert head == "a leads on the chosen images"
     assert words.startswith(CAVEAT)
-    assert best_at_once(found).startswith(
-        "Corrected for multiple comparisons, the best on the chosen images is a by Perron rank"
+    assert words.endswith("Corrected for multiple comparisons, only a could be best by Perron rank.")
+    assert best_at_once(found) == (
+        "Corrected for multiple comparisons, only a could be best by Perron rank; only a by Mean over all labels."
     )
     terminal = repr(Ranked.of(found))
     assert "95 %" not in terminal
@@ -66,8 +67,8 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
     assert caveat(found) == ""
     assert list(claiming(found)) == ["margins"]
     assert verdict(found) == (
-        "a and b are tied for best",
-        "Margins does not tell them apart (at 95 %, one pair at a time).",
+        "a or b could be best",
+        "Corrected for multiple comparisons (95 %), a or b could be best by Margins.",
     )
     assert "c by" not in best_at_once(found)
     assert "  margins, intervals of this pool\n" in repr(found)
@@ -103,24 +104,37 @@ def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chose
     found = standings(lure=ranking("a", speaks_of="chosen"), reuse_mean=ranking("a", speaks_of="chosen"))
     head, said = verdict(found)
     assert head == "a leads on the chosen images"
-    assert said.startswith("The images were drawn by chance, and yet their intervals do not hold")
+    assert said.startswith("The images were drawn at random, but the intervals do not hold for the pool")
     assert caveat(standings(reuse_mean=ranking("a", speaks_of="chosen"))).startswith(
-        "These images were chosen for what"
+        "These images were chosen for what the models predict"
     )
 
 
-def test_who_leads_is_said_without_a_model_that_is_better_than_itself() -> None:
-    assert (
-        "and each other model is shown to be worse than at least one model (at 95 %"
-        in verdict(standings(margins=ranking("a")))[1]
+def test_the_headline_is_one_sentence_that_claims_what_corrected_intervals_allow() -> None:
+    assert verdict(standings(margins=ranking("a")))[0] == "a leads"
+    assert verdict(standings(margins=ranking("a", "ab")))[0] == (
+        "a leads, but not conclusively: b could be best too"
     )
+    assert verdict(standings(margins=ranking("ab", "abc")))[0] == "any of the 3 models could be best"
+    assert verdict(standings(perron=ranking("ab", speaks_of="chosen")))[0] == (
+        "a or b could be best on the chosen images"
+    )
+
+
+def test_the_first_screen_has_one_notion_of_95_per_cent() -> None:
+    for tied, best in (("a", "a"), ("a", "ab"), ("ab", "ab"), ("ab", "abc")):
+        head, words = verdict(standings(margins=ranking(tied, best)))
+        assert f"{head} {words}".count("95 %") == 1
+        assert "one pair at a time" not in words
+    old = standings(margins=ranking("a", ""))  # from before there were corrected tests: no claim of them
+    assert verdict(old)[1] == "One pair at a time (95 %), only a could be best by Margins."
 
 
 def test_the_headline_is_that_of_the_ranking_that_stands_first() -> None:
     found = standings(margins=ranking("a"), lure=ranking("bc"))
     head, words = verdict(found)
-    assert head == "a is ahead, but not in every ranking"
-    assert words.endswith("In other rankings b and c are among the best too.")
+    assert head == "a leads"
+    assert words.endswith("only a could be best by Margins. By other rankings, b or c could be best too.")
 
 
 def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_worse() -> None:
@@ -129,25 +143,27 @@ def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_w
     head, words = verdict(standings(**lone))
     assert head == "a leads on the chosen images, but not conclusively"
     assert words.endswith(
-        "each other model with a score is shown to be worse than at least one model. c has no score by Perron"
-        " rank and Mean over all labels, and may be better."
+        "only a could be best by Perron rank. c has no score by Perron rank, and may be better."
     )
     two = standings(
         perron=replace(ranking("ab", speaks_of="chosen"), scores=alone),
         reuse_mean=ranking("ab", speaks_of="chosen"),
     )
     assert verdict(two)[1].endswith(
-        "Perron rank does not tell them apart. c has no score by Perron rank, and may be better."
+        "a or b could be best by Perron rank. c has no score by Perron rank, and may be better."
     )
     assert (
         best_at_once(two)
-        == "Corrected for multiple comparisons, the best on the chosen images is one of a and b by Perron"
-        " rank (c has no score there, and may be better); one of a and b by Mean over all labels."
+        == "Corrected for multiple comparisons, a or b could be best by Perron rank (c has no score there, and"
+        " may be better); a or b by Mean over all labels."
     )
     ahead = standings(margins=replace(ranking("a"), scores=alone), lure=ranking("ab"))
-    assert (
-        "It is ahead by Margins (at 95 %, one pair at a time). c has no score by Margins, and may be better."
-        in verdict(ahead)[1]
+    assert verdict(ahead) == (
+        "a leads, but not conclusively",
+        (
+            "Corrected for multiple comparisons (95 %), only a could be best by Margins. By other rankings, b could be"
+            " best too. c has no score by Margins, and may be better."
+        ),
     )
 
 
@@ -157,8 +173,8 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     assert firsts(found) == {"re-use": "reuse_mean"}
     head, words = verdict(found)
     assert head == "a leads on the chosen images"
-    assert words.startswith("No score of the pool can be given yet: effective sample size 4.0, below 10. ")
-    assert "not drawn by chance" not in words
+    assert words.startswith("The pool cannot be scored yet: effective sample size 4.0, below 10. ")
+    assert "not at random" not in words
     assert "  lure: cannot be used: effective sample size 4.0, below 10\n" in repr(found)
     assert ranking_rows("lure", none, MODELS)["unusable"] == "effective sample size 4.0, below 10"
     (question,) = other_questions.questions({"drawn": found}, {})

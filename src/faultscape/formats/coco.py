@@ -18,7 +18,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -125,13 +125,8 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
             )
         if id_ in heads:
             raise CorpusError(f"{path}: images[{k}] has the id {id_!r} of an earlier one")
-        heads[id_], objects[id_] = (
-            (
-                file,
-                (int(size[0]), int(size[1])),
-            ),
-            [],
-        )  # pyright: ignore[reportArgumentType] - they are whole numbers
+        width, height = (cast("int", side) for side in size)
+        heads[id_], objects[id_] = (file, (width, height)), []
     for k, annotation in enumerate(annotations):
         image, category = (
             _id(annotation, name, f"annotations[{k}]", path) for name in ("image_id", "category_id")

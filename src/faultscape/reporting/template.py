@@ -1,17 +1,21 @@
 """The templates of pages, which lie in ``templates``: strict about what is missing, and everything that is
 inserted is escaped.
 
-Conventions: ``|coded`` shows what stands between backticks as code, on every page.
+Conventions: on every page ``|coded`` shows what stands between backticks as code, and ``|cited`` names
+papers by authors and year.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
+
+_PAPERS = {"S0": "Yan et al. 2021", "S2": "Wang et al. 2020"}
 
 
 def template(name: str, **filters: Callable[..., Any]) -> Any:
@@ -33,7 +37,7 @@ def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    about.filters |= {"coded": coded, **dict(filters)}
+    about.filters |= {"coded": coded, "cited": cited, **dict(filters)}
     return about
 
 
@@ -53,6 +57,16 @@ def coded(text: str) -> Any:
         Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(part)
         for k, part in enumerate(parts)
     )
+
+
+def cited(source: str) -> str:
+    """Return where something is from as a page says it: papers by authors and year.
+
+    >>> cited("S0 eq. 3, 6"), cited("Bradley and Terry 1952")
+    ('Yan et al. 2021, eq. 3, 6', 'Bradley and Terry 1952')
+    """
+    named = re.sub(r"\b(S[02])\b(?= )", lambda found: f"{_PAPERS[found[1]]},", source)
+    return re.sub(r"\bS[02]\b", lambda found: _PAPERS[found[0]], named)
 
 
 def _options_whole(code: str) -> Any:

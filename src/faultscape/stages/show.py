@@ -28,8 +28,8 @@ class Rows:
 
 
 def read_table(file: str, rows: int) -> Rows | Standings | str:
-    """Return a file's first rows, of what is no table the standings or the text; StudyError for what cannot
-    be shown.
+    """Return a file's first rows, of what is not a table, the standings or the text; StudyError for what
+    cannot be shown.
     """
     path = Path(file)
     if path.is_dir() and (path / "study.toml").exists():

@@ -1,4 +1,4 @@
-"""collect: which images are there, what they show, and how they are cut into shards."""
+"""collect: add images to a study, with their classes and near-duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""compare: where two models disagree, as packed counts."""
+"""compare: count where every two models disagree."""
 
 from __future__ import annotations
 

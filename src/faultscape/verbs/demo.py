@@ -1,8 +1,9 @@
-"""demo: the whole line on drawn street scenes and five small networks, in a minute or two.
+"""demo: try the whole line on drawn street scenes, in a minute or two.
 
-Two questions, two acts, since the images that answer one are no fair sample for the other: duels show where
-the networks fail; images drawn for all of them, as many again, tell who is better. A third act, on scenes of
-its own, asks what the networks know of their own errors: under noise, blur, weather and unknown objects.
+Two questions, two acts, since the images that answer one are not a fair sample for the other: duels show
+where the networks fail; images drawn for all of them, as many again, tell who is better. A third act, on
+scenes of its own, asks what the networks know of their own errors: under noise, blur, weather and unknown
+objects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""fit: what a trained model lacks, learnt from labelled images without training it again."""
+"""fit: fit a temperature or an anomaly method to a trained network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""label: what people say of the chosen images, out to a labelling tool and back."""
+"""label: hand images to a labelling tool, and take the labels in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from faultscape.stages.label.result import (
     Imported,
     Invited,
 )
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
+from faultscape.stages.serve.options import CampaignRules, Served, ServeOptions
 
 
 def export(
@@ -159,7 +159,7 @@ def serve(
     address: str | None = None,
     seed: int = 0,
     campaign: CampaignRules = CampaignRules(),  # noqa: B008 - frozen
-) -> None:
+) -> Served:
     """Let people answer in their browsers: which of two maps is better, or whether an image shows a class.
     Ends with Ctrl-C.
 
@@ -214,7 +214,7 @@ def serve(
         place_text(address, "address"),
         campaign,
     )
-    serve_labels(needed_text(study, "study"), options, standings_now, import_masks)
+    return serve_labels(needed_text(study, "study"), options, standings_now, import_masks)
 
 
 def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
@@ -255,8 +255,8 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
 
 
 def answers(study: Place, out: Place) -> AnswersWritten:
-    """Write all that people said that is no mask as JSON lines: choices, answers, discards, tags and checks,
-    of people by their pseudonyms. `label import` takes them in again.
+    """Write all that people said that is not a mask as JSON lines: choices, answers, discards, tags and
+    checks, of people by their pseudonyms. `label import` takes them in again.
 
     Parameters
     ----------

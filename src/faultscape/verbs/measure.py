@@ -1,4 +1,4 @@
-"""measure: what kind of error each model makes, exactly, against a truth."""
+"""measure: measure each model's errors exactly, against a truth."""
 
 from __future__ import annotations
 
@@ -38,6 +38,12 @@ class Measured:
         return (next(iter(sets.values())) if sets else self.document)["models"]
 
     def __repr__(self) -> str:
+        from faultscape.reporting.measure.words import summary
+
+        return summary(self.path, self.document)
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: the errors of each model, 0 being best."""
         from faultscape.reporting.measure.words import told
 
         return told(self.path, self.document)
@@ -48,6 +54,10 @@ class MeasuredShare(Measured):
     """What one job of an array did; its document holds no metrics but ``shard``, ``jobs`` (done now) and
     ``failures`` (maps without statistics so far).
     """
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: no more than without."""
+        return repr(self)
 
     def __repr__(self) -> str:
         shard, jobs, failures = self.document["shard"], self.document["jobs"], self.document["failures"]

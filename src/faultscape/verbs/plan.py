@@ -1,4 +1,4 @@
-"""plan: how many labels each question needs, before there is any, and what they cost."""
+"""plan: say how many labels each question needs, and what they cost."""
 
 from __future__ import annotations
 

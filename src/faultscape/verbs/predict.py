@@ -1,4 +1,4 @@
-"""predict: what the models say, once, on disk."""
+"""predict: store what each model says of every image."""
 
 from __future__ import annotations
 

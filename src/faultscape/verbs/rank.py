@@ -1,4 +1,4 @@
-"""rank: who wins, with intervals, from the labels there are."""
+"""rank: rank the models from the labels there are, with intervals."""
 
 from __future__ import annotations
 

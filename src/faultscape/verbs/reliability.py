@@ -1,4 +1,4 @@
-"""reliability: one page that says what each model knows of its own errors."""
+"""reliability: write one page on what each model knows of its own errors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ class Reliability:
 
     path: str
     document: Card
+
+    @property
+    def file(self) -> str:
+        """The file that holds the document."""
+        return f"{self.path}/reliability.json"
 
     def __repr__(self) -> str:
         from faultscape.reporting.reliability.words import card_text

@@ -1,4 +1,4 @@
-"""report: what was found, as one HTML file that a person can open anywhere."""
+"""report: write what was found as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run: every stage that is undone, up to the labels, and later from the labels on."""
+"""run: do every stage that is undone, up to the labels and after them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     )
     if models and not images and not there_is_one:
         line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
-        raise StudyError(f"{study} is no study yet; name its images beside the models: `{line}`")
+        raise StudyError(f"{study} is not a study yet; name its images beside the models: `{line}`")
     done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
     if there_is_one:
         done += _stressed_again(study, engine)

@@ -1,4 +1,4 @@
-"""scale: how large each class usually is, from a folder of training masks."""
+"""scale: learn how large each class usually is, from training masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""select: the few images that a person should label."""
+"""select: choose the few images that a person should label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.nouns import Slots
 from faultscape.stages.change_result import Changed
-from faultscape.stages.select.options import ClassifierRules, MapRules, Sampling, SelectOptions
+from faultscape.stages.chosen_result import ChosenImages
+from faultscape.stages.select.options import ClassifierRules, MapRules, Printing, Sampling, SelectOptions
 
 
 @overload
@@ -33,6 +34,7 @@ def select(
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
+    printing: Printing = Printing(),
 ) -> Slots: ...
 
 
@@ -57,7 +59,8 @@ def select(
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
-) -> Slots | Changed: ...
+    printing: Printing = Printing(),
+) -> Slots | Changed | ChosenImages: ...
 
 
 def select(
@@ -80,7 +83,8 @@ def select(
     maps: MapRules = MapRules(),
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
-) -> Slots | Changed:
+    printing: Printing = Printing(),
+) -> Slots | Changed | ChosenImages:
     """Choose the images on which models disagree most, with spares behind; or draw images for all models at
     once, with known probabilities.
 
@@ -135,6 +139,8 @@ def select(
         Of classifiers: `ClassifierRules(distance=...)`.
     sampling
         How images are taken: `Sampling(spares=...)`.
+    printing
+        What is printed: `Printing(list_=...)`.
     """
     from faultscape.stages.select.choose import choose
 
@@ -157,6 +163,7 @@ def select(
         sampling,
         engine,
         workers,
+        printing,
     )
     if seed is not None and seed < 0:
         raise OptionError(f"seed cannot be negative; got {seed}")

@@ -1,4 +1,4 @@
-"""show: any file of a study as a table that a person can read."""
+"""show: print any file of a study, or the chosen images."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from faultscape.arguments import Place, needed_text
 from faultscape.errors import OptionError, counted
+from faultscape.stages.chosen_result import ChosenImages
+from faultscape.standings import Standings
 
 ROWS = 20
 
@@ -34,32 +36,47 @@ class Table:
         return "\n".join(lines)
 
 
-def show(file: Place, *, rows: int | None = None) -> Any:
-    """Print a file of a study: Parquet tables, CSV, standings, manifests, study.toml, answers.sqlite.
+def show(
+    file: Place, *, rows: int | None = None, images: bool = False, selection: str = "main"
+) -> Table | Standings | ShownText | ChosenImages:
+    """Print a file of a study, or the images that were chosen: Parquet tables, CSV, standings, manifests,
+    study.toml, answers.sqlite.
 
     Parameters
     ----------
     file
-        The file.
+        The file; with --images a study.
     rows
         How many rows of a table are shown (default 20).
+    images
+        Print the chosen images of a study, one a line: path, number of duels, why.
+    selection
+        With --images: whose images.
     """
     from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.stages.show import Rows, read_table
 
     file = needed_text(file, "file")
-    refuse_other_kinds(show, {"rows": rows})
+    refuse_other_kinds(show, {"rows": rows, "images": images, "selection": selection})
+    if images:
+        from faultscape.stages.chosen_images import chosen_images
+
+        if rows is not None:
+            raise OptionError("--rows is for tables; --images prints all chosen images")
+        return chosen_images(file, selection)
+    if selection != "main":
+        raise OptionError("--selection is for --images; add it, or leave it out")
     if rows is not None and rows < 0:
         raise OptionError(f"--rows {rows}: give a number from 0")
     shown = read_table(file, ROWS if rows is None else rows)
     if rows is not None and not isinstance(shown, Rows):
-        print(f"note: --rows changes nothing: {PurePath(file).name} is no table, and is shown whole")
+        print(f"note: --rows changes nothing: {PurePath(file).name} is not a table, and is shown whole")
     if isinstance(shown, Rows):
         return Table(shown.title, shown.columns, shown.rows, shown.total)
-    return _Text(shown) if isinstance(shown, str) else shown
+    return ShownText(shown) if isinstance(shown, str) else shown
 
 
-class _Text(str):
+class ShownText(str):
     """A text that shows as itself."""
 
     __slots__ = ()

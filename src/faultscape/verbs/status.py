@@ -1,4 +1,4 @@
-"""status: what is done, stale and missing, and the next line to type."""
+"""status: say what is done, stale and missing, and the next command."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""stress: sets made of a study's own sets, to see what models do on them: corruptions, unknown objects,
-held-out classes, fog.
-"""
+"""stress: make corrupted, foggy and blended sets of a study's images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""train: a network that knows doubt, from a study's labels."""
+"""train: train a network that estimates its own uncertainty."""
 
 from __future__ import annotations
 

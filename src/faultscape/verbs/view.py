@@ -1,4 +1,4 @@
-"""view: the study in a browser, to look at."""
+"""view: look at a study in a browser."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from importlib.util import find_spec
 
 from faultscape.arguments import Place, needed_text
 from faultscape.errors import OptionError
+from faultscape.stages.view.options import Viewed, ViewOptions
 
 
-def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
-    """Show a study in a browser: all images with photos, maps and what models say, filtered, sorted and laid
+def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> Viewed:
+    """Show a study in a browser: every image with its maps and what models say, filtered, sorted and laid
     over each other. Nothing is written.
 
     Parameters
@@ -22,8 +23,6 @@ def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
     port
         The port to listen on, 0 for any that is free; where it is taken, the next that is free.
     """
-    from faultscape.stages.view.options import ViewOptions
-
     study = needed_text(study, "study")
     options = ViewOptions(host=host, port=port)
     if lacking := [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]:
@@ -32,4 +31,4 @@ def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
         )
     from faultscape.stages.view.serve import view_study
 
-    view_study(study, options)
+    return view_study(study, options)

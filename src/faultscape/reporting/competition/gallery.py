@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, features
 
-from faultscape.maps.paint import colour, palette
+from faultscape.maps.paint import palette
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes, Slot
 
@@ -89,14 +89,31 @@ def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
+def distinct(colours: np.ndarray) -> np.ndarray:
+    """Return (K, 3) uint8 colours of which no two are equal, the last (void) unchanged: a repeated one
+    moves by one step, which nobody sees, so that a page can tell classes apart by their colours.
+
+    >>> distinct(np.array([[9, 9, 255], [9, 9, 255], [0, 0, 0]], np.uint8)).tolist()
+    [[9, 9, 255], [9, 9, 254], [0, 0, 0]]
+    """
+    out, taken = colours.astype(int), {tuple(colours[-1].tolist())}
+    for k, row in enumerate(out[:-1].tolist()):
+        code = (row[0] << 16) + (row[1] << 8) + row[2]
+        near = (code + sign * step for step in range(1 << 24) for sign in (-1, 1))
+        free = next(n for n in near if 0 <= n < 1 << 24 and (n >> 16, n >> 8 & 255, n & 255) not in taken)
+        out[k] = free >> 16, free >> 8 & 255, free & 255
+        taken.add(tuple(out[k].tolist()))
+    return out.astype(np.uint8)
+
+
 def map_uri(label_map: np.ndarray, classes: Classes, size: tuple[int, int]) -> str:
     """Return an (H, W) map of places as a PNG data URI of (width, height) in the colours of its classes."""
     small = np.minimum(nearest(label_map, size), len(classes))
     if len(classes) < 256:
         picture = Image.frombytes("P", size, small.astype(np.uint8).tobytes())
-        picture.putpalette(palette(classes).tobytes())
+        picture.putpalette(distinct(palette(classes)).tobytes())
     else:
-        picture = Image.fromarray(colour(small, classes))
+        picture = Image.fromarray(distinct(palette(classes))[small])
     out = io.BytesIO()
     picture.save(out, format="PNG", compress_level=7, **({"bits": 4} if len(classes) < 16 else {}))
     return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"

@@ -2,10 +2,10 @@
 regions show.
 
 Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth count nowhere, a
-prediction of void is no confusion. A confusion is a true class and the class it is taken for; its ``share``
-is the part of the true class's pixels (of classifiers, images) that it takes. Only classes that are true on
-``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said of a model. A box is
-(left, top, right, bottom) in pixels.
+prediction of void is not a confusion. A confusion is a true class and the class it is taken for; its
+``share`` is the part of the true class's pixels (of classifiers, images) that it takes. Only classes that are
+true on ``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said of a model. A
+box is (left, top, right, bottom) in pixels.
 Source: S1 III-A (kinds of error).
 """
 
@@ -94,7 +94,7 @@ class CardNumber:
 @dataclass(frozen=True)
 class ModelSection:
     """What is known of one model: its mean ``value`` on ``images`` labelled ones, of which ``counted`` gave
-    confusions and regions. ``too_few`` labelled images are no ground for more.
+    confusions and regions. ``too_few`` labelled images are not grounds for more.
     """
 
     model: str

@@ -35,6 +35,13 @@ CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 _PAIRS_SHOWN = 15  # of the table of cases; the rest opens on a click
 _CROWD = 12  # models from which a matrix is set smaller
+_FEW = {"duels": 3, "draws": 2, "said": 4}  # images of a group that are seen; the rest opens on a click
+_ENDS = {
+    "II": "Images that tell two models apart",
+    "III": "Images on which both models are poor",
+    "I": "Images on which both models are good",
+    "": "Images without an outcome yet",
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,7 +169,7 @@ def _context(facts: Facts) -> dict[str, Any]:
     )
     own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
     words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
-    first = set(standing_tables.firsts(standings).values()) if standings else set()
+    name = standing_tables.recommended(standings) if standings else ""
     found = other_questions.questions(facts.others, facts.selectors, facts.stale)
     warned = other_questions.warnings(facts.others, found)
     return {
@@ -177,8 +184,8 @@ def _context(facts: Facts) -> dict[str, Any]:
         "speeds": speed_charts.speed_charts(facts.times, standings),
         "described": any(table["descriptive"] for table in tables),
         "usable": [table for table in tables if not table["unusable"]],
-        "first_rankings": [table for table in tables if table["name"] in first],
-        "more_rankings": [table for table in tables if table["name"] not in first],
+        "recommended_ranking": next((table for table in tables if table["name"] == name), None),
+        "more_rankings": [table for table in tables if table["name"] != name],
         "caveat": standing_tables.caveat(standings) if standings else "",
         "kinds": catalogue.KINDS,
         "titles": {words["name"]: words["title"] for words in words_of_rankings},
@@ -245,8 +252,13 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     metric = facts.slots.definition["concordance"]
     return _bands(facts, facts.bands) | {
         "matrices": (
-            [standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()] if standings else []
+            {n: standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()}
+            if standings
+            else {}
         ),
+        "card_groups": card_groups(facts.cards),
+        "card_place": {card.image: k for k, card in enumerate(facts.cards)},
+        "few": _FEW["duels"],
         "correlation": standing_tables.correlation(standings) if standings else None,
         "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
@@ -297,7 +309,6 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),
         "points": points,
         "observed": pair_outcomes.observed(ends),
-        "class_cards": facts.cards,
         "pairs": True,
         "reference_words": "what the two models said that disagree most",
     }
@@ -308,12 +319,16 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     own = (
         _class_rows(facts.class_cards)
         if facts.classifies
-        else _bands(facts, facts.bands) | {"colours": _colours(facts.classes)}
+        else _bands(facts, facts.bands)
+        | {
+            "colours": _colours(facts.classes),
+            "card_place": {card.image: k for k, card in enumerate(facts.cards)},
+        }
     )
     chance = [row for row in facts.slots.chosen if math.isfinite(row.probability)]
     whole = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
     pool = facts.standings.labels.get("pool", whole) if facts.standings else whole
-    more = {"by_chance": bool(chance), "drawn_from": pool, "class_cards": facts.class_cards, "pairs": False}
+    more = {"by_chance": bool(chance), "drawn_from": pool, "few": _FEW["draws"], "pairs": False}
     more["reference_words"] = "a model that calls it so"
     return own | more | {"metric": CALLED.get(metric, metric)}
 
@@ -327,7 +342,25 @@ def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
             *(label for card in cards for met in card.met for label in (met.slot.label_a, met.slot.label_b)),
         }
     )
-    return {"labels": said, "label_place": {name: k for k, name in enumerate(said)}}
+    return {
+        "labels": said,
+        "label_place": {name: k for k, name in enumerate(said)},
+        "pictured_cards": [card for card in cards if card.photo],
+        "bare_cards": [card for card in cards if not card.photo],
+        "card_place": {card.image: k for k, card in enumerate(cards)},
+        "few_said": _FEW["said"],
+    }
+
+
+def card_groups(cards: list[Card]) -> list[tuple[str, list[Card]]]:
+    """Return (title, its images) by how the shown duel of an image ended: what tells models apart first; one
+    group without a title where no duel has ended.
+    """
+    ended = {card.duels[0].case for card in cards if card.duels}
+    if not ended - {""}:
+        return [("", cards)] if cards else []
+    found = {case: [card for card in cards if card.duels[0].case == case] for case in _ENDS}
+    return [(_ENDS[case], group) for case, group in found.items() if group]
 
 
 def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:

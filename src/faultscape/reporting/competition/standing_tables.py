@@ -28,16 +28,15 @@ from faultscape.standings import ModelRanking, Standings, labelled_words, rank_w
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
-    "These images were chosen for what the models say of them, not drawn by chance: scores and ranks are of"
-    " these images, intervals only describe how they vary, and nothing here speaks of other images."
+    "These images were chosen for what the models predict, not at random: scores, ranks and intervals"
+    " describe these images only."
 )
 TOO_FEW = (  # of images that were drawn by chance
-    "No score of the pool can be given yet: {why}. Scores and ranks are of the labelled images, "
-    "intervals only describe how they vary, and nothing here speaks of other images."
+    "The pool cannot be scored yet: {why}. Scores, ranks and intervals describe the labelled images only."
 )
 DRAWN = (
-    "The images were drawn by chance, and yet their intervals do not hold: {why}. Scores and ranks are of the"
-    " labelled images, intervals only describe how they vary, and nothing here speaks of other images."
+    "The images were drawn at random, but the intervals do not hold for the pool: {why}. Scores, ranks and"
+    " intervals describe the labelled images only."
 )
 _NAMED = 4  # more models than that are counted, not named
 _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of the scale of Fig. 3
@@ -67,13 +66,13 @@ def known(value: Any) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], last: str = "and") -> str:
     """Return names as a sentence holds them.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
     """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def level(standings: Standings | None) -> str:
@@ -114,52 +113,73 @@ def caveat(standings: Standings) -> str:
     return TOO_FEW.format(why=why) if why else CAVEAT
 
 
+def recommended(standings: Standings) -> str:
+    """Return the name of the ranking that the headline speaks of: the first that a headline may rest on, and
+    of these the first with intervals; '' where no ranking can be used.
+
+    >>> rankings = {"lure": ModelRanking(unusable="few"), "reuse_mean": ModelRanking(speaks_of="chosen")}
+    >>> recommended(Standings(("a",), {}, {}, rankings, {}))
+    'reuse_mean'
+    """
+    found = claiming(standings)
+    return next((name for name, said in found.items() if said.tied_for_best), next(iter(found), ""))
+
+
+def could_be_best(ranking: ModelRanking) -> list[str]:
+    """Return the models that could be the best, corrected for multiple comparisons, in the ranking's order;
+    of standings that do not say so, those tied for best.
+
+    >>> could_be_best(ModelRanking(order=["b", "a"], tied_for_best=["b"], best_set=["a", "b"]))
+    ['b', 'a']
+    """
+    found = {*ranking.best_set, *ranking.tied_for_best}
+    return [m for m in ranking.order if m in found] + sorted(found - set(ranking.order))
+
+
 def verdict(standings: Standings) -> tuple[str, str]:
-    """Return a headline and a sentence that claim no more than the intervals allow."""
+    """Return a headline, the recommended ranking in one sentence, and what it rests on; neither claims more
+    than the intervals allow.
+    """
     counted, above = claiming(standings), caveat(standings)
-    best = {name: ranking.tied_for_best for name, ranking in counted.items() if ranking.tied_for_best}
-    if not best:
-        if standings.labels.get("used", FEW) < FEW:
-            few = (
-                f"{labelled_words(standings.labels)}: too few for intervals, and all ranks are open. Label at"
-                f" least {FEW}."
-            )
-            return "Too few labels to say who leads", few
-        return (
-            "No intervals yet",
-            (
-                "Scores stand without intervals, so nothing can be said of who is best."
-                f" {_for_intervals(standings)}"
-            ),
-        )
-    where, at = (
-        (" on the chosen images", "") if above else ("", f" (at {level(standings)}, one pair at a time)")
-    )
-    name, tied = next(iter(best.items()))
-    others = [m for m in standings.models if m not in tied and any(m in more for more in best.values())]
-    said = [above] if above else []
+    name = recommended(standings)
+    if not name or not counted[name].tied_for_best:
+        return _without_intervals(standings)
+    tied, best = counted[name].tied_for_best, could_be_best(counted[name])
+    rest, unknown = [m for m in best if m not in tied], _may_be_better(standings, [name])
+    where = " on the chosen images" if above else ""
     if len(tied) > 1:
-        head = f"{_named(tied)} are tied for best{where}"
-        said.append(f"{words_of(name, standings.definitions)['title']} does not tell them apart{at}.")
-        said += _may_be_better(standings, [name])
-    elif others:
-        head = f"{tied[0]} is ahead{where}, but not in every ranking"
-        said.append(f"It is ahead by {words_of(name, standings.definitions)['title']}{at}.")
-        said += _may_be_better(standings, [name])
+        head = f"{_any_of(best, standings)} could be best{where}"
     else:
-        leading = [first for first in firsts(standings).values() if first in counted]
-        unknown = _may_be_better(standings, leading)
-        sure = not unknown and all((counted[first].best_set or tied) == tied for first in leading)
-        head = f"{tied[0]} leads{where}{'' if sure else ', but not conclusively'}"
-        many = f"the {len(best)} rankings with intervals" if len(best) > 1 else "the ranking with intervals"
-        worse = "each other model with a score" if unknown else "each other model"
-        said.append(f"It is first in {many}, and {worse} is shown to be worse than at least one model{at}.")
-        said += unknown
+        head = f"{tied[0]} leads{where}{', but not conclusively' if rest or unknown else ''}"
+        head += f": {_any_of(rest, standings)} could be best too" if rest else ""
+    at = "" if above else f" ({level(standings)})"
+    tests = "Corrected for multiple comparisons" if counted[name].best_set else "One pair at a time"
+    who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
+    title = words_of(name, standings.definitions)["title"]
+    said = [*([above] if above else []), f"{tests}{at}, {who} could be best by {title}."]
+    others = {m for ranking in counted.values() for m in could_be_best(ranking)} - set(best)
     if others:
-        said.append(
-            f"In other rankings {_named(others)} {'is' if len(others) == 1 else 'are'} among the best too."
+        named = _named([m for m in standings.models if m in others], "or")
+        said.append(f"By other rankings, {named} could be best too.")
+    return head, " ".join([*said, *unknown])
+
+
+def _without_intervals(standings: Standings) -> tuple[str, str]:
+    """Return headline and words of standings that say of no model that it could be best."""
+    if standings.labels.get("used", FEW) < FEW:
+        return "Too few labels to say who leads", (
+            f"{labelled_words(standings.labels)}: too few for reliable intervals. Label at least {FEW}."
         )
-    return head, " ".join(said)
+    return "No intervals yet", (
+        f"Without intervals, the scores do not say which model is best. {_for_intervals(standings)}"
+    )
+
+
+def _any_of(models: Sequence[str], standings: Standings) -> str:
+    """Return models of which any could be meant: named where they are few."""
+    if 2 < len(models) == len(standings.models):
+        return f"any of the {len(models)} models"
+    return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
 
 
 def _without_score(standings: Standings, name: str) -> list[str]:
@@ -207,15 +227,15 @@ def _for_intervals(standings: Standings) -> str:
     return f"No ranking can carry any: {why}." if why else "The notes say what is missing."
 
 
-def _named(models: Sequence[str]) -> str:
-    return listed(models) if len(models) <= _NAMED else f"{len(models)} models"
+def _named(models: Sequence[str], last: str = "and") -> str:
+    return listed(models, last) if len(models) <= _NAMED else f"{len(models)} models"
 
 
 def best_at_once(standings: Standings) -> str:
-    """Return in words which models may be the best, corrected for multiple comparisons, by the first ranking
-    of each kind; '' where nothing says so.
+    """Return in words which models could be the best, corrected for multiple comparisons, by the first
+    ranking of each kind; '' where nothing says so.
 
-    >>> of = lambda best: ModelRanking(best_set=best)
+    >>> of = lambda best: ModelRanking(order=["a", "b", "c"], best_set=best)
     >>> best_at_once(
     ...     Standings(
     ...         ("a", "b", "c"),
@@ -225,27 +245,23 @@ def best_at_once(standings: Standings) -> str:
     ...         {},
     ...     )
     ... )
-    'Corrected for multiple comparisons (95 %), the best is one of a and b by Perron rank; a by Mean over all
+    'Corrected for multiple comparisons (95 %), a or b could be best by Perron rank; only a by Mean over all
     labels.'
     """
     said, counted = [], claiming(standings)
     for name in firsts(standings).values():
         best = counted[name].best_set if name in counted else []
         if best:
-            whole = len(best) == len(standings.models)
-            some = listed(best) if len(best) <= _NAMED else f"{len(best)} models"
-            who = best[0] if len(best) == 1 else f"any of all {len(best)}" if whole else f"one of {some}"
+            who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
             lone = _without_score(standings, name)
-            more = (
-                f" ({_named(lone)} {'has' if len(lone) == 1 else 'have'} no score there, and may be better)"
-                if lone
-                else ""
-            )
-            said.append(f"{who} by {words_of(name, standings.definitions)['title']}{more}")
+            verb = "has" if len(lone) == 1 else "have"
+            more = f" ({_named(lone)} {verb} no score there, and may be better)" if lone else ""
+            could = "" if said else "could be best "
+            said.append(f"{who} {could}by {words_of(name, standings.definitions)['title']}{more}")
     if not said:
         return ""
-    where = ", the best on the chosen images" if caveat(standings) else f" ({level(standings)}), the best"
-    return f"Corrected for multiple comparisons{where} is {'; '.join(said)}."
+    where = "" if caveat(standings) else f" ({level(standings)})"
+    return f"Corrected for multiple comparisons{where}, {'; '.join(said)}."
 
 
 def firsts(standings: Standings) -> dict[str, str]:
@@ -277,7 +293,7 @@ def ranking_rows(
     """
     about = words_of(name, definitions)
     order = [*ranking.order, *(m for m in models if m not in ranking.order and m in ranking.scores)]
-    at_once = ranking.simultaneous_rank_interval
+    at_once, could = ranking.simultaneous_rank_interval, could_be_best(ranking)
     rows, span = [], []
     for place, model in enumerate(order, 1):
         score = known(ranking.scores.get(model))
@@ -295,7 +311,7 @@ def ranking_rows(
                 ),  # nothing was tested
                 "at_once": rank_words(at_once, model),
                 "tied": model in ranking.tied_for_best,
-                "best": model in ranking.best_set,
+                "best": model in could,
             }
         )
     return about | {
@@ -303,6 +319,7 @@ def ranking_rows(
         "rows": rows,
         "axis": figures.axis(span),
         "tied": ranking.tied_for_best,
+        "best": could_be_best(ranking),
         "descriptive": descriptive(ranking),
         "speaks_of": SPEAKS_OF.get(ranking.speaks_of, ""),
         "intervals": any(row["low"] is not None for row in rows),

@@ -136,8 +136,9 @@ def models(
         out[name] = {}
         for metric, found in metrics.items():
             low, high = interval(found.evidence, units, (0, known[metric].largest(definitions)))
-            bare = math.isnan(low) or units is None
-            covered = "" if bare else held(metric, units.count, grouped=units.grouped)
+            covered = ""
+            if units is not None and not math.isnan(low):
+                covered = held(metric, units.count, grouped=units.grouped)
             entry: MetricEntry = {
                 "value": number(found.value),
                 "low": number(low),

@@ -1,8 +1,10 @@
-"""What `measure` prints: one table of models against the errors that say most, and where the rest lies.
+"""What `measure` prints: a line a model with its accuracy and interval, and, of ``-v``, one table of models
+against the errors that say most.
 
-Conventions: 0 is best in every column, as in S1's Table I; a star marks what the page shades, the best model
-of a column, which no other is ahead of where both have a value, and those that the intervals do not tell
-apart from it. Without intervals there is none.
+Conventions: a line shows numbers as the field does, large is good; in the table of errors 0 is best in every
+column, as in S1's Table I. A star marks what the page shades, the best model of a column, which no other is
+ahead of where both have a value, and those that the intervals do not tell apart from it. Without intervals
+there is none.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any, cast
 
 from faultscape.errors import counted
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting.measure.document import Document
+from faultscape.reporting.measure.document import Document, MetricEntry, SetDocument
 from faultscape.reporting.measure.leaders import contradictions, error, standings
 from faultscape.reporting.measure.tables import own_titles
 
@@ -22,15 +24,115 @@ COLUMNS = tuple(
     if metric.column
 )
 _PIXELS = frozenset(["ror", "rur"])
+_LINE = (
+    "miou",
+    "average_precision",
+    "auroc",
+    "fpr95",
+    "component_f1",
+    "calibration_auroc",
+    "ece",
+    "cldice",
+    "aupro",
+)
+_NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for metric in METRICS} | {
+    "miou": "mIoU"
+}
+
+
+def summary(path: str, document: Document) -> str:
+    """Return a line a model of every data set that the line named, its notes, and where the rest lies."""
+    lines, low, starred = list[str](), list[str](), False
+    for name, one in _sets(document).items():
+        lines += [f"{name}:"] if name else []
+        shown = _shown(one)
+        low += [title for m, title in shown if title not in low and _is_low(one, m)]
+        stars = {m: standings(one, m) for m, _ in shown}
+        starred |= any(stars.values())
+        width = max((len(model) for model in one["models"]), default=0)
+        for model, of in one["models"].items():
+            cells = [
+                f"{title} {_interval(of[m])}{'*' if model in stars[m] else ''}"
+                for m, title in shown
+                if m in of
+            ]
+            lines.append(f"{model:<{width}}  {'  '.join(cells)}".rstrip())
+        lines += [f"note: {note}" for note in one.get("notes", ())]
+    small = f" (small is good: {', '.join(low)})" if low else ""
+    lines += ["* the best, and what its intervals do not tell apart from it"] if starred else []
+    lines += _beside(document)
+    lines.append(f"{path}: report.html, measure.json, per_image.parquet; -v prints every error{small}")
+    return "\n".join(lines)
+
+
+def _beside(document: Document) -> list[str]:
+    """Return a line that names the sets which earlier lines measured, if there are any."""
+    earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
+    if not earlier:
+        return []
+    names = f"{', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
+    return [f"beside {counted(len(earlier), 'set')} of earlier lines: {names}"]
+
+
+def _sets(document: Document) -> dict[str, SetDocument]:
+    """Return the data sets that the line named, {'': the one} where there is one."""
+    earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
+    sets = document.get("datasets") or {"": document}
+    return {name: one for name, one in sets.items() if name not in earlier}
+
+
+def _shown(one: SetDocument) -> list[tuple[str, str]]:
+    """Return the metrics of a model's line with their names: accuracy, anomaly scores, calibration and those
+    asked for; of maps without classes those of regions.
+    """
+    there = {m for of in one["models"].values() for m in of}
+    own = [(m, _name(title)) for m, (title, _) in own_titles({"": one}).items()]
+    shown = [(m, _NAMES[m]) for m in _LINE if m in there] + own
+    return shown or [(m, _name(title)) for m, title in COLUMNS if m in there]
+
+
+def _name(title: str) -> str:
+    """Return the name of a metric from that of its error.
+
+    >>> _name("AP error"), _name("ROM")
+    ('AP', 'ROM')
+    """
+    return title.removesuffix(" error")
+
+
+def _is_low(one: SetDocument, metric: str) -> bool:
+    return any(of[metric]["better"] == "low" for of in one["models"].values() if metric in of)
+
+
+def _interval(entry: MetricEntry) -> str:
+    """Return a value with its interval, as tables of the field have them.
+
+    >>> _interval({"value": 0.448, "better": "high", "low": 0.4191, "high": 0.47})
+    '.448 [.42, .47]'
+    """
+    value, low, high = entry["value"], entry.get("low"), entry.get("high")
+    if value is None:
+        return "-"
+    of = "" if low is None or high is None else f" [{_short(low, 2)}, {_short(high, 2)}]"
+    return _short(value, 3) + of
+
+
+def _short(value: float, digits: int) -> str:
+    """Return a number without the nought before its point.
+
+    >>> _short(0.4484, 3), _short(-0.02, 2), _short(1.5, 2)
+    ('.448', '-.02', '1.50')
+    """
+    return (
+        f"{value:.{digits}f}".replace("0.", ".", 1)
+        if abs(value) < 1 - 0.5 * 10**-digits
+        else f"{value:.{digits}f}"
+    )
 
 
 def told(path: str, document: Document) -> str:
     """Return the table of every data set that the line named, its notes, and what was written."""
-    lines = []
-    earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
-    sets = {
-        name: one for name, one in (document.get("datasets") or {"": document}).items() if name not in earlier
-    }
+    lines, sets = list[str](), _sets(document)
     for name, one in sets.items():
         if name:
             lines.append(f"{name}:")
@@ -42,11 +144,7 @@ def told(path: str, document: Document) -> str:
         if stars
         else "0 is best"
     )
-    if earlier:
-        lines.append(
-            f"beside {counted(len(earlier), 'set')} of earlier lines:"
-            f" {', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
-        )
+    lines += _beside(document)
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
 

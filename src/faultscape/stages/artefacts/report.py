@@ -22,7 +22,7 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_columns
 
-METHOD_NUMBER = 4  # raised when the page shows something else
+METHOD_NUMBER = 5  # raised when the page shows something else
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
 _OF_DUELS = (

@@ -36,8 +36,8 @@ class Collected:
         lines = [
             f"{self.study}: {', '.join([images, *filter(None, more)])}",
             f"classes  {self.classes}",
-            f"size     {self.size}",
         ]
+        lines += [] if self.size.startswith("own ") else [f"size     {self.size}"]
         lines += [f"groups   {self.groups}"] if self.groups else []
         return "\n".join([*lines, *([f"truth    {self.truths}"] if self.truths else [])])
 

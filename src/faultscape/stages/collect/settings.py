@@ -302,14 +302,11 @@ def describe(settings: Settings, alone: int) -> tuple[str, str]:
             else ""
         )
         return f"{classes}; the study asks about {asked}", f"one class a picture{without}"
-    background = (
-        "no background"
-        if settings.classes.background is None
-        else f"background {settings.classes.background}"
-    )
+    void, background = settings.classes.void, settings.classes.background
+    more = [f"void {void}" if void else "", "" if background is None else f"background {background}"]
     size = (
         f"{settings.size} (every map is compared at this size)"
         if settings.working_size
         else "own (each image keeps its size)"
     )
-    return f"{classes}; void {settings.classes.void or 'none'}; {background}", size
+    return "; ".join([classes, *filter(None, more)]), size

@@ -36,11 +36,11 @@ class Compared:
             )
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
         made = (
-            f"{counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
+            f"; {counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
             if self.parts_made
-            else "nothing was missing"
+            else ""
         )
-        return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} models{truths}; {made}"
+        return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} models{truths}{made}"
 
 
 def _agreement_lines(agreement: Agreement) -> list[str]:

@@ -243,10 +243,8 @@ def _fit(
     if work.method.name != "flow":
         samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
-    plan = FlowPlan(
-        **{key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")},
-        seed=work.seed,
-    )  # type: ignore[arg-type]
+    chosen: Any = {key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}
+    plan = FlowPlan(**chosen, seed=work.seed)
     flows, numbers = list[TrainedFlow](), dict[str, object]()
     device = work.model.inference.network.device
     for layer in layers:

@@ -51,11 +51,7 @@ class Exported:
                 else ""
             )
             return f"no image is to be labelled, so nothing was written{there}"
-        filled = (
-            f", filled in with the maps of {self.prefilled}"
-            if self.prefilled
-            else ", empty (a model's map would bias whoever labels)"
-        )
+        filled = f", filled in with the maps of {self.prefilled}" if self.prefilled else ""
         already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
         if self.what == "choice":
             filled, already = (
@@ -278,8 +274,8 @@ class ChecksTaken:
     def __repr__(self) -> str:
         rest = f", {self.failures} not usable (failures.csv)" if self.failures else ""
         return (
-            f"masks of truth {self.truth}: {counted(self.new, 'new finding')}, {self.unresolved}"
-            f" unresolved{rest}"
+            f"masks of truth {self.truth}: {counted(self.new, 'new finding')}"
+            f"{f', {self.unresolved} unresolved' if self.unresolved else ''}{rest}"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from faultscape.errors import counted
 from faultscape.standings import Standings
@@ -20,11 +20,23 @@ class Ranked(Standings):
         return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
-        from faultscape.reporting.competition.standing_tables import best_at_once, verdict
+        from faultscape.ranking.catalogue import RANKINGS
+
+        known = {ranking.name for ranking in RANKINGS}
+        names = [name for place, name in enumerate(self.rankings) if not place or name not in known]
+        first = {name: self.rankings[name] for name in names}  # and those of a person's own
+        others = [name for name in self.rankings if name not in first]
+        more = [f"other rankings: {', '.join(others)}; -v prints them"] if others else []
+        return "\n".join([self._headed(Standings.__repr__(replace(self, rankings=first))), *more])
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: every ranking."""
+        return self._headed(Standings.__repr__(self))
+
+    def _headed(self, standings: str) -> str:
+        from faultscape.reporting.competition.standing_tables import verdict
 
         head, words = verdict(self)
         where, number = self.definitions.get("where"), self.definitions.get("where_images")
         of = [f"Of {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
-        return "\n".join(
-            [*of, f"{head}. {words}", *filter(None, [best_at_once(self)]), "", super().__repr__()]
-        )
+        return "\n".join([*of, f"{head}. {words}", "", standings])

@@ -5,6 +5,7 @@ work that its kind of selection is.
 from __future__ import annotations
 
 import io
+import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from faultscape.selection.catalogue import Selector, Task, chosen_for, find_sele
 from faultscape.stages import agreement, evidence
 from faultscape.stages.artefacts.selection import line_again
 from faultscape.stages.change_result import Changed, stale_lines
+from faultscape.stages.chosen_images import chosen_images
+from faultscape.stages.chosen_result import ChosenImages
 from faultscape.stages.consequences import became_stale, change
 from faultscape.stages.graph import nodes
 from faultscape.stages.select import replacement
@@ -29,12 +32,20 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 
 
-def choose(asked: SelectOptions) -> Slots | Changed:
-    """Make, extend, replace or remove the selection that was asked for. Errors: OptionError for what does not
-    apply, SelectionError where nothing can be chosen.
+def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
+    """Make, extend, replace or remove the selection that was asked for, or list its images. OptionError for
+    what does not apply, SelectionError where nothing can be chosen.
     """
     root = existing(asked.study)
     asked = asked.in_any_folder()
+    if asked.printing.list_ and (asked.dry_run or asked.remove is not None):
+        raise OptionError(
+            "--list prints the images of a selection that is made; leave out --remove or --dry-run"
+        )
+    if asked.printing.list_:
+        with redirect_stdout(sys.stderr):  # so that the list can go into a pipe
+            name, _ = _made(root, asked)
+        return chosen_images(asked.study, name)
     if asked.remove is not None:
         others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
         replacement.refuse_other_options(
@@ -46,19 +57,29 @@ def choose(asked: SelectOptions) -> Slots | Changed:
             "--dry-run says what --replace and --remove make stale; images that are chosen for the first time"
             " make nothing stale"
         )
+    if asked.dry_run:
+        _refuse_more(asked)
+        return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
+    return _made(root, asked)[1]
+
+
+def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
+    """Make, extend or replace a selection, say what becomes stale, and return its name and itself."""
     if not asked.replace:
         return _choose(root, asked)
+    _refuse_more(asked)
+    before = nodes(Snapshot(root, asked.study))
+    name, slots = _choose(root, asked)
+    print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
+    return name, slots
+
+
+def _refuse_more(asked: SelectOptions) -> None:
     if "more" in given_by(asked):
         raise OptionError(
             "--more draws images behind those that there are, and --replace begins anew; give --budget"
             " with it"
         )
-    if asked.dry_run:
-        return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
-    before = nodes(Snapshot(root, asked.study))
-    slots = _choose(root, asked)
-    print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
-    return slots
 
 
 def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
@@ -66,12 +87,12 @@ def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
     # no cluster sees a rehearsal, and all engines choose the same
     here = "processes" if asked.engine.startswith("ray") else asked.engine
     with redirect_stdout(io.StringIO()) as said:
-        slots = _choose(root, replace(asked, engine=here))
+        _, slots = _choose(root, replace(asked, engine=here))
     return f"{said.getvalue()}{slots!r}"
 
 
-def _choose(root: Path, asked: SelectOptions) -> Slots:
-    """Make or extend a selection, and say what is wrong with the models."""
+def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
+    """Make or extend a selection, say what is wrong with the models, and return its name and itself."""
     given, goal = given_by(asked), asked.goal
     _refuse_unsaid_selector(root, asked)
     named = _name_of(root, asked)
@@ -106,7 +127,7 @@ def _choose(root: Path, asked: SelectOptions) -> Slots:
     else:
         slots = duels(root, name, asked)
     agreement.tell_warnings(root)
-    return slots
+    return name, slots
 
 
 def _name_of(root: Path, asked: SelectOptions) -> str:

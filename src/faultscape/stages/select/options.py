@@ -94,6 +94,19 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Printing:
+    """What is printed.
+
+    Parameters
+    ----------
+    list_
+        Print the chosen images, one a line: path, number of duels, why; messages go to standard error.
+    """
+
+    list_: bool = False
+
+
+@dataclass(frozen=True)
 class SelectOptions:
     """All that a line of `select` says."""
 
@@ -115,6 +128,7 @@ class SelectOptions:
     sampling: Sampling = Sampling()
     engine: str = "processes"
     workers: int | None = None
+    printing: Printing = Printing()
 
     def __post_init__(self) -> None:
         refuse_empty(self)

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from faultscape.errors import OptionError
 from faultscape.stages.given_options import refuse_empty
 from faultscape.study.answers.schema import LABELS
-from faultscape.study.tables.selections import MAIN
 
 MOST_OVERLAP, MOST_SESSION = 100, 1000
 
@@ -74,7 +73,7 @@ class ServeOptions:
     host: str
     port: int
     database: str | None = None
-    selection: str = MAIN
+    selection: str = "main"
     truth: str = LABELS
     forced: bool = False
     seed: int = 0
@@ -115,3 +114,14 @@ def origin_of(address: str) -> str:
         )
     host = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A study about which people answered until Ctrl-C, and its address."""
+
+    study: str
+    address: str
+
+    def __repr__(self) -> str:
+        return f"{self.study}: people answer no longer; all that was confirmed is kept"

@@ -18,7 +18,7 @@ from fastapi import APIRouter
 
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, server_key
-from faultscape.stages.serve.options import ServeOptions
+from faultscape.stages.serve.options import Served, ServeOptions
 from faultscape.stages.serve.pages import checks, masks, people, results, tags, work
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
@@ -34,9 +34,12 @@ METHODS = ("GET", "HEAD", "POST")
 StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selection and a truth
 
 
-def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks) -> None:
+def serve_labels(
+    study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks
+) -> Served:
     """Serve a study to annotators until Ctrl-C, with standings and masks as other stages rank and ``take``
-    them; StudyError where it cannot be read, OptionError for an address that cannot be had.
+    them, and return where that was; StudyError where it cannot be read, OptionError for an address that
+    cannot be had.
     """
     root = existing(study)
     with writing(root):  # a study of an earlier version is brought to this one
@@ -80,7 +83,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
             listener,
             begun,
         )
-    print(f"{study}: people answer no longer; all that was confirmed is kept")
+    return Served(study, address)
 
 
 def app_of(

@@ -163,9 +163,8 @@ def _concordance(cells: np.ndarray) -> list[float | None]:
 
 def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
     """Return what classifiers say of an image, and whether the truth says so too."""
-    labels = np.array([[study.said.labels[j, place]] for j in range(len(study.models))], np.int32).reshape(
-        -1, 1
-    )  # type: ignore[union-attr]
+    said_by = [study.said.labels[j, place] for j in range(len(study.models))]  # type: ignore[union-attr]
+    labels = np.array(said_by, np.int32).reshape(-1, 1)
     id_, names = study.columns.id_at(place), study.classes.names
     said = Predictions(study.classes, study.models, (id_,), labels, np.full(labels.shape, np.nan))
     right = np.full(labels.shape, np.nan)

@@ -19,3 +19,14 @@ class ViewOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A study that was shown until Ctrl-C, and its address."""
+
+    study: str
+    address: str
+
+    def __repr__(self) -> str:
+        return f"{self.study} is shown no longer; nothing was changed"

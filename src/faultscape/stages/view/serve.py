@@ -6,16 +6,16 @@ Conventions: nothing is written. The address is printed once it answers.
 from __future__ import annotations
 
 from faultscape.stages.view.library import Library
-from faultscape.stages.view.options import ViewOptions
+from faultscape.stages.view.options import Viewed, ViewOptions
 from faultscape.stages.view.pages import router
 from faultscape.study.folder import existing
 from faultscape.web import server
 from faultscape.web.app import make_app
 
 
-def view_study(study: str, options: ViewOptions) -> None:
-    """Serve the pages of a study until Ctrl-C; StudyError where it cannot be read, OptionError for an address
-    that cannot be had.
+def view_study(study: str, options: ViewOptions) -> Viewed:
+    """Serve the pages of a study until Ctrl-C, and return where that was; StudyError where it cannot be
+    read, OptionError for an address that cannot be had.
     """
     root = existing(study)
     library = Library(root)
@@ -34,4 +34,4 @@ def view_study(study: str, options: ViewOptions) -> None:
         server.serve(
             make_app([router(library)], names=server.names_of(listener, options.host)), listener, begun
         )
-    print(f"{study} is shown no longer; nothing was changed")
+    return Viewed(study, address)

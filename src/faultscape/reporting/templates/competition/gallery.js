@@ -2,7 +2,7 @@
   const form = document.getElementById("filters");
   if (!form) return;
   form.hidden = false;
-  const cards = [...document.querySelectorAll("article.card")];
+  const cards = [...document.querySelectorAll("#gallery .card")];
   const said = document.getElementById("shown");
   const fits = (duel, want) => want.every((w, k) => w === "" || duel[k] === w);
   const show = (card, row) => {
@@ -33,6 +33,7 @@
       if (fit.length) { shown += 1; show(card, fit[0]); }
     }
     said.textContent = shown + " of " + cards.length + " images";
+    document.dispatchEvent(new CustomEvent("filtered", { detail: want.some(Boolean) }));
   };
   form.addEventListener("change", filter);
   form.addEventListener("reset", () => setTimeout(filter));

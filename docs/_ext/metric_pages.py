@@ -1,0 +1,99 @@
+"""A page a group of metrics: of each its formula, its definition by default, and a picture of what it counts.
+
+Conventions: all but formulas and pictures is read off the catalogue; LookupError for a metric that lacks one.
+"""
+
+from __future__ import annotations
+
+from docstring_sections import plain
+from metric_formulas import FORMULAS
+from metric_pictures import PICTURES
+
+JOINS = {
+    "pooled": "counts of all images are added, then divided",
+    "cells": "mean over images of the mean over the classes that are defined there",
+    "images": "mean over images",
+}
+NEEDS = {
+    "connected": "label maps",
+    "given": "maps of region ids",
+    "boundaries": "label maps",
+    "anomaly": "anomaly scores",
+    "confidence": "confidence",
+    "doubt": "doubt",
+    "probabilities": "probabilities of all classes",
+}
+GROUPS = {
+    "pixels": "Pixels: how many are right",
+    "regions": "Regions: found, missed, torn apart, run together",
+    "partitions": "Partitions: how alike two divisions of an image are, whatever the classes",
+    "boundaries": "Boundaries: do edges lie where they should",
+    "centrelines": "Centrelines: are thin things whole",
+    "anomaly scores": "Anomaly scores: are unknown objects found",
+    "confidence": "Confidence: does the model doubt where it is wrong",
+    "calibration": "Calibration: is it right as often as it says",
+}
+INDEX = r"""Metrics
+=======
+
+What :doc:`measure </reference/verbs/measure>` computes. Each metric has its formula, its definition by default
+and a picture of what it counts. :math:`N_{ty}` are pixels of true class *t* and predicted class *y*, without
+void of the truth; :math:`N_{t\cdot}` and :math:`N_{\cdot y}` their sums. *N* true and *M* predicted regions
+belong to one image and class."""
+
+
+def part(metric: object) -> str:
+    """Return what stands of one metric."""
+    from faultscape.metrics.definitions import Definitions
+    from faultscape.metrics.metric import Metric
+
+    assert isinstance(metric, Metric)
+    name, title = metric.name, metric.called[:1].upper() + metric.called[1:]
+    lacking = [what for what, of in {"formula": FORMULAS, "picture": PICTURES}.items() if name not in of]
+    if lacking:
+        raise LookupError(f"docs/_ext: the metric {name} has no {lacking[0]}; write one")
+    needs = list(dict.fromkeys(NEEDS[need] for need in sorted(metric.needs)))
+    facts = [
+        ("Good is", "large; shown as its error, 1 minus it" if metric.better == "high" else "small"),
+        ("Of several images", JOINS[metric.join]),
+        ("Needs", " or ".join(needs)),
+        ("Definition by default", plain(metric.text(Definitions()))),
+        ("Options", ", ".join(f"``{option}``" for option in metric.options)),
+        ("Source", plain(metric.source)),
+        ("Computed", f"on request: ``--metric {name}``" if metric.on_request else ""),
+    ]
+    rows = "\n".join(f":{head}: {words}" for head, words in facts if words)
+    heading = f"{plain(title)} ``{name}``"
+    return (
+        f".. _metric-{name}:\n\n{heading}\n{'-' * len(heading)}\n\n"
+        f".. raw:: html\n\n   {PICTURES[name]()}\n\n.. math::\n\n   {FORMULAS[name]}\n\n{rows}"
+    )
+
+
+def pages() -> dict[str, str]:
+    """Return {path below metrics: text} of the pages of metrics."""
+    from faultscape.metrics import catalogue
+
+    found, rows = {}, []
+    for group in catalogue.GROUPS:
+        stem, title = group.replace(" ", "-"), GROUPS[group]
+        metrics = [m for m in catalogue.METRICS if m.group == group]
+        found[f"{stem}.rst"] = "\n\n".join(
+            [
+                f"{title}\n{'=' * len(title)}",
+                (
+                    '.. raw:: html\n\n   <p class="key"><i class="hit"></i>counts for it <i class="miss"></i>'
+                    'counts against it <i class="line"></i>truth, or a limit</p>'
+                ),
+                *map(part, metrics),
+                (
+                    "What each leaves out, its conventions, and how far others' numbers lie from it:"
+                    " :doc:`every metric, defined </reference/definitions>`."
+                ),
+            ]
+        )
+        listed = ", ".join(f":ref:`{m.name} <metric-{m.name}>`" for m in metrics)
+        rows.append(f"   * - :doc:`{title} <{stem}>`\n     - {listed}")
+    table = ".. list-table::\n   :widths: 40 60\n\n" + "\n".join(rows)
+    found["index.rst"] = f"{INDEX}\n\n{table}\n\n.. toctree::\n   :hidden:\n   :glob:\n\n   *"
+    return found

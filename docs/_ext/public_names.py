@@ -1,0 +1,162 @@
+"""The public names of the package, read off its stubs and files: nothing of it is imported, so that the
+reference needs neither torch nor any other library that a room loads when it is used.
+
+Conventions: a room is a folder with a stub (``__init__.pyi``), whose lines say which file each name comes
+from; a module that is public itself offers all that it defines without a leading underscore.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "src" / "faultscape"
+NO_ROOMS = ("verbs", "study")  # verbs have a page of their own, and study's files have one
+
+
+@dataclass(frozen=True)
+class Name:
+    """A public name: how a user writes it (``metrics.miou``), the file that defines it, and its definition
+    there.
+    """
+
+    written: str
+    file: Path
+    node: ast.stmt
+
+    @property
+    def last(self) -> str:
+        """Its last part."""
+        return self.written.rpartition(".")[2]
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    """Return the parsed text of a file."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def module_file(where: Path, dotted: str) -> Path:
+    """Return the file of a module that is named from a folder on: ``methods.borda``, or ''."""
+    path = where.joinpath(*dotted.split(".")) if dotted else where
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def defined(file: Path, name: str) -> tuple[Path, ast.stmt] | None:
+    """Return where a name of a file is defined, through its imports, and how; None for a module."""
+    for node in reversed(tree(file).body):  # of overloads the last is the function itself
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return file, node
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                return file, node
+        if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == name for a in node.names):
+            (source,) = (a.name for a in node.names if (a.asname or a.name) == name)
+            if not node.level and (node.module or "").partition(".")[0] != "faultscape":
+                return None  # another library's
+            inner = (node.module or "").removeprefix("faultscape").lstrip(".")
+            found = defined(module_file(PACKAGE if not node.level else file.parent, inner), source)
+            if found:
+                return found
+    return None
+
+
+def of_module(written: str, file: Path) -> list[Name]:
+    """Return the functions and classes that a public module defines."""
+    return [
+        Name(f"{written}.{node.name}", file, node)
+        for node in tree(file).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def imported(stub: Path) -> list[tuple[str, str]]:
+    """Return (module, name) of each line of a stub; '' for the stub's own folder."""
+    return [
+        (node.module or "", alias.name)
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+
+
+def of_stub(prefix: str, folder: Path) -> list[Name]:
+    """Return the public names of a room."""
+    found = []
+    for module, name in imported(folder / "__init__.pyi"):
+        file = module_file(folder, module)
+        definition = None if not module else defined(file, name)
+        if definition:
+            found.append(Name(f"{prefix}{name}", *definition))
+        else:
+            inside = module_file(folder, f"{module}.{name}".lstrip("."))
+            has_stub = inside.name == "__init__.py" and inside.with_suffix(".pyi").exists()
+            found += (
+                of_stub(f"{prefix}{name}.", inside.parent)
+                if has_stub
+                else of_module(f"{prefix}{name}", inside)
+            )
+    return found
+
+
+@cache
+def rooms() -> dict[str, list[Name]]:
+    """Return the public names of each room and public module of the package."""
+    found = {}
+    for module, name in imported(PACKAGE / "__init__.pyi"):
+        if module or name in NO_ROOMS:
+            continue
+        folder = PACKAGE / name
+        found[name] = (
+            of_stub(f"{name}.", folder)
+            if (folder / "__init__.pyi").exists()
+            else of_module(name, PACKAGE / f"{name}.py")
+        )
+    return found
+
+
+@cache
+def verbs() -> list[Name]:
+    """Return the verbs, ``label.export`` and its like among them."""
+    found = []
+    for module, name in imported(PACKAGE / "__init__.pyi"):
+        if module == "verbs":
+            found += [
+                n
+                for n in of_module(name, PACKAGE / "verbs" / f"{name}.py")
+                if isinstance(n.node, ast.FunctionDef)
+            ]
+        elif module.startswith("verbs."):
+            found.append(Name(name, *_one(module, name)))
+    return sorted(found, key=lambda n: n.written)
+
+
+@cache
+def options() -> list[Name]:
+    """Return the groups of options that verbs take."""
+    lines = imported(PACKAGE / "__init__.pyi")
+    return [Name(name, *_one(module, name)) for module, name in lines if module.startswith("stages.")]
+
+
+@cache
+def results() -> list[Name]:
+    """Return the classes that verbs return, by the annotations of verbs."""
+    found: dict[str, Name] = {}
+    for verb in verbs():
+        assert isinstance(verb.node, ast.FunctionDef)
+        returned = verb.node.returns
+        for part in ast.walk(returned) if returned else ():
+            if isinstance(part, ast.Name) and (definition := defined(verb.file, part.id)):
+                found[part.id] = Name(part.id, *definition)
+    return [found[name] for name in sorted(found)]
+
+
+def _one(module: str, name: str) -> tuple[Path, ast.stmt]:
+    """Return where a name of the package's own stub is defined; LookupError where it is not."""
+    definition = defined(module_file(PACKAGE, module), name)
+    if definition is None:
+        raise LookupError(f"{module}.{name} of the stub is defined nowhere")
+    return definition

@@ -1,0 +1,125 @@
+"""What to say about a line that does not fit: an unknown verb, too many words, too few, or of another kind.
+
+Conventions: one line each, which names what was given, what there is, and where one reads more.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from types import GenericAlias
+from typing import Literal, get_args, get_origin
+
+import cyclopts
+
+from faultscape.command_line.verb_list import GROUPS, REMOVALS, VERBS
+from faultscape.errors import closest
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def takes(argument: cyclopts.Argument, kind: type) -> bool:
+    """Whether an option takes values of a kind, or a list of them."""
+    return bool({argument.hint, *get_args(argument.hint)} & {kind, GenericAlias(list, (kind,))})
+
+
+def error_line(error: BaseException) -> str:
+    r"""Return an error in one line, whatever characters the names of files in it have.
+
+    >>> error_line(OSError("a\nb"))
+    'a\\nb'
+    """
+    return "".join(c if c not in "\t\n" else repr(c)[1:-1] for c in plain_text(str(error)))
+
+
+def plain_text(text: str) -> str:
+    r"""Return a text without characters that a terminal obeys: control characters but tab and line feed,
+    marks that turn the order of letters, halves of characters.
+
+    >>> plain_text("a\x1b[2J\tb\x9b2J\u202e")
+    'a\\x1b[2J\tb\\x9b2J\\u202e'
+    """
+    return _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
+    """Return what to say of words that do not fit the verb: too many, too few, or not of the kind that an
+    option takes.
+    """
+    chain = " ".join(error.command_chain or ())
+    more = f"; `faultscape {chain} --help` says what it takes"
+    if isinstance(error, cyclopts.UnusedCliTokensError):
+        words = ", ".join(map(repr, error.unused_tokens or []))
+        return f"{chain}: there is no place for {words}; for more than one value repeat the option{more}"
+    if isinstance(error, cyclopts.UnknownOptionError):
+        word = error.token.keyword or error.token.value
+        known = {
+            name.lstrip("-"): name
+            for argument in error.argument_collection
+            for name in argument.names
+            if name[:2] == "--"
+        }
+        near = closest(word.lstrip("-"), tuple(known)).replace("mean '", "mean '--")
+        return plain_text(f"{chain} has no option {word}{f'.{near}{more[1:]}' if near else more}")
+    argument = error.argument
+    if isinstance(error, cyclopts.MissingArgumentError) and argument is not None and error.keyword is None:
+        asked = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
+        name = argument.name if asked else argument.name.lstrip("-").replace("-", "_").upper()
+        return f"{chain}: {name} is missing{more}"
+    if isinstance(error, cyclopts.MissingArgumentError):
+        if dashed := next((b for a, b in pairwise(given) if a == error.keyword and re.match("-[^-]", b)), ""):
+            return plain_text(
+                f"{chain}: {error.keyword} needs a value behind it, and {dashed!r} begins as an option does;"
+                f" if it is the value, write {error.keyword}={dashed}{more}"
+            )
+        return f"{chain}: {error.keyword} needs a value behind it{more}"
+    if isinstance(error, cyclopts.CoercionError) and argument is not None and error.token is not None:
+        if choices := [
+            word
+            for hint in (argument.hint, *get_args(argument.hint))
+            if get_origin(hint) is Literal
+            for word in get_args(hint)
+        ]:
+            words, value = [str(word) for word in choices], error.token.value
+            name = str(error.token.keyword or argument.name.lstrip("-").upper()).removeprefix("--")
+            return plain_text(
+                f"{name} {value!r} is not known; use {', '.join(words)}.{closest(value, words)}".rstrip(".")
+            )
+        for kind, words in ((int, "a whole number"), (float, "a number")):
+            if takes(argument, kind):
+                return plain_text(f"{error.token.keyword} takes {words}; got {error.token.value!r}")
+    return plain_text(" ".join(str(error).split()).rstrip("."))
+
+
+def unknown_line(words: Sequence[str]) -> str:
+    """Return what to say of a line whose verb there is not, with the verb that was meant and all there are.
+
+    >>> unknown_line(["selct", "study"])
+    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select,
+    label, rank, plan, report, measure, stress, reliability, train, fit, run, status, show, view, demo"
+    >>> unknown_line(["import"])[:54]
+    "there is no verb 'import'. Did you mean 'label import'"
+    >>> unknown_line(["label", "exprot"])
+    "there is no 'label exprot'. Did you mean 'export'? There are export, import, check, serve, invite,
+    forget, answers, consensus, remove"
+    >>> unknown_line(["rm", "study"])
+    "there is no verb 'rm'. What removes: collect --remove (images), predict --remove (a model), select
+    --remove (a selection), label remove (labels, answers, discards), label forget (an annotator), stress
+    holdout --remove (a holdout)"
+    """
+    first, *rest = words
+    if first in GROUPS and rest:
+        return (
+            f"there is no '{first} {rest[0]}'.{closest(rest[0], tuple(GROUPS[first]))} There are"
+            f" {', '.join(GROUPS[first])}"
+        )
+    typed, removals = REMOVALS
+    if first in typed:
+        return f"there is no verb {first!r}. What removes: {', '.join(removals)}"
+    whole = {name: f"{verb} {name}" for verb, names in GROUPS.items() for name in names} | {
+        verb: verb for verb in VERBS
+    }
+    near = re.sub(r"mean '([^']+)'", lambda found: f"mean '{whole[found[1]]}'", closest(first, tuple(whole)))
+    return f"there is no verb {first!r}.{near} There are {', '.join(VERBS)}"

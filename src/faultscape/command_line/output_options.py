@@ -1,0 +1,76 @@
+"""Options of every verb that say how its result is printed: --json, -q, -v and --progress.
+
+Conventions: they may stand anywhere on the line, before or after the verb; behind ``--`` nothing is an
+option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from faultscape.errors import OptionError
+from faultscape.progress import STYLES
+
+ROWS = (  # how each is spelt, and what it does
+    ("--json", "Print the result as one JSON object; messages go to standard error."),
+    ("-q, --quiet", "Print the result alone: no progress, no notes."),
+    ("-v, --verbose", "Print more: formulas, zeros, every table and every file."),
+    ("--progress STYLE", "auto (default), bar, lines (one every 30 s) or off."),
+    ("-h, --help", "Print this page."),
+)
+_FLAGS = {
+    "--json": "json",
+    "-q": "quiet",
+    "--quiet": "quiet",
+    "-v": "verbose",
+    "--verbose": "verbose",
+    "-h": "help",
+    "--help": "help",
+}
+NAMES = (*_FLAGS, "--progress")
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """How a result is printed; ``progress`` is '' where the line says nothing of it."""
+
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    help: bool = False
+    progress: str = ""
+
+
+def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
+    """Return the arguments of a line without the options that say how it is printed, and these; OptionError
+    for those that contradict each other, and for another style of progress.
+
+    >>> split(["select", "study", "--json", "--progress", "off"])
+    (['select', 'study'], OutputOptions(json=True, quiet=False, verbose=False, help=False, progress='off'))
+    """
+    rest, options = list[str](), OutputOptions()
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            rest += [word, *words]
+            break
+        name, equals, value = word.partition("=")
+        if word in _FLAGS:
+            options = replace(options, **{_FLAGS[word]: True})
+        elif name == "--progress":
+            if not equals and not words:
+                raise OptionError(f"--progress needs a value: {', '.join(STYLES)}")
+            options = replace(options, progress=_style(value if equals else words.pop(0)))
+        else:
+            rest.append(word)
+    if options.quiet and options.verbose:
+        raise OptionError("--quiet and --verbose contradict each other; give one of them")
+    return rest, options
+
+
+def _style(word: str) -> str:
+    if word not in STYLES:
+        raise OptionError(f"progress {word!r} is not known; use {', '.join(STYLES)}")
+    return word

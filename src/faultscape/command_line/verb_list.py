@@ -1,0 +1,45 @@
+"""VERBS: every verb of the command line, under the heading of help that it stands in, and its sub-commands.
+
+Conventions: a verb is a file of ``verbs/``; a sub-command is a function of it.
+"""
+
+from __future__ import annotations
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Make a study": ("collect", "predict", "compare", "scale"),
+    "Choose images and rank models": ("select", "label", "rank", "plan", "report"),
+    "Measure": ("measure", "stress", "reliability"),
+    "Train": ("train", "fit"),
+    "All in one, and look": ("run", "status", "show", "view", "demo"),
+}
+VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
+GROUPS: dict[str, dict[str, str]] = {  # verbs of several lines: the name of each, and its function
+    "label": {
+        "export": "export",
+        "import": "import_",
+        "check": "check",
+        "serve": "serve",
+        "invite": "invite",
+        "forget": "forget",
+        "answers": "answers",
+        "consensus": "consensus",
+        "remove": "remove",
+    },
+    "stress": {"corrupt": "corrupt", "blend": "blend", "holdout": "holdout", "fog": "fog", "sheet": "sheet"},
+}
+LINES: tuple[tuple[str, ...], ...] = tuple(
+    words
+    for verb in VERBS
+    for words in ([(verb, name) for name in GROUPS[verb]] if verb in GROUPS else [(verb,)])
+)
+REMOVALS = (  # what is typed for it elsewhere, and the lines that take something away
+    ("remove", "delete", "rm", "del", "drop", "undo", "forget"),
+    (
+        "collect --remove (images)",
+        "predict --remove (a model)",
+        "select --remove (a selection)",
+        "label remove (labels, answers, discards)",
+        "label forget (an annotator)",
+        "stress holdout --remove (a holdout)",
+    ),
+)

@@ -1,0 +1,118 @@
+"""The figures of the documentation show what the tables of their pages say; drawing them needs matplotlib, which
+only the documentation has.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "benchmarks"
+FIGURES = ROOT / "docs" / "_figures"
+CALL = re.compile(r"```\{code-cell\} python\n:tags: \[remove-input\]\n\n(.*?)```", re.DOTALL)
+SET = {  # as the page names it: as the data do
+    "emotion": "emotion",
+    "cue-conflict (shape is the truth)": "cue-conflict",
+    "16class-22nets": "16class-22nets",
+    "camvid-zoo, whole frames": "frames",
+    "camvid-zoo, 3 x 3 crops": "crops",
+}
+drawn = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is of the documentation"
+)
+
+
+def cells() -> Iterator[tuple[str, str]]:
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        if "from _figures" in (text := page.read_text("utf-8")):
+            yield from ((str(page.relative_to(ROOT / "docs")), cell) for cell in CALL.findall(text))
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let modules of docs/_figures be imported, and forget them afterwards."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(FIGURES.parent))
+    yield
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] == "_figures":
+            del sys.modules[name]
+
+
+def load(name: str) -> ModuleType:
+    return importlib.import_module(f"_figures.{name}")
+
+
+def test_every_page_of_measurements_begins_with_a_figure() -> None:
+    for page in sorted(set(PAGES.glob("*.md")) - {PAGES / "index.md"}):
+        text = page.read_text("utf-8")
+        assert text.startswith("---\nfile_format: mystnb\n"), page.name
+        assert CALL.search(text.partition("\n## ")[0]), page.name
+        assert "\n|" not in text.partition("```{code-cell}")[0], page.name
+
+
+def test_no_picture_is_pasted_where_a_figure_can_be_drawn() -> None:
+    pictures = [p.name for p in (ROOT / "docs" / "images").iterdir()]
+    assert set(pictures) <= {"doubt.webp", "disagreement.webp"}  # the README has no build
+
+
+@pytest.mark.usefixtures("figures")
+def test_curves_of_labels_are_those_of_the_tables() -> None:
+    tables = load("tables")
+    text = (PAGES / "labels.md").read_text("utf-8")
+    said = {
+        (SET[title], row["selector"], row["ranking"], labels): cell
+        for title, body in re.findall(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
+        if title in SET
+        for row in next(tables.tables(body))
+        for labels, cell in row.items()
+    }
+    with (PAGES / "data" / "label_curves.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["set"] for row in rows} == set(SET.values())
+    for row in rows:
+        cell = said[row["set"], row["selector"], row["ranking"], row["labels"]]
+        rho, *_, regret = tables.numbers(cell)
+        assert abs(float(row["rho"]) - rho) < 0.00051, row
+        assert abs(float(row["regret"]) - regret) < 0.0051, row
+        assert float(row["low"]) <= float(row["high"])
+        assert 0 <= float(row["error"]) < 0.05
+
+
+@pytest.mark.usefixtures("figures")
+def test_numbers_are_read_as_the_pages_write_them() -> None:
+    tables = load("tables")
+    assert tables.numbers("**.910**") == [0.91]
+    assert tables.numbers("1,629 of 5,509") == [1629, 5509]
+    assert tables.numbers("−1.0 / -0.5") == [-1.0, -0.5]
+    assert tables.value_and_error("+0.054 ± 0.030") == (0.054, 0.03)
+    assert tables.value_and_error("97.0")[1] != tables.value_and_error("97.0")[1]  # no error is NaN
+
+
+@pytest.mark.usefixtures("figures")
+def test_a_table_that_is_not_there_is_an_error_that_names_its_columns() -> None:
+    with pytest.raises(LookupError, match=r"speed\.md has no table 0 with the columns \('colour',\)"):
+        load("tables").read_table("speed", "colour")
+
+
+@drawn
+@pytest.mark.usefixtures("figures")
+@pytest.mark.parametrize(("page", "cell"), list(cells()))
+def test_every_figure_can_be_drawn(page: str, cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir((ROOT / "docs" / page).parent)
+    *lines, last = cell.strip().splitlines()
+    names = {"gallery": load("gallery")} if page == "gallery.md" else {}
+    exec("\n".join(lines), names)
+    html = eval(last, names)._repr_html_()
+    assert "<svg" in html or "<img" in html
+    assert re.search(r'aria-label="[^"]{20,}"|alt="[^"]{10,}"', html)
+    assert len(re.findall(r' id="([^"]+)"', html)) == len(set(re.findall(r' id="([^"]+)"', html)))

@@ -1,0 +1,155 @@
+"""The documentation site: sections take new pages by themselves, the reference covers what there is, and what
+is wrong with built pages is found out. Nothing is built here; built pages are checked where they lie.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import faultscape as fs
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+BUILT = ROOT / "build" / "docs"
+SECTIONS = ("tutorials", "how-to", "reference", "reference/verbs", "explanation", "benchmarks", "decisions")
+
+
+def loaded(path: Path) -> ModuleType:
+    """A file of the site as a module, without what it needs numpydoc for."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses ask for it
+    spec.loader.exec_module(module)
+    return module
+
+
+public = loaded(DOCS / "_ext" / "public_names.py")
+formulas = loaded(DOCS / "_ext" / "metric_formulas.py")
+pictures = loaded(DOCS / "_ext" / "metric_pictures.py")
+check_site = loaded(ROOT / "scripts" / "check_site.py")
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_section_lists_its_pages_by_glob(section: str) -> None:
+    text = (DOCS / section / "index.md").read_text(encoding="utf-8")
+    assert re.search(r"```\{toctree\}\n(?::.+\n)*:glob:\n(?::.+\n)*\n(?:[\w-]+\n)*\*\n```", text)
+
+
+def test_the_front_page_leads_to_every_section() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    for section in ("tutorials", "how-to", "reference", "explanation", "benchmarks", "decisions"):
+        assert f"{section}/index" in text
+
+
+def test_every_page_begins_with_one_heading() -> None:
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if "_static" in page.parts or text.startswith("```{include}"):
+            continue
+        body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL).lstrip()
+        assert body.startswith("# "), page
+        assert len(re.findall(r"^# ", re.sub(r"```.*?```", "", body, flags=re.DOTALL), re.MULTILINE)) == 1, (
+            page
+        )
+
+
+def test_every_public_name_is_found_without_importing_it() -> None:
+    for room, names in public.rooms().items():
+        module = getattr(fs, room)
+        listed = getattr(module, "__all__", None)
+        assert names, room
+        if listed is not None:
+            assert {name.written.split(".")[1] for name in names} == set(listed), room
+    assert {name.written.partition(".")[0] for name in public.verbs()} == set(fs.verbs.__all__) | {
+        "measure",
+        "reliability",
+    }
+
+
+def test_every_public_function_and_class_says_what_it_is() -> None:
+    names = [*public.verbs(), *public.options(), *(n for of_it in public.rooms().values() for n in of_it)]
+    assert len(names) > 400
+    for name in names:
+        if isinstance(name.node, ast.FunctionDef | ast.ClassDef):
+            assert ast.get_docstring(name.node), name.written
+
+
+def test_every_metric_has_a_formula_and_a_picture() -> None:
+    metrics = {metric.name for metric in fs.metrics.METRICS}
+    assert set(formulas.FORMULAS) == metrics
+    assert set(pictures.PICTURES) == metrics
+    for name, picture in pictures.PICTURES.items():
+        assert picture().startswith('<svg class="counted"'), name
+        assert 'aria-label="' in picture(), name
+
+
+def test_the_site_needs_the_versions_that_the_tests_run_with() -> None:
+    def pins(path: Path) -> dict[str, str]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        parts = [line.split("==") for line in lines if "==" in line]
+        return {re.sub(r"[-_.]+", "-", name.lower()): version for name, version in parts}
+
+    ours, theirs = pins(ROOT / "constraints.txt"), pins(DOCS / "constraints.txt")
+    assert theirs["sphinx"].startswith("9.0.")
+    assert {name: version for name, version in theirs.items() if ours.get(name, version) != version} == {}
+
+
+GOOD = '<html><body id="top"><a href="b.html#there">b</a><img src="a.png"></body></html>'
+
+
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        (GOOD, None),
+        (GOOD.replace("a.png", "https://example.org/a.png"), "loads https://example.org/a.png from elsewhere"),
+        (GOOD.replace("a.png", "b.png"), "loads b.png, which is not there"),
+        (GOOD.replace("b.html#there", "c.html"), "c.html leads to no page"),
+        (GOOD.replace("#there", "#gone"), "b.html#gone leads to no heading of that page"),
+        (GOOD.replace("<img", '<script src="//example.org/x.js"></script><img'), "loads //example.org/x.js from elsewhere"),
+        (GOOD.replace("<img", '<link rel="stylesheet" href="https://example.org/x.css"><img'), "loads https://example.org/x.css from elsewhere"),
+        (GOOD.replace("<img", "<style>@import 'https://example.org/f.css';</style><img"), "loads https://example.org/f.css from elsewhere"),
+        (GOOD.replace("<img", '<p style="background: url(https://example.org/p.png)"></p><img'), "loads https://example.org/p.png from elsewhere"),
+        (GOOD.replace('href="b.html#there"', 'href="https://example.org"'), None),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_page_is_found_out(tmp_path: Path, page: str, problem: str | None) -> None:
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "b.html").write_text('<p id="there"></p>')
+    (tmp_path / "a.png").write_bytes(b"")
+    pages = check_site.read_pages(tmp_path)
+    found = check_site.loaded_from_elsewhere(tmp_path, pages) + check_site.broken_links(tmp_path, pages)
+    assert found == ([f"a.html: {problem}"] if problem else [])
+
+
+def test_a_font_that_a_style_sheet_loads_from_elsewhere_is_found_out(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("@font-face { src: url(https://example.org/f.woff2) }")
+    assert check_site.loaded_from_elsewhere(tmp_path, {}) == [
+        "a.css: loads https://example.org/f.woff2 from elsewhere"
+    ]
+
+
+def test_a_site_without_pages_lacks_what_it_should_have(tmp_path: Path) -> None:
+    problems = check_site.lacking(tmp_path, {tmp_path / "a.html": check_site.Page()})
+    assert "the verb rank has no page" in problems
+    assert "faultscape.metrics.miou has no place in the reference" in problems
+    assert "the metric miou has no place in the reference" in problems
+    assert check_site.unsearchable(tmp_path)
+    assert check_site.problems_of(tmp_path) == [f"{tmp_path} holds no pages; build them with `make docs`"]
+
+
+def test_the_script_of_formulas_asks_for_nothing_from_elsewhere() -> None:
+    conf = (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert 'mathjax_path = "mathjax/tex-svg.js"' in conf
+    assert '"[mathjax]/font"' in conf
+    files = loaded(ROOT / "scripts" / "npm_files.py")
+    assert all(len(wanted.sha512) == 88 for wanted in (*files.FILES, *files.OF_DOCS))
+    assert "docs/_static/mathjax/" in (ROOT / ".gitignore").read_text()

@@ -1,0 +1,88 @@
+"""A stranger's journey: exactly the lines that README.md has for one's own data, on five networks' maps of
+real street scenes, with the data set's masks in the place of a person who draws them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from faultscape.cli import main
+
+README = Path(__file__).parents[2] / "README.md"
+MODELS = ("unet", "fcn", "psp", "segnet", "light")
+
+
+def own_data_lines() -> list[str]:
+    """The lines of README.md under "On your own data", as they stand."""
+    _, _, rest = README.read_text(encoding="utf-8").partition("**On your own data**")
+    block = re.search(r"```console\n(.*?)```", rest, re.DOTALL)
+    assert block is not None
+    return re.findall(r"^\$ (.+)$", block[1], re.MULTILINE)
+
+
+@pytest.fixture
+def their_line(data: Path) -> str:
+    """README's first line with the folders of the real data: images, and maps of five networks."""
+    zoo, camvid = data / "camvid-zoo", data / "camvid"
+    for folder in (zoo, camvid):
+        if not folder.is_dir():
+            pytest.skip(f"no {folder.name} in {data}")
+    maps = " ".join(f"{name}={shlex.quote(str((zoo / name / 'labels').resolve()))}" for name in MODELS)
+    line = own_data_lines()[0]
+    for theirs, ours in (
+        ("images/", shlex.quote(str((camvid / "test").resolve()))),
+        ("unet=maps/unet/ fcn=maps/fcn/", maps),
+        ("--classes voc", "--classes camvid"),
+    ):
+        assert line.count(theirs) == 1
+        line = line.replace(theirs, ours)
+    return line
+
+
+def typed(line: str) -> None:
+    for part in line.split("&&"):
+        words = shlex.split(part)
+        assert words[0] == "faultscape"
+        assert main(words[1:]) == 0, part
+
+
+def test_the_lines_of_the_readme_rank_five_folders_of_real_maps(
+    their_line: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    choose, export, rank = [their_line, *own_data_lines()[1:]]
+
+    typed(choose)
+    typed(export)
+    asked = sorted((tmp_path / "to-label" / "images").iterdir())
+    with (tmp_path / "study" / "selection.csv").open(newline="") as rows:
+        chosen = {row["image"] for row in csv.DictReader(rows) if row["place"] == "1"}
+    assert {path.stem for path in asked} == chosen
+    assert f"{len(asked)} images to label" in README.read_text(encoding="utf-8")
+    for path in asked:
+        shutil.copy(data / "camvid" / "testannot" / path.name, tmp_path / "to-label" / "labels" / path.name)
+    capsys.readouterr()
+    typed(rank)
+    printed = capsys.readouterr().out
+
+    standings = json.loads((tmp_path / "study" / "standings.json").read_text())
+    assert sorted(standings["models"]) == sorted(MODELS)
+    assert standings["labels"]["used"] == len(asked)
+    for name in MODELS:
+        assert name in printed
+    page = (tmp_path / "study" / "report.html").read_text(encoding="utf-8")
+    assert all(name in page for name in MODELS)
+    assert len(page) > 100_000  # with the images in it
+    size = sum(path.stat().st_size for path in (tmp_path / "study").rglob("*") if path.is_file())
+    assert 1 < size / 1e6 < 8  # README: 4 MB
