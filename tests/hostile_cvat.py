@@ -118,26 +118,22 @@ XML = (
         f'<!DOCTYPE a SYSTEM "http://localhost/a.dtd">{_image("")}',
         _TYPE,
     ),
-    _of_xml(
-        "an entity that nobody names", _image("", name="&x;"), "is not XML that can be read: undefined entity"
-    ),
-    _of_xml("nothing", b"", "is not XML"),
-    _of_xml("half a file", _image("")[:70], "is not XML that can be read: unclosed token|no element found"),
-    _of_xml(
-        "bytes that are not text", b"<annotations>\xff\xfe\xfd</annotations>", "is not XML that can be read"
-    ),
+    _of_xml("an entity that nobody names", _image("", name="&x;"), "is not valid XML: undefined entity"),
+    _of_xml("nothing", b"", "is not valid XML"),
+    _of_xml("half a file", _image("")[:70], "is not valid XML: unclosed token|no element found"),
+    _of_xml("bytes that are not text", b"<annotations>\xff\xfe\xfd</annotations>", "is not valid XML"),
     _of_xml(
         "an encoding that nobody knows",
         b"<?xml version='1.0' encoding='x-none'?><annotations/>",
-        "is not XML that can be read",
+        "is not valid XML",
     ),
     _of_xml(
         "an encoding of many bytes a letter",
         b"<?xml version='1.0' encoding='utf-7'?><annotations/>",
-        "is not XML that can be read",
+        "is not valid XML",
     ),
-    _of_xml("another root", "<svg/>", "is not a file of CVAT: it begins with <svg>"),
-    _of_xml("elements within elements", partial(_long, b"<a>", 3_000_000), "lie more than 32 deep"),
+    _of_xml("another root", "<svg/>", "is not a CVAT file: it begins with <svg>"),
+    _of_xml("elements within elements", partial(_long, b"<a>", 3_000_000), "are nested more than 32 deep"),
     _of_xml(
         "one attribute of 100 MB",
         partial(
@@ -189,21 +185,19 @@ XML = (
     _of_xml(
         "an image of 10**9 x 10**9",
         _image("", 'width="1000000000" height="1000000000"'),
-        "must be whole numbers of a picture",
+        "must be valid whole numbers",
     ),
     _of_xml(
         "an image of 99999 x 99999",
         _image("", 'width="99999" height="99999"'),
-        "must be whole numbers of a picture",
+        "must be valid whole numbers",
     ),
     _of_xml(
         "a width that is not finite",
         _image("", 'width="inf" height="nan"'),
-        "must be whole numbers of a picture",
+        "must be valid whole numbers",
     ),
-    _of_xml(
-        "a width of other digits", _image("", 'width="٣" height="٣"'), "must be whole numbers of a picture"
-    ),
+    _of_xml("a width of other digits", _image("", 'width="٣" height="٣"'), "must be valid whole numbers"),
     _of_xml(
         "an image without a name",
         '<annotations><image id="0" width="9" height="9"/></annotations>',
@@ -224,39 +218,41 @@ XML = (
         "shapes; at most 10,000 are read",
         limit="cvat_shapes.MOST",
     ),
-    _of_xml("a negative run", _mask("5, -1"), "is not a list of run lengths"),
-    _of_xml("a run of 10**18", _mask("0, 1000000000000000000"), "is not a list of run lengths"),
+    _of_xml("a negative run", _mask("5, -1"), "must be a list of run lengths"),
+    _of_xml("a run of 10**18", _mask("0, 1000000000000000000"), "must be a list of run lengths"),
     _of_xml(
         "runs beyond the box",
         _mask("0, 999999999, 999999999"),
-        "add up to 1,999,999,998 pixels, its box of 2 x 2 has 4",
+        "add up to 1,999,999,998 pixels, but its box of 2 x 2 has 4",
     ),
-    _of_xml("runs that are not finite", _mask("nan, inf"), "is not a list of run lengths"),
-    _of_xml("a million runs of nothing", _mask("0, " * 1_000_000 + "4"), "is not a list of run lengths"),
-    _of_xml("commas alone", _mask("," * 40), "is not a list of run lengths"),
-    _of_xml("no runs", _mask(""), "is not a list of run lengths"),
+    _of_xml("runs that are not finite", _mask("nan, inf"), "must be a list of run lengths"),
+    _of_xml("a million runs of nothing", _mask("0, " * 1_000_000 + "4"), "must be a list of run lengths"),
+    _of_xml("commas alone", _mask("," * 40), "must be a list of run lengths"),
+    _of_xml("no runs", _mask(""), "must be a list of run lengths"),
     _of_xml(
         "a box of 10**9 x 10**9",
         _mask("0", 'left="0" top="0" width="999999999" height="999999999"'),
-        "its box of 999999999 x 999999999 pixels is none",
+        "its box of 999999999 x 999999999 pixels is empty",
     ),
     _of_xml(
         "a box of no pixels",
         _mask("0", 'left="0" top="0" width="0" height="-3"'),
-        "its box of 0 x -3 pixels is none",
+        "its box of 0 x -3 pixels is empty",
     ),
     _of_xml(
-        "a box beside the image", _mask("0, 4", 'left="-1" top="47" width="2" height="2"'), "leaves the image"
+        "a box beside the image",
+        _mask("0, 4", 'left="-1" top="47" width="2" height="2"'),
+        "extends beyond the image",
     ),
     _of_xml(
         "a box of fractions",
         _mask("0, 4", 'left="0.5" top="0" width="2" height="2"'),
-        "its left is not a whole number",
+        "its left must be a whole number",
     ),
     _of_xml(
         "a z_order of 10**30",
         _image(f'<box label="car" xtl="0" ytl="0" xbr="1" ybr="1" z_order="1{"0" * 30}"/>'),
-        "its z_order is not a whole number",
+        "its z_order must be a whole number",
     ),
     _of_xml(
         "a corner of 10**300",
@@ -266,7 +262,7 @@ XML = (
     _of_xml(
         "a corner of 10**11",
         _image('<polygon label="car" points="1,1;2,2;100000000000,3"/>'),
-        "farther than any picture reaches",
+        "outside any possible image",
     ),
     _of_xml(
         "a corner that is not finite",
@@ -286,31 +282,31 @@ XML = (
     _of_xml(
         "an ellipse of radius 0",
         _image('<ellipse label="car" cx="1" cy="1" rx="0" ry="-1"/>'),
-        "the radii of an ellipse are above 0",
+        "the radii of an ellipse must be above 0",
     ),
     _of_xml(
         "an ellipse that is not finite",
         _image('<ellipse label="car" cx="nan" cy="1" rx="1" ry="1"/>'),
-        "its cx is not a number of a picture",
+        "its cx must be a finite number",
     ),
     _of_xml(
         "a box turned by 10**400 degrees",
         _image(f'<box label="car" xtl="0" ytl="0" xbr="1" ybr="1" rotation="{"9" * 400}"/>'),
-        "its rotation is not a number",
+        "its rotation must be a finite number",
     ),
     _of_xml(
         "polygons that take minutes",
         _image(
             '<polygon label="car" points="0,0;9000,0;9000,9000;0,9000"/>' * 3000, 'width="9000" height="9000"'
         ),
-        "its image would take some .* s, and at most 20 s",
+        "its image would take about .* s, and the limit is 20 s",
     ),
     _of_xml(
         "one polygon that crosses a million rows",
         _image(
             f'<polygon label="car" points="{"0,0;9000,9000;" * 100_000}1,1"/>', 'width="9000" height="9000"'
         ),
-        "would take some|would take too long",
+        "would take about|would take too long",
     ),
     _of_xml(
         "a shape within a shape",
@@ -410,12 +406,12 @@ ZIPS = (
             _zip({_A: b"x" * 5000}, folder),
             (folder / "a.zip").write_bytes((folder / "a.zip").read_bytes()[:100]),
         ),
-        "is not a zip, or lacks its end",
+        "is not a zip file, or is truncated",
     ),
     _of_zip(
         "a zip of nothing",
         lambda folder: (folder / "a.zip").write_bytes(b"PK\x03\x04"),
-        "is not a zip, or lacks its end",
+        "is not a zip file, or is truncated",
     ),
     _of_zip(
         "a list of files that is none",
@@ -426,27 +422,30 @@ ZIPS = (
     _of_zip(
         "a list of files of 4 GB",
         {},
-        "or says so; at most this many are read",
+        "the most that is read",
         change=lambda data: data[:-10] + b"\xf0\xff\xff\xff" + data[-6:],
     ),
-    _of_zip("70,000 files", partial(_many, 70_000), "or says so; at most this many are read"),
-    _of_zip("128 MB of zeros", _bomb, "would unpack to 134,217,7.. bytes, more than a zip of pictures"),
+    _of_zip("70,000 files", partial(_many, 70_000), "the most that is read"),
+    _of_zip("128 MB of zeros", _bomb, "would unpack to 134,217,7.. bytes, too many for a zip of images"),
     _of_zip(
         "a file that is larger than it says",
         {_A: bytes(1 << 20)},
         r"a\.zip: .*a\.png",
         change=lambda data: data.replace(struct.pack("<I", 1 << 20), struct.pack("<I", 9)),
     ),
-    _of_zip("a name that leaves the folder", {"../a.png": b"x"}, r"'\.\./a\.png' leaves the folder"),
-    _of_zip("a name from the root", {"/etc/a.png": b"x"}, "'/etc/a.png' leaves the folder"),
-    _of_zip("a name of Windows that leaves the folder", {r"..\a.png": b"x"}, "leaves the folder"),
-    _of_zip("a name on a drive", {"C:/a.png": b"x"}, "'C:/a.png' leaves the folder"),
+    _of_zip("a name that leaves the folder", {"../a.png": b"x"}, r"'\.\./a\.png' leads out of the folder"),
+    _of_zip("a name from the root", {"/etc/a.png": b"x"}, "'/etc/a.png' leads out of the folder"),
+    _of_zip("a name of Windows that leaves the folder", {r"..\a.png": b"x"}, "leads out of the folder"),
+    _of_zip("a name on a drive", {"C:/a.png": b"x"}, "'C:/a.png' leads out of the folder"),
     _of_zip("a name twice", _twice, f"holds '{_A}' twice"),
     _of_zip(
-        "a password", {}, "'labelmap.txt' is under a password", change=lambda data: _in_list(data, 8, b"\x01")
+        "a password",
+        {},
+        "'labelmap.txt' is password-protected",
+        change=lambda data: _in_list(data, 8, b"\x01"),
     ),
-    _of_zip("LZMA", {}, "packed in a way that is not read", method=zipfile.ZIP_LZMA),
-    _of_zip("BZIP2", {}, "packed in a way that is not read", method=zipfile.ZIP_BZIP2),
+    _of_zip("LZMA", {}, "uses an unsupported compression", method=zipfile.ZIP_LZMA),
+    _of_zip("BZIP2", {}, "uses an unsupported compression", method=zipfile.ZIP_BZIP2),
     _of_zip(
         "a damaged file",
         {_A: b"x" * 3000},
@@ -455,7 +454,9 @@ ZIPS = (
         method=zipfile.ZIP_STORED,
     ),
     _of_zip(
-        "no labelmap", lambda folder: zipfile.ZipFile(folder / "a.zip", "w").close(), "holds no labelmap.txt"
+        "no labelmap",
+        lambda folder: zipfile.ZipFile(folder / "a.zip", "w").close(),
+        "does not hold labelmap.txt",
     ),
     _of_zip(
         "a labelmap of other letters", {"labelmap.txt": b"\xff\xfe\x00"}, "labelmap.txt is not text in UTF-8"
@@ -471,13 +472,11 @@ ZIPS = (
         {"labelmap.txt": "".join(f"l{k}:::\n" for k in range(100_000))},
         "more than 65,536 labels",
     ),
-    _of_zip(
-        "a colour of other digits", {"labelmap.txt": "a:٣,1,1::\n"}, "expected a colour of three numbers"
-    ),
+    _of_zip("a colour of other digits", {"labelmap.txt": "a:٣,1,1::\n"}, "expected a colour, three numbers"),
     _of_zip(
         "a colour of 5,000 digits",
         {"labelmap.txt": f"a:{'1' * 5000},1,1::\n"},
-        "expected a colour of three numbers",
+        "expected a colour, three numbers",
     ),
     _of_zip(
         "a PNG of 4e9 x 4e9", {_A: _png(0xFFFFFFFF >> 1, 0xFFFFFFFF >> 1)}, r"a\.png: .*(pixels|large|bomb)"
@@ -495,7 +494,7 @@ ZIPS = (
     _of_zip(
         "a folder with a mask that is a text",
         partial(_folder_of, {"labelmap.txt": _MAP, _A: "text"}),
-        r"SegmentationClass/a\.png: it is not a picture",
+        r"SegmentationClass/a\.png: it is not a readable image",
     ),
     _of_zip(
         "a folder with a mask that is a folder",
@@ -521,22 +520,24 @@ def _one(**more: Any) -> dict[str, Any]:
 
 
 ISSUES = (
-    _of_json("lists within lists", '{"issues": ' + "[" * 100_000, "is not JSON"),
-    _of_json("a number of 5,000 digits", '{"issues": [1' + "0" * 5000 + "]}", "is not JSON"),
-    _of_json("a frame of 10**400", _one(frame=10**400), "issue 1: its frame is not a whole number"),
+    _of_json("lists within lists", '{"issues": ' + "[" * 100_000, "is not valid JSON"),
+    _of_json("a number of 5,000 digits", '{"issues": [1' + "0" * 5000 + "]}", "is not valid JSON"),
+    _of_json("a frame of 10**400", _one(frame=10**400), "issue 1: its frame must be a whole number"),
     _of_json(
-        "a corner of 10**400", _one(position=[10**400, 1]), "issue 1: its position is not a list of pairs"
+        "a corner of 10**400", _one(position=[10**400, 1]), "issue 1: its position must be a list of pairs"
     ),
-    _of_json("200,000 corners", _one(position=[1] * 200_000), "issue 1: its position is not a list of pairs"),
+    _of_json(
+        "200,000 corners", _one(position=[1] * 200_000), "issue 1: its position must be a list of pairs"
+    ),
     _of_json(
         "comments that are a text",
         {"issues": [], "comments": "abc"},
-        "its comments are neither a page with results nor a list",
+        "expected its comments as a page with results, or a list",
     ),
     _of_json(
         "a step that is a list",
         _one() | {"meta": {"frames": [], "frame_filter": [1]}},
-        "is of frame 0, and meta has none",
+        "belongs to frame 0, but meta has none",
     ),
     _of_json(
         "100 MB",

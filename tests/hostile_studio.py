@@ -164,7 +164,7 @@ def _of_studio(name: str, text: str | Callable[[], str], says: str) -> Case:
 
 BOX = {"x": 0, "y": 0, "width": 50, "height": 50}
 STUDIO = (
-    _of_studio("lists within lists", DEEP, r"tasks\.json: is not JSON of Label Studio"),
+    _of_studio("lists within lists", DEEP, r"tasks\.json: is not a Label Studio JSON file"),
     _of_studio(
         "three million lists",
         lambda: "[" + "[]," * 3_000_000 + "[]]",
@@ -176,7 +176,7 @@ STUDIO = (
     _of_studio(
         "a number of 5,000 digits",
         '[{"data": {}, "id": 1' + "0" * 5000 + "}]",
-        r"is not JSON of Label Studio",
+        r"is not a Label Studio JSON file",
     ),
     _of_studio(
         "a coordinate of 10**400",
@@ -201,12 +201,12 @@ STUDIO = (
     _of_studio(
         "an image of -5 pixels",
         _tasks(_result("rectanglelabels", BOX, original_width=-5)),
-        "must be those of an image|has no original_width",
+        "must be those of an image|needs original_width",
     ),
     _of_studio(
         "a size that is a list",
         _tasks(_result("rectanglelabels", BOX, original_width=[8])),
-        "must be those of an image|has no original_width",
+        "must be those of an image|needs original_width",
     ),
     _of_studio(
         "a type that is a list",
@@ -249,7 +249,7 @@ STUDIO = (
                 for k in range(10_000)
             ]
         ),
-        "painting its 10,000 masks would take some",
+        "painting its 10,000 masks would take about",
     ),
     _of_studio(
         "one ellipse on the largest image",
@@ -263,13 +263,13 @@ STUDIO = (
         ),
         "^was read$",
     ),
-    _of_studio("runs that are words", _brush(["a"]), "its runs are not bytes|no head"),
+    _of_studio("runs that are words", _brush(["a"]), "its runs must be bytes|no 7-byte head"),
     _of_studio("runs below 0", _brush([0, 0, 0, 192, 57, 27, 249, -1]), "whole numbers from 0 to 255"),
     _of_studio("runs of 10**30", _brush([0, 0, 0, 192, 57, 27, 249, 10**30]), "whole numbers from 0 to 255"),
     _of_studio(
         "runs of another image",
         partial(_brush, _rle(4 * 999)),
-        "are of 3,996 values; an image of 48 pixels has 192",
+        "have 3,996 values; an image of 48 pixels has 192",
     ),
     _of_studio("runs without a block", partial(_brush, _rle(192)), "end before the last pixel"),
     _of_studio("runs beyond the image", lambda: _brush(_rle(192, b"\xff" * 40)), "go beyond the last pixel"),
@@ -291,7 +291,7 @@ STUDIO = (
     _of_studio(
         "fifty masks of the largest image",
         lambda: _brush(_whole(SIZE), SIZE, 50),
-        "painting its 50 masks would take some",
+        "painting its 50 masks would take about",
     ),
     _of_studio(
         "base64 that is none",
@@ -330,7 +330,7 @@ STUDIO = (
                 },
             )
         ),
-        "not a picture that can be read",
+        "not a readable image",
     ),
     Case(
         "label studio: entities within entities",
@@ -373,7 +373,7 @@ def _pair(result: Any, meta: Any) -> str:
 
 META = {"ask": "pairwise", "image": "a", "first": "f", "second": "g", "swapped": False}
 CHOICES = (
-    _of_pairs("lists within lists", DEEP, "is not JSON of Label Studio"),
+    _of_pairs("lists within lists", DEEP, "is not a Label Studio JSON file"),
     _of_pairs(
         "a choice that is a table",
         _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META),
@@ -428,22 +428,24 @@ COCO = (
         "cover 357,913,940 pixels",
     ),
     _of_coco(
-        "run lengths below 0", _instances({"size": [64, 64], "counts": [-1, 4097]}), "whole numbers from 0 on"
+        "run lengths below 0",
+        _instances({"size": [64, 64], "counts": [-1, 4097]}),
+        "whole numbers, 0 or more",
     ),
     _of_coco(
         "a text of run lengths without end",
         _instances({"size": [64, 64], "counts": "o" * 10_000_000}),
-        "damaged: the text is none",
+        "damaged: the text is not in",
     ),
     _of_coco(
         "a thousand masks of the largest image",
         lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, 1000, side=SIZE),
-        "painting its 1,000 masks would take some",
+        "painting its 1,000 masks would take about",
     ),
     _of_coco(
         "one mask of the largest image",
         lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, side=SIZE),
-        "there is no photo",
+        "not found beside it",
     ),
     _of_coco(
         "a polygon of a million edges",
@@ -453,7 +455,7 @@ COCO = (
     _of_coco(
         "two thousand polygons that take a minute together",
         lambda: _instances([[0, 0, 9, 2000] * 50 + [0, 64]], 2000, side=2000),
-        "painting its 2,000 masks would take some",
+        "painting its 2,000 masks would take about",
     ),
     _of_coco(
         "a polygon of numbers that are none",
@@ -475,7 +477,7 @@ COCO = (
     _of_coco(
         "a category that is a list",
         _instances([[0, 0, 9, 0, 9, 9]], categories=[{"id": [1], "name": "horse"}]),
-        "has no id, a whole number",
+        "needs id, a whole number",
     ),
 )
 
@@ -541,16 +543,14 @@ PANOPTIC = (
         "a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"
     ),
     smaller(
-        _of_panoptic(
-            "a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "there is no photo"
-        ),
+        _of_panoptic("a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "not found in"),
         4,
         "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS",
     ),
     _of_panoptic(
         "a PNG elsewhere",
         partial(_segments, (9, 9), [], name="../../a.png"),
-        "is not a file within the folder",
+        "is not a file in the folder",
     ),
     _of_panoptic(
         "a PNG that ends early",
@@ -567,13 +567,13 @@ PANOPTIC = (
         "segments that are words", partial(_segments, (9, 9), "words"), "has no list `segments_info`"
     ),
     _of_panoptic(
-        "four million segments that are not listed", _every_number, r"holds the segment 1 in column 0, row 0"
+        "four million segments that are not listed", _every_number, r"holds the segment 1 at column 0, row 0"
     ),
     Case(
         "coco panoptic: four million segments, looked through",
         _every_number,
         _looked_through,
-        "holds 4,194,304 segments; more than 100,000",
+        "holds 4,194,304 segments; at most 100,000",
     ),
 )
 

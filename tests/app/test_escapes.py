@@ -199,9 +199,9 @@ def test_classes_come_as_json_and_are_run_by_nobody(entrance: Entrance) -> None:
     [
         ("/check/0?truth=<script>alert(1)</script>", "there are no masks under"),
         ('/model/0/fill?model="><img src=x onerror=alert(1)>', "there is no model"),
-        ("/static/<script>", "there is no file"),
+        ("/static/<script>", "not found"),
         ("/tags/<img src=x>", "there is no image"),
-        ("/{{7*7}}<script>", "there is no such page"),
+        ("/{{7*7}}<script>", "page not found"),
         ("/tags/0?model={{7*7}}\u202e", "there is no model '{{7*7}}"),
     ],
 )

@@ -178,7 +178,7 @@ def test_one_bad_label_is_said_without_paths_and_the_others_are_taken(ann: Perso
     assert (answer.status_code, answer.json()["partly"]) == (200, True), said
     assert f"truth labels-{ann.pseudonym}: 2 images added, 1 not usable (failures.csv)" in said
     assert any(
-        line.startswith(f"{PLAIN[0]}: ") and "is 5 x 5 pixels, its photo 48 x 36" in line for line in said
+        line.startswith(f"{PLAIN[0]}: ") and "is 5 x 5 pixels, its image 48 x 36" in line for line in said
     )
     assert any("1 file fits no image of the study, left out" in line for line in said)
     assert not any(str(tmp_path) in line or "faultscape-masks-" in line for line in said)
@@ -191,7 +191,7 @@ def test_the_study_names_a_file_after_who_sent_it_and_not_where_it_lay_meanwhile
     good, bad = (f"{above}{PLAIN[k]}.png" for k in (0, 1))
     status, said = sent(ann, zipped({good: png(drawn()[PLAIN[0]]), bad: png(np.zeros((5, 5), np.uint8))}))
     assert status == 200
-    why = f"{bad}: is 5 x 5 pixels, its photo 48 x 36; labels must have the photo's size"
+    why = f"{bad}: is 5 x 5 pixels, its image 48 x 36; both must have the same size"
     assert f"{PLAIN[1]}: {why}" in said
     (row,) = [row for row in read_failures(entrance.root) if row.name == f"labels-{ann.pseudonym}"]
     assert (row.image, row.reason) == (PLAIN[1], f"sent by {ann.pseudonym}/{why}")
@@ -267,8 +267,8 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("garbage", lambda: bytes(range(256)) * 100, "neither a zip nor XML nor JSON"),
     ("a PNG", lambda: MASK, "neither a zip nor XML nor JSON"),
     ("a program", lambda: b"\x7fELF" + b"\0" * 1000, "neither a zip nor XML nor JSON"),
-    ("a zip that is its beginning", lambda: b"PK\x03\x04", "is not a zip, or lacks its end"),
-    ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is not a zip, or lacks its end"),
+    ("a zip that is its beginning", lambda: b"PK\x03\x04", "is not a zip file, or is truncated"),
+    ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is not a zip file, or is truncated"),
     ("an empty zip", lambda: zipped({}), "holds neither masks"),
     (
         "a zip of other files",
@@ -277,13 +277,13 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ),
     ("a bomb", bomb, "would unpack to 83,886,080 bytes"),
     ("a file that says less than it has", swollen, "the file: .*part1/photo 0"),
-    ("a name that leaves the folder", lambda: zipped({"../../escaped.png": MASK}), "leaves the folder"),
-    ("a name that leaves it later", lambda: zipped({"a/../../escaped.png": MASK}), "leaves the folder"),
-    ("a whole path", lambda: zipped({"/tmp/escaped.png": MASK}), "leaves the folder"),
-    ("a path of Windows", lambda: zipped({"C:\\escaped.png": MASK}), "leaves the folder"),
+    ("a name that leaves the folder", lambda: zipped({"../../escaped.png": MASK}), "leads out of the folder"),
+    ("a name that leaves it later", lambda: zipped({"a/../../escaped.png": MASK}), "leads out of the folder"),
+    ("a whole path", lambda: zipped({"/tmp/escaped.png": MASK}), "leads out of the folder"),
+    ("a path of Windows", lambda: zipped({"C:\\escaped.png": MASK}), "leads out of the folder"),
     ("a file that is a folder", lambda: zipped({"a.png": MASK, "a.png/b.png": MASK}), "a.png/b.png"),
     ("a name of 5,000 letters", lambda: zipped({"x" * 5000 + ".png": MASK}), "name too long"),
-    ("a password", locked, "is under a password"),
+    ("a password", locked, "is password-protected"),
     ("a document type of a file", lambda: entities("file"), "has a document type"),
     ("a document type that grows", lambda: entities("many"), "has a document type"),
     (
@@ -317,7 +317,7 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     (
         "masks of other images",
         lambda: zipped({"nobody.png": MASK}),
-        "not one of its 1 maps has the name of an image",
+        "none of its 1 maps is named as an image",
     ),
 )
 
@@ -362,7 +362,7 @@ def test_a_zip_may_unpack_to_so_much_and_no_more(ann: Person, monkeypatch: pytes
     status, said = sent(ann, zipped({f"{PLAIN[k]}.png": b"\0" * 60_000 for k in range(2)}))
     assert (status, said) == (
         422,
-        ["the file: would unpack to more than 100,000 bytes; send fewer images at once"],
+        ["the file: would unpack to more than 100,000 bytes; export fewer images at once"],
     )
 
 

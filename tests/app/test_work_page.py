@@ -372,7 +372,7 @@ def test_questions_are_answered_yes_no_and_not_sure(
     for key, word in (("y", "yes"), ("n", "no"), ("5", "unsure"), ("[data-say=yes]", "yes")):
         one = held.campaign.find(page.get_attribute("#work", "data-item"))
         article = "an" if one.class_[0] in "aeiou" else "a"
-        assert page.inner_text("#asked") == f"Does this picture contain {article} {one.class_}?"
+        assert page.inner_text("#asked") == f"Does this image contain {article} {one.class_}?"
         (page.click if key.startswith("[") else page.keyboard.press)(key)
         said.append((one.image, one.class_, word))
         page.wait_for_selector(f"#work:not([data-item='{one.id}'])")

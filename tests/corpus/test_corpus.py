@@ -53,16 +53,16 @@ def test_a_suffix_that_all_share_is_left_out_and_said(tmp_path: Path) -> None:
     assert ids(sources.find([tmp_path], pattern="a/u_{id}_leftImg8bit.png", **QUIET)) == ["1", "2"]
     with refused(OptionError, r"must hold \{id\} once"):
         sources.find([tmp_path], pattern="x", **QUIET)
-    with refused(CorpusError, "no file fits the pattern"):
+    with refused(CorpusError, "no file matches the pattern"):
         sources.find([tmp_path], pattern="{id}_right.png", **QUIET)
 
 
 def test_maps_are_matched_whole_or_by_the_end_of_the_path(tmp_path: Path) -> None:
     touch(tmp_path, "x.png", "y.png")
     assert matches.match(tmp_path, ["test/x", "test/y", "test/z"], **QUIET).keys() == {"test/x", "test/y"}
-    with refused(CorpusError, "fits several images"):
+    with refused(CorpusError, "matches several images"):
         matches.match(tmp_path, ["a/x", "b/x"], **QUIET)
-    with refused(CorpusError, "not one of its 2 maps has the name of an image"):
+    with refused(CorpusError, "none of its 2 maps is named as an image"):
         matches.match(tmp_path, ["q"], **QUIET)
 
 

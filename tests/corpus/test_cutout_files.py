@@ -89,8 +89,8 @@ SEEN = Image.open(io.BytesIO(GOOD))
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "not a picture"),
-        (b"nothing", "not a picture"),
+        (b"", "not a readable image"),
+        (b"nothing", "not a readable image"),
         (GOOD[: len(GOOD) // 2], "[Tt]runcated|broken"),
         (as_png(SEEN.convert("RGB")), "expected a PNG with transparency"),
         (as_png(SEEN), "its text faultscape-cutout is not"),

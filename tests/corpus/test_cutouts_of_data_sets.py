@@ -47,7 +47,7 @@ def test_a_voc_tree_gives_its_instances_their_class_and_the_split_of_its_lists(t
     # those that touch are one
     assert sorted(one.area for one in read(tmp_path, 100).cutouts if one.class_ == "dog") == [200]
     put(place / "ImageSets" / "Segmentation" / "test.txt", "b\na\n")
-    with refused(CorpusError, "'a' is an image of validation too"):
+    with refused(CorpusError, "'a' is a validation image too"):
         read(tmp_path)
 
 
@@ -66,7 +66,7 @@ def test_void_is_never_object_and_an_object_whose_band_of_void_meets_the_border_
         ("JPEGImages/far.png bird 1", 23 * 23, "bird")
     ]
     assert found.left_out == (
-        ("JPEGImages/cut.png", "bird 1: cut by the border of its image (1 of its pixels lie there)"),
+        ("JPEGImages/cut.png", "bird 1: cut off by the image border (1 of its pixels touch it)"),
     )
 
 
@@ -80,8 +80,8 @@ def test_what_is_no_mask_of_voc_is_left_out(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert len(found.cutouts) == 1
     assert dict(found.left_out) == {
-        "JPEGImages/classless.png": "object 4: no class lies under it",
-        "JPEGImages/odd.png": "its mask holds 21, which is not a class of PASCAL VOC; expected 0 to 20, and 255",
+        "JPEGImages/classless.png": "object 4: has no class in SegmentationClass",
+        "JPEGImages/odd.png": "its mask holds 21, which is not a PASCAL VOC class; expected 0 to 20, or 255",
         "JPEGImages/size.png": "its SegmentationObject is 3 x 3 pixels, its SegmentationClass 40 x 40",
         "JPEGImages/small.png": "car: 1 region of fewer than 400 pixels",
         "JPEGImages/void.png": "its mask SegmentationClass/void.png holds no object",
@@ -190,14 +190,11 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
         ("annotations/instances_val2017.json", "names '\\ud800\\n.png', which is not a file of the folder"),
         ("annotations/instances_val2017.json", "names 'gone.png', which is not a file of the folder"),
         ("val2017/a.png", "zebra 2: is a crowd, not one object"),
-        ("val2017/a.png", "zebra 3: no pixel of its outline lies in the image (annotation 2)"),
-        ("val2017/a.png", "zebra 4: cut by the border of its image (25 of its pixels lie there)"),
+        ("val2017/a.png", "zebra 3: its outline lies outside the image (annotation 2)"),
+        ("val2017/a.png", "zebra 4: cut off by the image border (25 of its pixels touch it)"),
         (
             "val2017/a.png",
-            (
-                "zebra 5: its run lengths are of the size [1000000, 1000000], its image of [40, 40]"
-                " (annotation 4)"
-            ),
+            ("zebra 5: its run lengths have the size [1000000, 1000000], its image [40, 40] (annotation 4)"),
         ),
         ("val2017/a.png", "zebra 6: its segmentation is neither polygons nor run lengths (annotation 5)"),
     )
@@ -206,17 +203,17 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"images": {}}, "has no list `images`"),
-        ({"categories": [{"id": 1}]}, r"categories\[0\] has no name"),
+        ({"images": {}}, "has no list of objects `images`"),
+        ({"categories": [{"id": 1}]}, r"categories\[0\] needs a name"),
         (
             {"images": [{"id": 7, "file_name": "a.png", "width": 10**12, "height": 1}]},
             r"images\[0\] needs a file_name",
         ),
-        ({"images": [{"id": None, "file_name": "a.png", "width": 1, "height": 1}]}, r"images\[0\] has no id"),
-        ({"categories": []}, r"annotations\[0\] has the category_id 1, which the file does not define"),
+        ({"images": [{"id": None, "file_name": "a.png", "width": 1, "height": 1}]}, r"images\[0\] needs id"),
+        ({"categories": []}, r"annotations\[0\] has the category_id 1, which is not defined in the file"),
         (
             {"images": [{"id": 7, "file_name": "a.png", "width": 39, "height": SIZE}]},
-            "is 40 x 40 pixels, in its annotations 39 x 40",
+            "is 40 x 40 pixels, but 39 x 40 in its annotations",
         ),
     ],
 )
@@ -224,7 +221,7 @@ def test_a_damaged_file_of_coco_is_told_what_is_wrong(
     tmp_path: Path, changed: dict[str, Any], says: str
 ) -> None:
     coco(tmp_path, [{"segmentation": [SQUARE]}], **changed)
-    with refused(CorpusError, "holds no object") as told:
+    with refused(CorpusError, "holds no usable object") as told:
         read(tmp_path)
     put(tmp_path / "objects.csv", "file,mask\nextra.png,extra_mask.png\n")
     put(tmp_path / "extra.png", photo(5))

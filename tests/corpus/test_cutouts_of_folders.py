@@ -61,9 +61,9 @@ def test_an_image_on_its_side_is_turned_upright_with_its_transparency(tmp_path: 
             "its alpha channel is opaque everywhere",
         ),
         (np.dstack([photo(), np.zeros((SIZE, SIZE), np.uint8)]), "its mask is empty"),
-        (rgba(0, square(10, 19)), "its 361 pixels are fewer than 400"),
-        (rgba(0, square(20, 20)), "cut by the border of its image"),
-        ("no image at all", "it is not a picture that can be read"),
+        (rgba(0, square(10, 19)), "has 361 pixels, fewer than 400"),
+        (rgba(0, square(20, 20)), "cut off by the image border"),
+        ("no image at all", "it is not a readable image"),
     ],
 )
 def test_every_file_that_gives_no_object_stands_in_what_is_left_out_with_its_reason(
@@ -89,7 +89,7 @@ def test_a_folder_in_which_nothing_can_be_used_is_told_all_forms_and_the_first_r
         read(tmp_path)
     with refused(CorpusError, "is not a folder on this machine"):
         read(tmp_path / "none")
-    with refused(CorpusError, "cut-outs are read from a folder of this machine"):
+    with refused(CorpusError, "cut-outs are read from a local folder"):
         fs.corpus.read_cutouts("s3://bucket/objects")
 
 
@@ -192,17 +192,17 @@ def test_images_and_masks_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
     assert dict(found.left_out) == {
         "images/alone.png": "has no mask masks/alone.png",
         "images/coloured.png": (
-            "its mask masks/coloured.png: is a mask in colours; save it as grey or palette values"
+            "its mask masks/coloured.png: is a colour mask; save it as grey or palette values"
         ),
-        "images/damaged.png": "its mask masks/damaged.png: it is not a picture that can be read",
+        "images/damaged.png": "its mask masks/damaged.png: it is not a readable image",
         "images/empty.png": "its mask masks/empty.png is empty",
         "images/bare.png": "has no mask masks/bare.png",
         "images/large.png": (
-            "its mask masks/large.png is 41 x 40 pixels, the image 40 x 40; they must be of one size"
+            "its mask masks/large.png is 41 x 40 pixels, the image 40 x 40; they must have the same size"
         ),
         "images/twice.bmp": "has the same name as images/twice.png; rename or remove one of 2 files",
         "images/twice.png": "has the same name as images/twice.bmp; rename or remove one of 2 files",
-        "masks/": "holds 1 file that no object is read from",
+        "masks/": "holds 1 file from which no object is read",
         "masks/orphan.png": "is a mask without an image images/orphan",
         "masks/twice.png": "is a mask without an image images/twice",
     }
@@ -218,7 +218,7 @@ def test_of_a_folder_above_images_and_masks_the_one_to_give_is_named(tmp_path: P
     put(tmp_path / "horses" / "images" / "a.png", photo())
     put(tmp_path / "horses" / "masks" / "a.png", square())
     put(tmp_path / "bare" / "b.png", photo())
-    with refused(says=f"its folder horses holds images and masks: give {tmp_path}/horses$"):
+    with refused(says=f"its folder horses holds images and masks; give {tmp_path}/horses$"):
         read(tmp_path)
     assert len(read(tmp_path / "horses").cutouts) == 1
 
@@ -285,23 +285,23 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
     ("text", "says"),
     [
         ("", "expected a first line with the columns file, class, split, use, mask"),
-        ("class,split\ndog,test\n", "of which file is needed"),
+        ("class,split\ndog,test\n", "only file is required"),
         ("file,file\na.png,a.png\n", "each once"),
         ("file,clas\na.png,dog\n", r"the column 'clas' is unknown; expected .*Did you mean 'class'"),
         ("file\nb.png\n", "row 2: 'b.png' is not a file of the folder"),
-        ("file\n../b.png\n", r"row 2: '\.\./b\.png' lies outside the folder"),
-        ("file\n/etc/passwd\n", "row 2: '/etc/passwd' lies outside the folder"),
-        ("file,split\na.png,val\n", "row 2: split is validation or test, or empty; got 'val'"),
-        ("file,use\na.png,known\na.png,anomaly\n", "row 3: 'a.png' stands in row 2 already"),
+        ("file\n../b.png\n", r"row 2: '\.\./b\.png' is outside the folder"),
+        ("file\n/etc/passwd\n", "row 2: '/etc/passwd' is outside the folder"),
+        ("file,split\na.png,val\n", "row 2: split must be validation or test, or empty; got 'val'"),
+        ("file,use\na.png,known\na.png,anomaly\n", "row 3: 'a.png' is already in row 2"),
         (
             "file,use\na.png,unknown\n",
-            "row 2: use is anomaly or known, or empty; got 'unknown'.*Did you mean 'known'",
+            "row 2: use must be anomaly or known, or empty; got 'unknown'.*Did you mean 'known'",
         ),
         ("file,class\na.png\n", "row 2: has 1 cells, the first line 2"),
         ("file,class\n,dog\n", "row 2: names no file"),
         ("file,mask\na.png,b.png\n", "row 2: 'b.png' is not a file of the folder"),
-        ("file,mask\na.png,a.png#x\n", "behind # stands the value of an object"),
-        ("file,mask\na.png,a.png#0\n", "behind # stands the value of an object"),
+        ("file,mask\na.png,a.png#x\n", "expected the value of an object"),
+        ("file,mask\na.png,a.png#0\n", "expected the value of an object"),
         ('file\n"a.png\n', "cannot be read as CSV"),
         (f"file\n{'x' * 200_000}\n", "cannot be read as CSV"),
     ],
@@ -362,5 +362,5 @@ def test_objects_that_do_not_fit_into_memory_are_refused(
     put(tmp_path / "a.png", rgba(0))
     read(tmp_path)
     put(tmp_path / "b.png", rgba(1))
-    with refused(CorpusError, "are held in memory; give a part of the folder"):
+    with refused(CorpusError, "to hold in memory; give a part of the folder"):
         read(tmp_path)

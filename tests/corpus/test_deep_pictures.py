@@ -135,13 +135,16 @@ EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n(creat
 REFUSED: dict[str, tuple[str, Write]] = {
     "floats from -1 to 1": (
         (
-            "floating-point numbers from -1 to 1, which may mean any brightness; read are 0 to 1, or 0 to"
+            "floating-point numbers from -1 to 1, whose brightness range is unknown; expected 0 to 1, or 0 to"
             " 255; save it as"
         ),
         tiff(2 * GREY - 1, 1, np.float32),
     ),
-    "floats up to 4": ("all but black (its brightest pixel 4 of 255)", tiff(GREY, 4, np.float32)),
-    "floats up to 4,095": ("from 0 to 4095, which may mean any brightness", tiff(GREY, 4095, np.float32)),
+    "floats up to 4": (
+        "almost black image (its brightest pixel would be 4 of 255)",
+        tiff(GREY, 4, np.float32),
+    ),
+    "floats up to 4,095": ("from 0 to 4095, whose brightness range is unknown", tiff(GREY, 4095, np.float32)),
     "floats that are not finite": (
         "floating-point numbers not finite",
         tiff(np.where(GREY > 0.5, np.nan, GREY), 1, np.float32),
@@ -151,20 +154,23 @@ REFUSED: dict[str, tuple[str, Write]] = {
         tiff(np.where(GREY > 0.5, np.inf, GREY), 1, np.float32),
     ),
     "32 bits": (
-        "32-bit whole numbers from 0 to 65535, which may mean any brightness; read are 0 to 255; save it as",
+        "32-bit whole numbers from 0 to 65535, whose brightness range is unknown; expected 0 to 255; save it as",
         tiff(GREY, 65535, np.uint32),
     ),
-    "32 bits, all of them": ("which may mean any brightness", tiff(GREY, 2**32 - 1, np.uint32)),
+    "32 bits, all of them": ("whose brightness range is unknown", tiff(GREY, 2**32 - 1, np.uint32)),
     "16 bits with sign": (
-        "from -3000 to 3000, which may mean any brightness",
+        "from -3000 to 3000, whose brightness range is unknown",
         tiff(2 * GREY - 1, 3000, np.int16),
     ),
-    "8 bits with sign": ("numbers with a sign", tiff(2 * GREY - 1, 100, np.int8)),
+    "8 bits with sign": ("signed numbers", tiff(2 * GREY - 1, 100, np.int8)),
     "12 bits in 16": (
-        "16-bit values would make an image that is all but black (its brightest pixel 15 of 255)",
+        "16-bit values would make an almost black image (its brightest pixel would be 15 of 255)",
         tiff(GREY, 4095, np.uint16),
     ),
-    "8 bits in 16": ("all but black (its brightest pixel 0 of 255)", tiff(GREY, 255, np.uint16)),
+    "8 bits in 16": (
+        "almost black image (its brightest pixel would be 0 of 255)",
+        tiff(GREY, 255, np.uint16),
+    ),
     "12 bits in 16 a colour": (
         "16-bit values would make",
         tiff(COLOURS, 4095, np.uint16, means=made_tiff.RGB),
@@ -176,12 +182,12 @@ REFUSED: dict[str, tuple[str, Write]] = {
         by_opencv(".png", np.dstack([COLOURS / 257, np.ones_like(GREY)]), 65535, np.uint16),
     ),
     "floats in colour": (
-        "this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert",
+        "this TIFF is damaged, or has 64-bit pixels or more than 16 bits per colour; convert",
         tiff(COLOURS, 1, np.float32, means=made_tiff.RGB),
     ),
-    "floats of 64 bits": ("this TIFF is damaged, or its pixels have 64 bits", tiff(GREY, 1, np.float64)),
+    "floats of 64 bits": ("this TIFF is damaged, or has 64-bit pixels", tiff(GREY, 1, np.float64)),
     "a drawing": (
-        "EPS is a drawing, which another program would have to run; save it as PNG",
+        "EPS is a vector format, which needs another program; save it as PNG",
         of_bytes(".png", EPS),
     ),
 }
@@ -212,7 +218,7 @@ def test_floats_become_the_nearest_of_256_and_the_darkest_that_is_read_is_16(tmp
         assert fs.formats.read_rgb(tmp_path / "floats.tif")[0, :, 0].tolist() == nearest.tolist()
     dark = np.full((4, 6), 16 << 8, np.uint16)
     assert fs.formats.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark)).max() == 16
-    with refused(ImageError, "its brightest pixel 15 of 255"):
+    with refused(ImageError, "its brightest pixel would be 15 of 255"):
         fs.formats.read_rgb(made_tiff.write(tmp_path / "dark.tif", dark - 1))
 
 
@@ -235,10 +241,10 @@ def test_collect_names_what_it_refuses_in_failures_and_keeps_the_rest(tmp_path: 
     assert (found.images, found.failures) == (1, 1)
     (row,) = read_failures(tmp_path / "study")
     assert row.image == str(photos / "dark.tif")
-    assert row.reason.startswith("its 16-bit values would make an image that is all but black")
+    assert row.reason.startswith("its 16-bit values would make an almost black image")
     # as in a store: read when a network asks
     unprobed = fs.collect(str(tmp_path / "other"), str(photos), classes=3, storage=fs.Storage(probe=False))
     assert unprobed.images == 2
     dark = next(image for image in read_corpus(tmp_path / "other") if image.id == "dark")
-    with refused(ImageError, "all but black"):
+    with refused(ImageError, "almost black image"):
         reading.read_photo(dark)

@@ -41,14 +41,14 @@ def test_a_file_or_a_dict_names_groups_and_may_leave_images_alone(tmp_path: Path
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ("drive_*", r"a pattern holds \{group\} once"),
-        ("{group}_{group}", r"a pattern holds \{group\} once"),
+        ("drive_*", r"a pattern must hold \{group\} once"),
+        ("{group}_{group}", r"a pattern must hold \{group\} once"),
         (
             "{group}-*",
-            r"fits none of the 4 images, the first is 'aachen/aachen_000_019'; \{group\} stands for",
+            r"matches none of the 4 images, the first is 'aachen/aachen_000_019'; \{group\} stands for",
         ),
         ("none.csv", r"none\.csv: cannot be read: No such file"),
-        ({"other": "x"}, r"names none of the 4 images; it has 'other' first, the images 'aachen/"),
+        ({"other": "x"}, r"names none of the 4 images; its first id is 'other', the study's 'aachen/"),
     ],
 )
 def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(
@@ -64,7 +64,7 @@ def test_what_names_nothing_is_refused_and_says_what_an_id_looks_like(
         ("", "expected the columns id and group in its first line; got nothing"),
         ("image,drive\nlone,x\n", "expected the columns id and group in its first line; got image, drive"),
         ("id,group\nlone\n", "line 2: expected an id and a group; got 'lone'"),
-        ("id,group\nlone,a\n\nlone,b\n", "line 4: 'lone' is of the group 'a' in an earlier line"),
+        ("id,group\nlone,a\n\nlone,b\n", "line 4: 'lone' is in the group 'a' on an earlier line"),
     ],
 )
 def test_a_file_that_cannot_be_believed_is_refused_by_its_line(tmp_path: Path, text: str, says: str) -> None:
@@ -84,7 +84,7 @@ def test_blocks_are_runs_of_consecutive_images_of_nearly_one_length() -> None:
     drives = {id_: "a" if k < 60 else "b" for k, id_ in enumerate(ids[:100])}
     found = cut_blocks(drives, ids, 30)
     assert describe_groups(found.get(id_, "") for id_ in ids) == "3 groups of 30 to 40 images, 1 image alone"
-    with refused(OptionError, "a block is 2 images or more"):
+    with refused(OptionError, "a block has 2 images or more"):
         cut_blocks({}, ids, 1)
     assert assign_groups(ids, None, None) == {}
 
@@ -169,7 +169,7 @@ def test_words_that_end_in_numbers_are_runs_only_where_one_ends_before_the_next_
 
 def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
-    with refused(OptionError, "fits none of the 6 images"):
+    with refused(OptionError, "matches none of the 6 images"):
         fs.collect(
             root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}@*")
         )

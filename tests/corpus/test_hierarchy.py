@@ -74,14 +74,14 @@ def test_a_parent_table_may_be_json_and_the_root_may_have_a_line(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\nb,c\nc,a\nd,a\n", "'a' lies under itself: 'a' under 'b' under 'c' under 'a'"),
-        ("root,\na,root\na,a\n", "'a' lies under itself: 'a' under 'a'"),
+        ("a,b\nb,c\nc,a\nd,a\n", "'a' is its own ancestor: 'a' under 'b' under 'c' under 'a'"),
+        ("root,\na,root\na,a\n", "'a' is its own ancestor: 'a' under 'a'"),
         ("a,animal\nb,machine\n", "2 nodes have no parent"),
-        ("animal,thing\ndog,animal\ncat,anmial\n", "'anmial' has no line. Did you mean 'animal'"),
+        ("animal,thing\ndog,animal\ncat,anmial\n", "'anmial' is not listed. Did you mean 'animal'"),
         ("a,b,c\n", "line 1: expected class,parent; got 'a,b,c'"),
         ("a,b\n,b\n", "line 2: expected class,parent"),
         ("a,b\x07\n", "line 1: expected class,parent"),
-        ("", "0 nodes; a hierarchy has 1 to 200,000"),
+        ("", "0 nodes; expected 1 to 200,000"),
         ('"a,b\n', "cannot be read as a parent table"),
         ("".join(f"n{k + 1},n{k}\n" for k in range(501)), "501 levels deep; at most 500"),
     ],
@@ -100,7 +100,7 @@ def test_a_wrong_parent_table_is_told(tmp_path: Path, text: str, words: str) -> 
         ("[1]", "expected {class: parent or [parents]}; got a list"),
         ('{"a": 3}', "the parents of 'a' must be a word"),
         ('{"a": {"b": "c"}}', "the parents of 'a' must be a word"),
-        ('{"a": "b", "a": "c"}', "a class stands there twice"),
+        ('{"a": "b", "a": "c"}', "a class is listed twice"),
         ("[" * 100_000, "cannot be read as a parent table"),
         ("{", "cannot be read as a parent table"),
     ],
@@ -117,7 +117,7 @@ def test_files_that_are_none_or_too_large_are_refused_before_they_are_read(
 ) -> None:
     with refused(ClassesError, "No such file"):
         of_parents(tmp_path / "gone.csv")
-    with refused(ClassesError, "not a regular file"):
+    with refused(ClassesError, "is not a regular file"):
         of_parents(tmp_path)
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
     with refused(ClassesError, "cannot be read as a parent table"):
@@ -126,7 +126,7 @@ def test_files_that_are_none_or_too_large_are_refused_before_they_are_read(
     with refused(ClassesError, "has 4 bytes; at most 3 are read"):
         of_parents(written(tmp_path, "a,b\n"))
     monkeypatch.setattr(hierarchy, "MAX_NODES", 2)
-    with refused(ClassesError, "3 nodes; a hierarchy has 1 to 2"):
+    with refused(ClassesError, "3 nodes; expected 1 to 2"):
         of_edges({"a": ["b"], "b": ["c"]})
 
 
@@ -159,13 +159,13 @@ def test_a_wordnet_that_is_wrong_is_told(tmp_path: Path) -> None:
     at = made_wordnet.write(tmp_path / "dict", ANIMALS)
     with refused(CorpusError, "no synset begins at byte 3"):
         of_wordnet(tmp_path, ["n00000003"])
-    with refused(CorpusError, r"'dog' is not a noun of WordNet; expected n and eight digits"):
+    with refused(CorpusError, r"'dog' is not a WordNet noun; expected n and eight digits"):
         of_wordnet(tmp_path, ["dog"])
-    with refused(CorpusError, r"holds no WordNet; give the folder with data\.noun"):
+    with refused(CorpusError, r"does not hold WordNet; give the folder with data\.noun"):
         of_wordnet(tmp_path / "elsewhere", ["n00000001"])
     round_: made_wordnet.Synsets = {"a": ("a", [("@", "b")]), "b": ("b", [("@", "a")])}
     at = made_wordnet.write(tmp_path / "round", round_)
-    with refused(CorpusError, "lies under itself"):
+    with refused(CorpusError, "is its own ancestor"):
         of_wordnet(tmp_path / "round", [f"n{at['a']:08d}"])
     two: made_wordnet.Synsets = {"a": ("a", []), "b": ("b", [])}
     at = made_wordnet.write(tmp_path / "two", two)

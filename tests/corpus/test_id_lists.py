@@ -102,7 +102,7 @@ def test_a_first_line_of_which_nobody_can_tell_what_it_is_is_refused(tmp_path: P
     with refused(
         CorpusError,
         re.escape(
-            f"its first line ({first}) may name columns or an image; call the column of images `image`"
+            f"its first line ({first}) could be column names or an image; name the image column `image`"
         ),
     ):
         id_lists.read_ids(written(tmp_path / "ids.csv", text))
@@ -171,7 +171,7 @@ def taken(read: Callable[[], list[str] | None]) -> list[str] | None:
 def test_a_list_of_images_to_remove_may_begin_with_an_image_of_the_study(tmp_path: Path) -> None:
     path = written(tmp_path / "gone.csv", "zebra\nlion\n")
     assert named_ids([path], ["zebra", "lion", "cat"]) == {"zebra", "lion"}
-    with refused(CorpusError, "may name columns or an image"):
+    with refused(CorpusError, "could be column names or an image"):
         named_ids([path], ["lion", "cat"])
 
 
@@ -268,7 +268,7 @@ def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("cat\nbirb\n", "'birb' is not a class of the study. Did you mean 'bird'?"), ("\n", "names no class")],
+    [("cat\nbirb\n", "'birb' is not a class of the study. Did you mean 'bird'?"), ("\n", "names no classes")],
 )
 def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: str) -> None:
     with refused(ClassesError) as error:
@@ -313,7 +313,7 @@ def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: 
 def test_a_word_of_two_classes_of_imagenet_is_told_apart_by_wordnet_ids_and_means_neither(
     tmp_path: Path, word: str, both: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = f"{word!r} may be {both[0]} or {both[1]}; write which, or its WordNet id"
+    told = f"{word!r} is ambiguous: {both[0]} or {both[1]}; give the full name or the WordNet id"
     ids = written(tmp_path / "ids.csv", "image\na\nb\n")
     study = str(tmp_path / "study")
     fs.collect(study, ids, task="classification", classes="imagenet1k")

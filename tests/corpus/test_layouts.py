@@ -232,10 +232,10 @@ HOSTILE = {
     "no archive": (b"no archive", "not a zip"),
     "objects": (npz(rgb=np.array([Harmful()], dtype=object)), "nothing is unpickled"),
     "a pickle": (pickle.dumps([1]), "not a zip"),
-    "another name": (npz(image=np.zeros(SHAPE, np.int16)), "an overlay is the array rgb"),
+    "another name": (npz(image=np.zeros(SHAPE, np.int16)), "expected an overlay, one array named rgb"),
     "fractions": (npz(rgb=np.zeros(SHAPE)), "expected whole numbers"),
     "two dimensions": (npz(rgb=np.zeros(SHAPE[:2], np.int16)), "expected whole numbers"),
-    "another size": (npz(rgb=np.zeros((4, 4, 3), np.int16)), "take the overlay of this very image"),
+    "another size": (npz(rgb=np.zeros((4, 4, 3), np.int16)), "give the overlay made for this image"),
     "another range": (npz(rgb=np.full(SHAPE, 300, np.int16)), "differences of images are -255 to 255"),
 }
 

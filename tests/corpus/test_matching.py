@@ -70,9 +70,9 @@ def test_files_whose_names_begin_with_a_dot_are_files(tmp_path: Path) -> None:
 
 def test_what_is_no_regular_file_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
-    with refused(ImageError, "not a regular file"):
+    with refused(ImageError, "is not a regular file"):
         read_rgb(tmp_path / "pipe.png")
-    with refused(LabelMapError, "not a regular file"):
+    with refused(LabelMapError, "is not a regular file"):
         read_map(tmp_path / "pipe.png")
 
 

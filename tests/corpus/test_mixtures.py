@@ -63,7 +63,7 @@ def test_a_file_says_sets_samples_seeds_and_mappings(tmp_path: Path) -> None:
 
 WRONG = {
     "not toml": ("[[set", "is not TOML"),
-    "no sets": ('name = "x"', "has no tables [[set]]"),
+    "no sets": ('name = "x"', "has no [[set]] tables"),
     "an unknown key": (
         'sed = 1\n[[set]]\nlayout = "voc2012"',
         "'sed' is not known; known are name, classes, seed, set. Did you mean 'seed'?",
@@ -90,22 +90,22 @@ WRONG = {
     ),
     "a negative sample": (
         '[[set]]\nlayout = "cityscapes"\nsample = -1',
-        "sample is -1; a whole number from 0 on",
+        "sample is -1; expected a whole number, 0 or more",
     ),
     "a sample of words": ('[[set]]\nlayout = "cityscapes"\nsample = "all"', "sample is 'all'"),
     "a seed that is not a number": ('seed = true\n[[set]]\nlayout = "cityscapes"', "seed is True"),
     "two sets of a name": (
         '[[set]]\nlayout = "cityscapes"\n[[set]]\nlayout = "cityscapes"',
-        "two sets are called 'cityscapes'",
+        "two sets are named 'cityscapes'",
     ),
-    "anomaly masks": ('[[set]]\nlayout = "road-anomaly"', "has anomaly labels alone"),
+    "anomaly masks": ('[[set]]\nlayout = "road-anomaly"', "has only anomaly labels"),
     "void that is not a list": (
         '[[set]]\nlayout = "cityscapes"\nvoid = "sky"',
-        "void is a list of class names",
+        "void must be a list of class names",
     ),
     "labels that are not a table": (
         '[[set]]\nlayout = "cityscapes"\nlabels = ["sky"]',
-        "labels are {label id = class or void}",
+        "labels must be {label id = class or void}",
     ),
 }
 
@@ -131,7 +131,7 @@ def test_an_unknown_name_and_a_file_that_is_not_there_are_refused(tmp_path: Path
     with pytest.raises(OptionError, match="cannot be read"):
         mixture(str(tmp_path / "gone.toml"))
     (tmp_path / "m.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match="not text in UTF-8"):
+    with pytest.raises(OptionError, match="is not text in UTF-8"):
         mixture(str(tmp_path / "m.toml"))
 
 
@@ -171,10 +171,10 @@ def test_a_larger_sample_holds_the_smaller_one_and_none_means_all(frames: list[F
 
 
 def test_a_sample_larger_than_its_set_a_missing_set_and_a_lost_image_are_refused(frames: list[Frame]) -> None:
-    with pytest.raises(OptionError, match=r"13 images of 'a' are asked for; there are 12"):
+    with pytest.raises(OptionError, match=r"13 images of 'a' requested, but it has only 12"):
         draw(of(13), {"a": frames})
     with pytest.raises(
-        OptionError, match=r"the images of the set 'a' are not given; it is mapillary-1\.2, validation"
+        OptionError, match=r"the images of the set 'a' \(mapillary-1\.2, validation\) are missing"
     ):
         draw(of(1), {"b": frames})
     Path(frames[0].image).unlink()

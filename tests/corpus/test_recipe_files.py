@@ -101,7 +101,7 @@ def test_an_image_made_of_a_made_one_asks_for_the_very_image_that_it_was_made_of
     outer = Recipe(inner.source, inner.made_digest, CorruptStep("contrast", 2, 0, "k"))
     read_photo(image_of(outer))
     thicker = replace(inner, step=FogStep(0.02, 200))
-    with refused(ImageError, "changed since images were made of it"):
+    with refused(ImageError, "changed since images were made from it"):
         read_photo(image_of(replace(outer, of=thicker.source)))
     assert digest_of(outer.source) == outer.made_digest
 

@@ -40,7 +40,7 @@ def test_pictures_of_region_ids_have_the_same_bound_as_maps(
     monkeypatch.setattr(guard, "MAX_PIXELS", 12)
     assert read_ids(tmp_path / "ids.png").tolist() == values.tolist()
     monkeypatch.setattr(guard, "MAX_PIXELS", 11)
-    with refused(LabelMapError, "4 x 3 pixels are more than the 11"):
+    with refused(LabelMapError, "4 x 3 is more than 11 pixels"):
         read_ids(tmp_path / "ids.png")
 
 
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "junk.png").write_bytes(b"junk")
     for name, said in (
         ("gone.png", "No such file or directory"),
-        ("junk.png", "it is not a picture that can be read"),
+        ("junk.png", "it is not a readable image"),
     ):
         with refused(LabelMapError) as told:
             read_ids(tmp_path / name)

@@ -207,8 +207,10 @@ def test_check_looks_at_the_photos_that_lie_beside_a_file(study: str, tmp_path: 
         photo.resize((photo.width + 1, photo.height)).save(wide)
     gone.unlink()
     said = "\n".join(set(fs.label.check(str(out), format=form).problems) - {*before})
-    assert re.search(rf"{wide.name}: is \d+ x \d+ pixels, in |its photo \d+ x \d+; LabelMe refuses it", said)
-    assert re.search(rf"there is no photo '.*{gone.stem}|its photo '{gone.name}' is not there", said)
+    assert re.search(
+        rf"{wide.name}: is \d+ x \d+ pixels, but in |its image \d+ x \d+; LabelMe refuses it", said
+    )
+    assert re.search(rf"image '.*{gone.stem}.*' not found", said)
     assert len(said.splitlines()) == 2
 
 
@@ -219,7 +221,7 @@ def test_check_looks_at_the_pictures_of_pairs(study: str, tmp_path: Path) -> Non
     gone = min((out / "pairs").iterdir())
     gone.unlink()
     assert fs.label.check(str(out)).problems == (
-        f"{out / 'pairs.json'}: there is no photo 'pairs/{gone.name}' in pairs/",
+        f"{out / 'pairs.json'}: image 'pairs/{gone.name}' not found in pairs/",
     )
 
 

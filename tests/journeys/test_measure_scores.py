@@ -226,7 +226,7 @@ def test_scores_that_are_no_numbers_name_the_image_and_how_many(scene: Any) -> N
     ("make", "said"),
     [
         (lambda p: np.save(p, np.zeros((3, 4), np.float32)), "4 x 3 pixels and the truth 32 x 24"),
-        (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number a pixel"),
+        (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number per pixel"),
         (
             lambda p: np.save(p, np.array([{"a": 1}], object), allow_pickle=True),
             "frame 2.npy: it holds Python objects, and nothing is unpickled",
@@ -234,7 +234,7 @@ def test_scores_that_are_no_numbers_name_the_image_and_how_many(scene: Any) -> N
         (lambda p: p.write_bytes(b"\x93NUMPY broken"), "frame 2.npy"),
         (lambda p: p.write_bytes(b"PK\x03\x04 broken"), "frame 2.npy"),
         (lambda p: p.write_bytes(b""), "frame 2.npy"),
-        (lambda p: np.save(p, np.full((24, 32), "a")), "expected one number a pixel"),
+        (lambda p: np.save(p, np.full((24, 32), "a")), "expected one number per pixel"),
     ],
 )
 def test_hostile_score_files_are_told_by_name(scene: Any, make: Any, said: str) -> None:

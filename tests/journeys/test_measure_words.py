@@ -154,7 +154,7 @@ WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here lo
             "are beyond 3.40282e+38, the most that float32 holds, to which the preset rounds",
         ),
         (np.int64(2**60), "are whole numbers beyond 2^52"),
-        pytest.param(np.longdouble(0.5), "expected one number a pixel", marks=WIDE),
+        pytest.param(np.longdouble(0.5), "expected one number per pixel", marks=WIDE),
     ],
 )
 def test_scores_that_no_pass_can_hold_are_left_out_with_skip(

@@ -82,7 +82,7 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     assert main(["label", "import", study, str(filled), "--format", own]) == 0
     assert f"{len(chosen) - 2} images added, 2 not usable" in capsys.readouterr().out
     failures = (Path(study) / "failures.csv").read_text()
-    assert "is 2 x 1 pixels, its photo 48 x 36" in failures
+    assert "is 2 x 1 pixels, its image 48 x 36" in failures
     assert f"{second}.grid: format grid: ValueError: could not convert string 'road'" in failures
     again = fs.label.export(study, str(tmp_path / "rest"))
     assert again.images == 2
@@ -218,14 +218,12 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
     (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
     file = tmp_path / "mine.py"
     wanted = {
-        f"{file}:TEXT": (
-            "is not a format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"
-        ),
+        f"{file}:TEXT": ("expected a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"),
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png, png-index, ",
         "csv": "does not fit a study of label maps; use png, png-index, ",
         "gone.py:GRID": "there is no file gone.py",
-        "labelmee": "label-studio-questions, or file.py:NAME, a format of your own. Did you mean 'labelme'?",
+        "labelmee": "label-studio-questions, or file.py:NAME for your own. Did you mean 'labelme'?",
     }
     for source, words in wanted.items():
         for line in (["export", study, str(tmp_path / "out")], ["import", study, str(tmp_path)]):
@@ -248,8 +246,8 @@ def test_help_names_the_formats_and_that_one_may_be_ones_own(
 @pytest.mark.parametrize(
     ("label", "said"),
     [
-        ('folder / ".." / f"{image}.grid"', "photo and label must lie in the folder; got"),
-        ('f"{image}.grid"', "photo and label must return paths; got str"),
+        ('folder / ".." / f"{image}.grid"', "`photo` and `label` must return paths in the folder; got"),
+        ('f"{image}.grid"', "`photo` and `label` must return paths; got str"),
         ("folder / places[image]", "NameError: name 'places' is not defined"),
     ],
 )

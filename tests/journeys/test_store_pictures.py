@@ -86,7 +86,7 @@ def test_a_picture_whose_beginning_does_not_say_its_size_is_read_whole_and_what_
     assert (by_id["wide"].width, by_id["wide"].height) == (30, 20)
     reasons = {f.image.split("/")[-1]: f.reason for f in read_failures(Path(far))}
     assert set(reasons) == {"text.jpg", "empty.png"}
-    assert "not a picture" in reasons["text.jpg"]
+    assert "not a readable image" in reasons["text.jpg"]
 
 
 def test_probe_reads_each_picture_whole_and_finds_the_near_duplicates_of_local_files(
@@ -219,9 +219,9 @@ def test_lists_and_globs_name_pictures_of_stores_too(
     (tmp_path / "list.txt").write_text("".join(f"{bucket.uri}/photos/{i}.png\n" for i in ids))
     assert [f.id for f in fs.corpus.find([tmp_path / "list.txt"], stores=True)] == ids
     (tmp_path / "list.txt").write_text("https://example.org/a.jpg\n")
-    with refused(CorpusError, r"line 1: lies on the web; `faultscape collect STUDY --urls FILE`"):
+    with refused(CorpusError, r"line 1: is on the web; `faultscape collect STUDY --urls FILE`"):
         fs.corpus.find([tmp_path / "list.txt"], stores=True)
-    with refused(CorpusError, r"no pictures found there"):
+    with refused(CorpusError, r"no images found"):
         fs.corpus.find([f"{bucket.uri}/nothing"], stores=True)
-    with refused(CorpusError, "only pictures that `collect` takes may lie in a store"):
+    with refused(CorpusError, "only images for `collect` can be in a store"):
         fs.corpus.find([f"{bucket.uri}/photos"])

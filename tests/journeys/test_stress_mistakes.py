@@ -141,7 +141,7 @@ def test_maps_of_labels_are_not_taken_for_depth(study: str, corpus: made.Corpus,
         assert "has no 16 bits; expected depth as a 16-bit grey PNG of metres times 256" in said
     made.write(tmp_path / "others" / "other.png", np.zeros((4, 4), np.uint16))
     said = refused_line("stress", "fog", study, "--depth", str(tmp_path / "others"))
-    assert said.startswith(f"faultscape: --depth {tmp_path}/others: not one of its")
+    assert said.startswith(f"faultscape: --depth {tmp_path}/others: none of its")
     assert "--pattern" not in said  # which stress has not
     assert refused_line("stress", "fog", study, "--depth", "none").startswith(
         "faultscape: --depth none: no such folder"

@@ -149,11 +149,11 @@ def test_what_names_no_image_is_refused(study: str, tmp_path: Path) -> None:
     with refused(CorpusError, r"'nihgt/\*' names no image of the study"):
         fs.collect(study, remove=["nihgt/*"])
     (tmp_path / "none.txt").write_text("\n")
-    with refused(CorpusError, r"none\.txt: holds no id of an image; expected an id a line"):
+    with refused(CorpusError, r"none\.txt: holds no image ids; expected one id per line"):
         fs.collect(study, remove=[str(tmp_path / "none.txt")])
     with refused(OptionError, r"images takes text; got \['night/1'\]; a list is written \*LIST"):
         fs.label.remove(study, ["night/1"])  # type: ignore[arg-type]
-    with refused(CorpusError, "expected ids of images; got an empty one"):
+    with refused(CorpusError, "expected image ids; got an empty one"):
         fs.label.remove(study, "")
     with refused(CorpusError, "these are all 6 images of the study; a study keeps one at least"):
         fs.collect(study, remove=["*"])

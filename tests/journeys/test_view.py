@@ -636,8 +636,8 @@ def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_p
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("--port", "70000"), "--port 70000: ports are 0 (any that is free) to 65535"),
-        (("--host", "no such host"), "--host no such host: is not an address of this machine"),
+        (("--port", "70000"), "--port 70000: expected a port from 0 (any free port) to 65535"),
+        (("--host", "no such host"), "--host no such host: not an address of this machine"),
         (("--host", "192.0.2.1"), "--host 192.0.2.1 --port 8750: "),
     ],
 )
@@ -690,7 +690,7 @@ def test_a_defect_is_one_line_in_the_terminal_and_no_traceback(
     monkeypatch.setattr("faultscape.stages.view.facts.agreements", broken)
     answer = pages.get("/image/4")
     assert answer.status_code == 500
-    assert "this is a defect of Faultscape" in answer.text
+    assert "this is a bug in Faultscape" in answer.text
     assert "ZeroDivisionError" not in answer.text
     err = capsys.readouterr().err
     assert err.startswith("faultscape: /image/{number}: ZeroDivisionError: by 0 (")

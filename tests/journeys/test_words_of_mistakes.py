@@ -33,7 +33,7 @@ def test_tables_parted_by_semicolons_and_tables_without_a_first_line_are_called_
 ) -> None:
     path, other = (
         tmp_path / "table.csv",
-        "its columns look parted by semicolons; save it with commas between them, and points in numbers",
+        "its columns seem to be separated by semicolons; save it with commas, and decimal points in numbers",
     )
     for text in ("filename;label;score\nset0/000;cat;0,9\n", "filename;label\nset0/000;cat\n"):
         path.write_text(text)
@@ -154,7 +154,7 @@ def test_the_help_speaks_of_classifiers_too(capsys: pytest.CaptureFixture[str]) 
 
 def test_files_that_are_no_class_lists_are_refused_with_what_one_is(tmp_path: Path) -> None:
     (tmp_path / "ids.csv").write_text("image\np1\n")
-    expected = "expected a .txt file with a class a line, or a JSON or TOML file of classes"
+    expected = "expected a .txt file with one class per line, or a JSON or TOML file of classes"
     for name, content, why in (
         ("truth.csv", b"image,label\np1,cat\n", "cannot be read as a class list: it is not JSON; "),
         ("empty.json", b"", "is empty; "),
@@ -191,10 +191,8 @@ def test_ids_in_parquet_are_sent_to_a_csv_file(tmp_path: Path) -> None:
         "--classes",
         tmp_path / "classes.txt",
     )
-    assert "no column of pictures; it has image_id, label; expected" in said
-    assert (
-        "ids without pictures are for classifiers: collect them from a .csv file with a column image" in said
-    )
+    assert "has no image column, only image_id, label; expected" in said
+    assert "ids without image files (for classifiers), give a .csv file with a column image" in said
 
 
 def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(
@@ -297,7 +295,7 @@ def test_what_is_no_text_is_said_to_be_none_instead_of_printed(
     maps = made.corpus(tmp_path / "maps", images=2, models=1)
     study = made.collected(maps, tmp_path / "study", 4)
     assert refused_line("predict", study, f"x={start}").endswith(
-        "start.csv: is not text; expected a list of files, one a line\n"
+        "start.csv: is not text; expected a list of files, one per line\n"
     )
 
 
@@ -331,7 +329,7 @@ def test_a_class_list_of_classifiers_is_not_asked_for_colours(tmp_path: Path) ->
     (tmp_path / "ids.csv").write_text("image\na\n")
     words = ("--task", "classification", "--classes", tmp_path / "classes.json")
     said = refused_line("collect", tmp_path / "study", tmp_path / "ids.csv", *words)
-    assert "expected a list `classes` of tables with name and id, for label maps with colour too" in said
+    assert "expected a list `classes` of tables with name and id (and colour for label maps)" in said
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,7 @@ def test_it_is_said_why_two_have_no_kappa() -> None:
     lines = undefined_text(said, ["anna", "ben", "cleo", "dan"])
     assert lines[0] == "anna and ben: 3 items in common; kappa needs 6"
     assert lines[2] == "anna and dan: 0 items in common; kappa needs 6"
-    assert (
-        lines[-1]
-        == "cleo and dan: both gave one and the same answer to all 10 common items; kappa is not defined"
-    )
+    assert lines[-1] == "cleo and dan: both gave the same answer to all 10 common items; kappa is undefined"
 
 
 def test_masks_are_compared_over_the_images_both_labelled_and_void_of_either_counts_for_nothing() -> None:
@@ -223,9 +220,7 @@ def test_what_cannot_be_compared_is_refused_in_one_line() -> None:
     maps = np.zeros((2, 2, 2), np.uint8)
     with refused(LabellingError, "annotators of image 0: row 1 holds 7; expected whole numbers from 0 to 1"):
         mask_counts([((0, 7), maps)], 2, 2)
-    with refused(
-        LabellingError, r"image 0: expected one map of each of its annotators; got 2 maps of \[1, 1\]"
-    ):
+    with refused(LabellingError, r"image 0: expected one map per annotator; got 2 maps for \[1, 1\]"):
         mask_counts([((1, 1), maps)], 2, 2)
     with refused(LabelMapError, "holds the label 3; allowed are 0 to 2"):
         mask_counts([((0, 1), maps + 3)], 2, 2)

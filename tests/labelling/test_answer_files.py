@@ -47,7 +47,7 @@ def test_one_wrong_answer_costs_its_line_alone(made: made_answers.Answers, tmp_p
         "ann.csv, line 3: the answer 'y' is not known; use yes, no, unsure",
         "ann.csv, line 4: 'zebra' is not a class of the study.",
         "ann.csv, line 5: 'nope' is not an image of the study",
-        "ann.csv, line 6: has 3 columns, the first line 4; quote what holds a comma",
+        "ann.csv, line 6: has 3 columns, the first line 4; quote cells that hold a comma",
     ]
     assert "2 new answers" in repr(took)
     assert "4 lines not usable (failures.csv); the first: ann.csv, line 3: " in repr(took)
@@ -81,7 +81,7 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
     path.write_text("id,Truth,taken\n" + "\n".join(f"{image},cat,2020" for image in made.images))
     with refused(
         LabellingError,
-        r"has no column `label`; say which holds the labels, as .*gt.csv:COLUMN; it has id, truth, taken \(",
+        r"has no column `label`; name the one with the labels as .*gt.csv:COLUMN; it has id, truth, taken \(",
     ):
         fs.label.import_(made.study, str(path))
     with refused(LabellingError, r"has no column 'thruth'; it has id, truth, taken. Did you mean 'truth'\?"):
@@ -125,10 +125,10 @@ def test_labels_name_images_and_columns_as_tables_of_predictions_do(
 def test_a_prediction_or_an_answer_of_nobody_is_no_label(made: made_answers.Answers, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"filename,prediction,score\n{made.images[0]},cat,0.9\n")
-    with refused(LabellingError, "has no column `label`; say which holds the labels, as .*table.csv:COLUMN"):
+    with refused(LabellingError, "has no column `label`; name the one with the labels as .*table.csv:COLUMN"):
         fs.label.import_(made.study, str(path))
     path.write_text(f"image,class,answer\n{made.images[0]},cat,no\n")
-    with refused(LabellingError, "has no column `label`; say which holds the labels"):
+    with refused(LabellingError, "has no column `label`; name the one with the labels"):
         fs.label.import_(made.study, str(path))
 
 
@@ -220,7 +220,7 @@ def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_an
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     table = made.tables["model-0"]
     with refused(
-        LabellingError, r"model-0.csv: is there already and no table of questions; name another file"
+        LabellingError, r"model-0.csv: already exists and is not a table of questions; give another file"
     ):
         fs.label.export(made.study, table)
     assert Path(table).read_text().startswith("image,label\n")

@@ -76,7 +76,7 @@ def test_answers_that_choose_neither_make_it_longer_and_close_models_are_not_set
     assert unsure.median >= 2 * sure.median
     close = forecast_answers(500, 500, limit=200)
     assert close.median == float("inf")
-    assert str(close).startswith("forecast: not within 200 answers (likely to be within: ")
+    assert str(close).startswith("forecast: more than 200 answers (probability of fewer: ")
     assert str(forecast_answers(30, 5)) == "settled now"
 
 
@@ -108,9 +108,9 @@ def test_it_is_the_same_for_the_same_seed_and_mirrors_when_the_models_are_exchan
 
 
 def test_what_cannot_be_forecast_is_refused_in_one_line() -> None:
-    with refused(OptionError, "numbers of answers cannot be below 0; got -1, 3 and 0"):
+    with refused(OptionError, "numbers of answers must be 0 or more; got -1, 3 and 0"):
         forecast_answers(-1, 3)
-    with refused(OptionError, "the level must lie between 0.5 and 1; got 95"):
+    with refused(OptionError, "the level must be between 0.5 and 1; got 95"):
         forecast_answers(1, 3, level=95)
-    with refused(OptionError, "expected blocks of one answer or more"):
+    with refused(OptionError, "expected block >= 1, limit >= block"):
         forecast_answers(1, 3, block=0)

@@ -171,9 +171,9 @@ def test_what_are_no_choices_is_refused_in_one_line() -> None:
         pair_shares([0, 0], [1, 2], [2, 2], [0, 0], [0, 0])
     with refused(LabellingError, "choice: row 0 holds 6; expected whole numbers from 0 to 5"):
         side_bias([0], [6])
-    with refused(LabellingError, "columns of votes must be of one length"):
+    with refused(LabellingError, "columns of votes must have the same length"):
         consistency([0, 0], [0], [1], [0], [0], [True])
-    with refused(LabellingError, "model: number 3 is named; there are 3"):
+    with refused(LabellingError, "model: has number 3, but there are only 3"):
         wins_of(pair_shares([0], [0], [3], [0], [0]), 3)
 
 

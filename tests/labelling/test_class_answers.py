@@ -109,9 +109,9 @@ def test_questions_go_out_as_csv_and_come_back_answered(tmp_path: Path) -> None:
     [
         ("x,cat,ann,perhaps", "x", "the answer 'perhaps' is not known; use yes, no, unsure"),
         ("x,cat,ann,y", "x", "the answer 'y' is not known; use yes, no, unsure"),
-        ("x,cat,,yes", "x", "an answer needs its image, its class and who gave it (annotator)"),
-        ("x,cat", "x", "has 2 columns, the first line 4; quote what holds a comma"),
-        ("x,cat, or dog,ann,yes", "x", "has 5 columns, the first line 4; quote what holds a comma"),
+        ("x,cat,,yes", "x", "expected an image, a class and an annotator for each answer"),
+        ("x,cat", "x", "has 2 columns, the first line 4; quote cells that hold a comma"),
+        ("x,cat, or dog,ann,yes", "x", "has 5 columns, the first line 4; quote cells that hold a comma"),
     ],
 )
 def test_a_line_that_is_no_answer_is_named_and_the_others_are_taken(

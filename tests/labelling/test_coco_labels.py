@@ -253,16 +253,22 @@ def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alik
     ("row", "says"),
     [
         ({"category_id": 90, "segmentation": BOX}, "'zebra' is not a class"),
-        ({"category_id": 77, "segmentation": BOX}, "has the category_id 77, which the file does not define"),
+        (
+            {"category_id": 77, "segmentation": BOX},
+            "has the category_id 77, which is not defined in the file",
+        ),
         (
             {"category_id": 1, "segmentation": {"size": [6, 4], "counts": [0, 4, 20]}},
-            r"are of the size \[6, 4\]",
+            r"have the size \[6, 4\]",
         ),
         (
             {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [0, 4, 21]}},
             "cover 25 pixels, its image has 24",
         ),
-        ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": [-4, 28]}}, "whole numbers from 0 on"),
+        (
+            {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [-4, 28]}},
+            "whole numbers, 0 or more",
+        ),
         ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": "~~"}}, "are damaged"),
         ({"category_id": 1, "segmentation": [[0, 0, 1, 1]]}, "three or more pairs"),
         ({"category_id": 1, "segmentation": None}, "neither polygons nor run lengths"),
@@ -289,7 +295,7 @@ def told(form: Any, path: Path) -> list[str]:
         (
             {},
             {"categories": [{"id": 0, "name": "cow"}, {"id": 1, "name": "horse"}]},
-            "i.json, categories[0]: has the id 0, which CVAT takes for no label",
+            "i.json, categories[0]: has the id 0, which CVAT treats as no label",
         ),
         ({"area": 5}, {}, "i.json, annotations[0]: its area is 5, its mask has 4"),
         (
@@ -305,7 +311,7 @@ def told(form: Any, path: Path) -> list[str]:
         (
             {},
             {"images": [{"id": 7, "file_name": "none.png", "width": 6, "height": 4}]},
-            "i.json: there is no photo 'none.png' beside it",
+            "i.json: image 'none.png' not found beside it",
         ),
         (
             {},
@@ -315,22 +321,22 @@ def told(form: Any, path: Path) -> list[str]:
         (
             {"segmentation": BOX},
             {"images": [{"id": 7, "file_name": "a.png", "width": 5, "height": 4}]},
-            "a.png: is 6 x 4 pixels, in i.json 5 x 4",
+            "a.png: is 6 x 4 pixels, but in i.json 5 x 4",
         ),
         (
             {},
             {"images": [{"id": k, "file_name": "a.png", "width": 6, "height": 4} for k in (7, 8)]},
-            "i.json, images: 2 have the file_name 'a.png'",
+            "i.json, images: 2 entries have the file_name 'a.png'",
         ),
         (
             {"category_id": 77},
             {},
-            "i.json, annotations[0]: has the category_id 77, which the file does not define",
+            "i.json, annotations[0]: has the category_id 77, which is not defined in the file",
         ),
         (
             {},
             {"categories": [{"id": k, "name": "cow"} for k in (1, 2)]},
-            "i.json, categories: 2 have the name 'cow'",
+            "i.json, categories: 2 entries have the name 'cow'",
         ),
     ],
 )
@@ -346,7 +352,7 @@ def test_what_would_be_refused_or_shown_wrongly_is_told(
 def test_an_id_that_two_annotations_have_is_told(tmp_path: Path) -> None:
     row = {"id": 5, "category_id": 1, "segmentation": RUNS}
     assert told(coco_masks, instances(tmp_path / "i.json", row, row)) == [
-        "i.json, annotations: 2 have the id '5'"
+        "i.json, annotations: 2 entries have the id '5'"
     ]
 
 
@@ -401,7 +407,7 @@ def test_segments_are_numbers_in_three_channels_and_0_is_void(tmp_path: Path, fo
         [1, 1, 2],
         [2, 2, 1],
     ]
-    with refused(LabellingError, "column 2, row 0 is of no segment"):
+    with refused(LabellingError, "column 2, row 0 belongs to no segment"):
         label.read(fs.nouns.Classes(("horse", "cow"), (1, 2), ((0, 0, 1), (0, 0, 2))))
     assert told(coco_panoptic, tmp_path / "p.json") == []
 
@@ -413,38 +419,42 @@ def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("infos", "changed", "says"),
     [
-        (INFOS[1:], {}, r"a\.png: holds the segment 70000 in column 0, row 0, which segments_info lacks"),
+        (
+            INFOS[1:],
+            {},
+            r"a\.png: holds the segment 70000 at column 0, row 0, which is missing in segments_info",
+        ),
         ((*INFOS, INFOS[0]), {}, "segment 3: has the id 70000 of an earlier one"),
         (
             (INFOS[0] | {"category_id": 3},),
             {},
-            "segment 70000 has the category_id 3, which the file does not define",
+            "segment 70000 has the category_id 3, which is not defined in the file",
         ),
         ((INFOS[0] | {"category_id": 90},), {}, "'zebra' is not a class"),
         ((INFOS[0] | {"id": 0},), {}, "needs an id from 1 to 16777215"),
         ((INFOS[0] | {"id": 1 << 24},), {}, "needs an id from 1 to 16777215"),
         ((5,), {}, "needs an id from 1 to 16777215"),
-        ((lacking(INFOS[0], "category_id"),), {}, "and a category_id, in whole numbers"),
+        ((lacking(INFOS[0], "category_id"),), {}, "and a category_id, as whole numbers"),
         (
             INFOS,
             {"images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 2}]},
-            "is 3 x 2 pixels, in p.json 4 x 2",
+            "is 3 x 2 pixels, but in p.json 4 x 2",
         ),
         (INFOS, {"images": []}, "width and height must be those of an image"),
         (
             INFOS,
             {"annotations": [{"image_id": 7, "file_name": "../a.png", "segments_info": []}]},
-            "is not a file within the folder",
+            "is not a file in the folder",
         ),
         (
             INFOS,
             {"annotations": [{"image_id": 7, "file_name": "/a.png", "segments_info": []}]},
-            "is not a file within the folder",
+            "is not a file in the folder",
         ),
         (
             INFOS,
             {"annotations": [{"image_id": 7, "file_name": "b.png", "segments_info": []}]},
-            r"there is no 'b\.png' in p/, in panoptic/",
+            r"'b\.png' not found in p/, in panoptic/",
         ),
         (INFOS, {"annotations": [{"image_id": 7, "file_name": "a.png"}]}, "has no list `segments_info`"),
     ],
@@ -461,8 +471,16 @@ def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(
 @pytest.mark.parametrize(
     ("infos", "changed", "says"),
     [
-        (INFOS[1:], {}, "p.json, annotations[0]: its PNG holds the segment 70000, which segments_info lacks"),
-        ((*INFOS, INFOS[0] | {"id": 9}), {}, "segments_info has the segment 9, and its PNG no pixel of it"),
+        (
+            INFOS[1:],
+            {},
+            "p.json, annotations[0]: its PNG holds the segment 70000, which is missing in segments_info",
+        ),
+        (
+            (*INFOS, INFOS[0] | {"id": 9}),
+            {},
+            "segments_info has the segment 9, but its PNG has no pixels of it",
+        ),
         ((INFOS[0] | {"area": 3}, *INFOS[1:]), {}, "segment 70000 has the area 3, in its PNG 2"),
         (
             (INFOS[0] | {"bbox": [0, 0, 1, 1]}, *INFOS[1:]),
@@ -472,14 +490,14 @@ def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(
         (
             (INFOS[0] | {"category_id": 3}, *INFOS[1:]),
             {},
-            "segment 70000 has the category_id 3, which the file does not define",
+            "segment 70000 has the category_id 3, which is not defined in the file",
         ),
         (
             INFOS,
             {"images": [{"id": 7, "file_name": "b.jpg", "width": 3, "height": 2}]},
-            "there is no photo 'b.jpg'",
+            "image 'b.jpg' not found",
         ),
-        (INFOS, {"images": []}, "has the image_id '7', which no image has"),
+        (INFOS, {"images": []}, "has the image_id '7', which is not an image of the file"),
         (
             INFOS,
             {"categories": [{"id": k, "name": n} for k, n in enumerate(("zebra", "horse", "cow"))]},
@@ -498,7 +516,7 @@ def test_a_grey_png_holds_no_segments(tmp_path: Path) -> None:
     path = panoptic(tmp_path / "p.json", PIXELS, *INFOS)
     Image.new("L", (3, 2)).save(tmp_path / "a.png")
     (label,) = coco_panoptic.read(path)
-    with refused(LabellingError, r"a\.png: is of mode L; numbers of segments are three channels"):
+    with refused(LabellingError, r"a\.png: has mode L; expected segment numbers in three channels"):
         label.read(VOC)
 
 
@@ -534,7 +552,7 @@ def test_the_official_panoptic_sample_is_read_as_cocos_tool_reads_it_and_so_is_i
         assert (coco_panoptic.two_channel_ids(two, names, classes) == expected).all()
     sentences = coco_panoptic.check(path)  # whose photos lie elsewhere
     assert len(sentences) == 2
-    assert all("there is no photo" in sentence for sentence in sentences)
+    assert all("not found" in sentence for sentence in sentences)
 
 
 def test_two_channels_need_categories_that_are_known_and_no_third(tmp_path: Path) -> None:
@@ -566,7 +584,7 @@ def test_two_channels_need_categories_that_are_known_and_no_third(tmp_path: Path
 def test_a_file_that_is_none_is_refused_in_one_line(tmp_path: Path, kind: str, text: str) -> None:
     form, _ = FORMATS[kind]
     (tmp_path / "x.json").write_text(text)
-    with refused(LabellingError, r"x\.json: is not "):
+    with refused(LabellingError, r"x\.json: is not a COCO "):
         form.read(tmp_path / "x.json")
     assert len(form.check(tmp_path / "x.json")) == 1
     form.recognise(tmp_path / "x.json")

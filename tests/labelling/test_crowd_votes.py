@@ -276,13 +276,15 @@ def test_what_cannot_be_votes_is_refused_in_one_line() -> None:
         dawid_skene([0, 0], [0, 1], [0, 3], 3)
     with refused(LabellingError, "item: expected whole numbers; got float64"):
         one_coin([0.5], [0], [0], 2)
-    with refused(LabellingError, "columns of votes must be of one length; got item 2, annotator 1, label 2"):
+    with refused(
+        LabellingError, "columns of votes must have the same length; got item 2, annotator 1, label 2"
+    ):
         dawid_skene([0, 1], [0], [0, 1], 2)
-    with refused(LabellingError, "item: number 5 is named; there are 3"):
+    with refused(LabellingError, "item: has number 5, but there are only 3"):
         dawid_skene([5], [0], [0], 2, items=3)
-    with refused(OptionError, "votes need two classes or more"):
+    with refused(OptionError, "expected two classes or more"):
         dawid_skene([0], [0], [0], 1)
-    with refused(OptionError, "the pseudo-count must be a number not below 0; got -1"):
+    with refused(OptionError, "the pseudo-count must be 0 or more; got -1"):
         dawid_skene([0], [0], [0], 2, pseudo_count=-1)
 
 

@@ -304,7 +304,7 @@ def test_shapes_lie_by_z_order_and_then_as_the_file_has_them(tmp_path: Path) -> 
 def test_a_shape_without_an_area_is_refused_and_the_other_images_are_read(tmp_path: Path, kind: str) -> None:
     text = EXPORTED.replace("</image>", f'<{kind} label="car" points="1,1;2,2" z_order="0"/></image>', 1)
     wrong, *others = read_text(tmp_path, text)
-    with refused(LabellingError, rf"a\.xml: image 'a/1\.jpg', shape 4: a {kind} has no area; draw masks"):
+    with refused(LabellingError, rf"a\.xml: image 'a/1\.jpg', shape 4: a {kind} has no area; use masks"):
         wrong.read(ROAD)
     assert [label.read(ROAD).shape for label in others] == [(1, 4), (4, 4)]
 
@@ -314,7 +314,7 @@ def test_pixels_under_no_shape_need_a_background_or_void(tmp_path: Path) -> None
     (whole,) = read_text(tmp_path, image(BOX.format("car", 6, 0)))
     assert whole.read(bare).tolist() == [[3] * 6] * 5
     (part,) = read_text(tmp_path, image(BOX.format("car", 4, 0)))
-    with refused(LabellingError, r"image 'a\.jpg': pixels under no shape need .* at column 4, row 0"):
+    with refused(LabellingError, r"image 'a\.jpg': pixels outside all shapes need .* at column 4, row 0"):
         part.read(bare)
 
 
@@ -335,7 +335,7 @@ def test_of_a_project_each_task_has_its_annotator_and_an_owner_is_none(tmp_path:
     )
     assert [label.annotator for label in labels] == ["ann", "", "图"]
     assert cvat_images.check(tmp_path / "a.xml") == [
-        f"{tmp_path / 'a.xml'}: names no labels in meta; the task must have those of the shapes"
+        f"{tmp_path / 'a.xml'}: names no labels in meta; the task must have the labels of its shapes"
     ]
 
 
@@ -375,17 +375,17 @@ LABELS = "<meta><task><labels><label><name>car</name></label></labels></task></m
     [
         (
             image(MASK.format("car", "1, 2", 0)),
-            r"shape 0: its run lengths add up to 3 pixels, its box of 2 x 2 has 4",
+            r"shape 0: its run lengths add up to 3 pixels, but its box of 2 x 2 has 4",
         ),
-        (image(MASK.format("car", "1, x", 0)), r"shape 0: its rle is not a list of run lengths.*got '1, x'"),
+        (image(MASK.format("car", "1, x", 0)), r"shape 0: its rle must be a list of run lengths.*got '1, x'"),
         (
             image(MASK.format("car", "0, 4", 5)),
-            r"shape 0: leaves the image: columns 5 to 6 and rows 0 to 1 of 6 x 5 pixels",
+            r"shape 0: extends beyond the image: columns 5 to 6 and rows 0 to 1 of 6 x 5 pixels",
         ),
-        (image(MASK.format("car", "4", 0)), r"shape 0: a mask that covers no pixel"),
+        (image(MASK.format("car", "4", 0)), r"shape 0: a mask that covers no pixels"),
         (
             image(MASK.format("car", "0, 4", 0), MASK.format("road", "0, 4", 1)),
-            r"shapes 0 \('car'\) and 1 \('road'\) overlap and have one z_order, 0",
+            r"shapes 0 \('car'\) and 1 \('road'\) overlap and have the same z_order, 0",
         ),
         (
             image(MASK.format("car", "0, 4", 0), MASK.format("road", "0, 4", 4)).replace("<meta/>", LABELS),
@@ -396,11 +396,11 @@ LABELS = "<meta><task><labels><label><name>car</name></label></labels></task></m
             r"shape 0: a polygon needs three or more points",
         ),
         (image('<box xtl="0" ytl="0" xbr="6" ybr="2"/>'), "shape 0: has no label"),
-        (image(size='width="6"'), r"image 'a\.jpg': its width and height must be whole numbers"),
+        (image(size='width="6"'), r"image 'a\.jpg': its width and height must be valid whole numbers"),
         (EXPORTED.replace("a/2.jpg", "a/1.jpg"), r"image 'a/1\.jpg' is listed twice"),
         (
             EXPORTED.replace("a/2.jpg", "a/1.png"),
-            r"image 'a/1\.png' is called as 'a/1\.jpg' but for the ending, and CVAT finds images without it",
+            r"image 'a/1\.png' has the same name as 'a/1\.jpg' except for the extension, which CVAT ignores",
         ),
         (EXPORTED.replace('id="1"', 'id="0"'), r"image 'a/2\.jpg' has the id '0' of 'a/1\.jpg'"),
         ("<annotations><track/></annotations>", "is CVAT for video"),
@@ -434,8 +434,8 @@ def test_what_does_not_fit_does_not_go_out(tmp_path: Path) -> None:
             r"image 'a': expected whole numbers, 5 x 4; got uint16 of shape \(4, 5\)",
         ),
         (drawn("a", ids + 77), "image 'a': holds the id 77, which is neither a class nor void"),
-        (drawn("a\x01", ids), r"image 'a\\x01': its name holds characters that XML cannot"),
-        (drawn("a\udcff", ids), r"image 'a\\udcff': its name holds characters that XML cannot"),
+        (drawn("a\x01", ids), r"image 'a\\x01': its name has characters that XML does not allow"),
+        (drawn("a\udcff", ids), r"image 'a\\udcff': its name has characters that XML does not allow"),
     ):
         with refused(LabellingError, says):
             written(tmp_path, [wrong], ODD)

@@ -140,16 +140,16 @@ ONE = issue(1, 4, [1, 2], summary(0))
         ),
         (
             SAVED | {"comments": page(comment(3, 2, "a"))},
-            "issue 2: has 1|issue 1: has 2 comments, of which 0 are there",
+            "issue 2: has 1|issue 1: has 2 comments, but the file has 0",
         ),
         (
             SAVED | {"issues": page(issue(2, 5, [1, 2], summary(1)))},
-            "comment of issue 1, which is not among the issues",
+            "comment belongs to issue 1, which is missing",
         ),
-        (SAVED | {"issues": page(ONE, ONE), "comments": []}, "issue 1: is there twice"),
+        (SAVED | {"issues": page(ONE, ONE), "comments": []}, "issue 1: is listed twice"),
         (
             SAVED | {"meta": META | {"start_frame": 5}},
-            "issue 1: is of frame 4, and meta has those from 5 to 6",
+            "issue 1: belongs to frame 4, but meta has frames 5 to 6",
         ),
         (
             {"issues": page(ONE), "meta": META | {"start_frame": 5, "frame_filter": "step=2"}},
@@ -157,27 +157,30 @@ ONE = issue(1, 4, [1, 2], summary(0))
         ),
         (
             {"issues": page(ONE), "meta": META | {"size": 90, "frames": META["frames"][:1]}},
-            "meta: is of a video",
+            "meta: belongs to a video",
         ),
-        ({"issues": page(ONE), "meta": META | {"included_frames": [1]}}, "included_frames are not as many"),
-        ({"issues": page(ONE), "meta": []}, "meta: has no list of frames with names"),
-        ({"issues": page(ONE | {"position": [1, 2, 3]})}, "issue 1: its position is not a list of pairs"),
-        ({"issues": page(ONE | {"position": [1, "2"]})}, "issue 1: its position is not a list of pairs"),
+        ({"issues": page(ONE), "meta": META | {"included_frames": [1]}}, "included_frames must be one"),
+        ({"issues": page(ONE), "meta": []}, "meta: has no list of named frames"),
+        ({"issues": page(ONE | {"position": [1, 2, 3]})}, "issue 1: its position must be a list of pairs"),
+        ({"issues": page(ONE | {"position": [1, "2"]})}, "issue 1: its position must be a list of pairs"),
         (
             {"issues": page(ONE | {"position": [1, float("nan")]})},
-            "issue 1: its position is not a list of pairs",
+            "issue 1: its position must be a list of pairs",
         ),
-        ({"issues": page(ONE | {"frame": -1})}, "issue 1: its frame is not a whole number from 0 on; got -1"),
-        ({"issues": page(ONE | {"id": True})}, "issue 0: its id is not a whole number"),
-        ({"issues": page(ONE | {"resolved": "no"})}, "issue 1: its resolved is neither true nor false"),
+        (
+            {"issues": page(ONE | {"frame": -1})},
+            "issue 1: its frame must be a whole number, 0 or more; got -1",
+        ),
+        ({"issues": page(ONE | {"id": True})}, "issue 0: its id must be a whole number"),
+        ({"issues": page(ONE | {"resolved": "no"})}, "issue 1: its resolved must be true or false"),
         ({"issues": page(ONE | {"comments": [3]})}, "issue 1: its comments are not a list of objects"),
         (
             {"issues": page(ONE), "comments": page(comment(1, 1, "a") | {"message": 3})},
-            "comment 0: a comment has a message",
+            "comment 0: a comment needs a message",
         ),
-        ({"issues": 3}, "its issues are neither a page with results nor a list"),
+        ({"issues": 3}, "expected its issues as a page with results, or a list"),
         ({"issues": {}}, "its issues have no results"),
-        ({"issues": [{"results": 3}]}, "a page of issues has no results"),
+        ({"issues": [{"results": 3}]}, "a page of issues needs results"),
     ],
 )
 def test_what_is_wrong_or_missing_is_told(tmp_path: Path, document: Any, says: str) -> None:
@@ -187,10 +190,10 @@ def test_what_is_wrong_or_missing_is_told(tmp_path: Path, document: Any, says: s
 
 def test_other_files_are_no_issues(tmp_path: Path) -> None:
     for text, says in (
-        ("", "is not JSON"),
-        ("[]", "holds no issues of CVAT"),
-        ('{"a": 1}', "holds no issues"),
-        ("[" * 100_000, "is not JSON"),
+        ("", "is not valid JSON"),
+        ("[]", "does not hold CVAT issues"),
+        ('{"a": 1}', "does not hold CVAT issues"),
+        ("[" * 100_000, "is not valid JSON"),
     ):
         (tmp_path / "a.json").write_text(text)
         assert not cvat_issues.recognise(tmp_path / "a.json")

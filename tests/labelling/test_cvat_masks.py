@@ -120,10 +120,10 @@ def test_what_nobody_drew_on_is_listed_and_has_no_mask(tmp_path: Path) -> None:
     first, second = cvat_masks.read(path)
     assert (first.drawn, first.size, second.drawn) == (False, (0, 0), True)
     with refused(
-        LabellingError, r"cvat-masks\.zip: SegmentationClass/a\.png: is not there: nobody drew on this image"
+        LabellingError, r"cvat-masks\.zip: SegmentationClass/a\.png: is missing: nobody labelled this image"
     ):
         first.read(ODD)
-    assert cvat_masks.check(path) == [f"{path}: 'a' is listed and has no SegmentationClass/a.png"]
+    assert cvat_masks.check(path) == [f"{path}: 'a' is listed but has no SegmentationClass/a.png"]
 
 
 def test_the_zip_has_what_cvat_asks_for(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_more_classes_than_cvat_has_colours_of_instances_go_without(tmp_path: Pa
         assert label.read(classes).tolist() == [list(range(count))]
     assert cvat_masks.check(path) == [
         (
-            f"{path}: SegmentationClass/many.png: has no SegmentationObject/, so that CVAT makes a mask of each"
-            " colour, of background too"
+            f"{path}: SegmentationClass/many.png: has no SegmentationObject/, so CVAT makes a mask of each"
+            " colour, including background"
         )
     ]
 
@@ -290,7 +290,7 @@ def test_what_is_wrong_with_one_image_does_not_hinder_the_others(tmp_path: Path)
                 r" labelmap\.txt"
             ),
         ),
-        (broken, r"a\.zip: SegmentationClass/c\.png: it is not a picture that can be read"),
+        (broken, r"a\.zip: SegmentationClass/c\.png: it is not a readable image"),
         (
             zebra,
             (
@@ -332,7 +332,7 @@ HOLE = [[ONE, ONE, ONE], [ONE, B, ONE], [ONE, ONE, ONE]]
             {"SegmentationObject/a/1.png": png([[B, ONE, ONE]])},
             r"Object/a/1\.png: is 3 x 1 pixels, SegmentationClass/a/1\.png 3 x 2",
         ),
-        ({"JPEGImages/a/1.jpg": png([[0, 0]])}, r"Class/a/1\.png: is 3 x 2 pixels, its photo 2 x 1"),
+        ({"JPEGImages/a/1.jpg": png([[0, 0]])}, r"Class/a/1\.png: is 3 x 2 pixels, its image 2 x 1"),
         (
             {
                 "SegmentationClass/a/1.png": png([[R] * 3, [R, B, R], [R] * 3]),
@@ -342,12 +342,12 @@ HOLE = [[ONE, ONE, ONE], [ONE, B, ONE], [ONE, ONE, ONE]]
         ),
         (
             {"ImageSets/Segmentation/default.txt": "a/1\nb\n"},
-            r"'b' is listed and has no SegmentationClass/b\.png",
+            r"'b' is listed but has no SegmentationClass/b\.png",
         ),
         ({"ImageSets/Segmentation/default.txt": "a/1\na/1\n"}, "'a/1' is listed twice"),
         (
             {"ImageSets/Segmentation/default.txt": "#a/1\n"},
-            r"SegmentationClass/a/1\.png is in no list of ImageSets/Segmentation/, and CVAT passes over it",
+            r"SegmentationClass/a/1\.png is in no list of ImageSets/Segmentation/, so CVAT ignores it",
         ),
         (
             {"SegmentationObject/b.png": png([[B]])},
@@ -355,16 +355,16 @@ HOLE = [[ONE, ONE, ONE], [ONE, B, ONE], [ONE, ONE, ONE]]
         ),
         (
             {"labelmap.txt": LABELMAP + "lane:0,0,142::\n"},
-            r"labelmap\.txt gives 'car' and 'lane' one colour, \(0, 0, 142\)",
+            r"labelmap\.txt gives 'car' and 'lane' the same colour, \(0, 0, 142\)",
         ),
         (
             {"labelmap.txt": LABELMAP + "a:b:1,2,3::\n"},
-            r"labelmap\.txt, line 5: has 5 fields with colons between them; expected NAME:RED,GREEN,BLUE::",
+            r"labelmap\.txt, line 5: has 5 fields separated by colons; expected NAME:RED,GREEN,BLUE::",
         ),
         ({"labelmap.txt": LABELMAP + "car:1,2,3::\n"}, r"labelmap\.txt, line 5: names 'car' a second time"),
         (
             {"labelmap.txt": LABELMAP + "van:1,2,256::\n"},
-            r"labelmap\.txt, line 5: expected a colour of three numbers 0-255.*got '1,2,256'",
+            r"labelmap\.txt, line 5: expected a colour, three numbers 0-255.*got '1,2,256'",
         ),
         ({"labelmap.txt": "# nothing\n"}, r"labelmap\.txt names no label"),
     ],
@@ -384,7 +384,8 @@ def test_two_labels_of_one_colour_are_read_as_the_first_only_where_both_mean_one
 ) -> None:
     twice = EXPORTED | {"labelmap.txt": LABELMAP + "lane:0,0,142::\n"}
     with refused(
-        LabellingError, r"a/1\.png: the colour \(0, 0, 142\) is that of 'car' and 'lane' in labelmap\.txt"
+        LabellingError,
+        r"a/1\.png: the colour \(0, 0, 142\) belongs to both 'car' and 'lane' in labelmap\.txt",
     ):
         read_files(tmp_path, twice)[0].read(ROAD)
     unused = EXPORTED | {"labelmap.txt": LABELMAP + "lane:9,9,9::\nvan:9,9,9::\n"}
@@ -398,18 +399,16 @@ def test_two_labels_of_one_colour_are_read_as_the_first_only_where_both_mean_one
 def test_names_that_cvat_would_read_otherwise_do_not_go_out(tmp_path: Path) -> None:
     ids = np.zeros((4, 5), int)
     for name in ("#1", " a", "a ", "a\nb", "a\\b", ""):
-        with refused(LabellingError, "its name cannot stand in a list of CVAT"):
+        with refused(LabellingError, "its name cannot be in a CVAT list"):
             written(tmp_path, [drawn(name, ids)], ODD)
     for name in ("a:b", "# a", " a", "a "):
-        with refused(
-            LabellingError, f"the class {re.escape(repr(name))}: its name cannot stand in a list of CVAT"
-        ):
+        with refused(LabellingError, f"the class {re.escape(repr(name))}: its name cannot be in a CVAT list"):
             written(tmp_path, [], Classes((name,), (0,), ((1, 2, 3),)))
-    with refused(LabellingError, "image 'a': is there twice"):
+    with refused(LabellingError, "image 'a': is given twice"):
         written(tmp_path, [drawn("a", ids), drawn("a", ids)], ODD)
     with refused(LabellingError, "image 'a': holds the id 77"):
         written(tmp_path, [drawn("a", ids + 77)], ODD)
-    with refused(LabellingError, "no outlines; take CVAT for images"):
+    with refused(LabellingError, "no outlines; use CVAT for images"):
         next(cvat_masks.write(tmp_path, [], ODD, outlines=True))
 
 

@@ -168,5 +168,5 @@ def test_ids_of_a_format_of_ones_own_fit_a_map(tmp_path: Path) -> None:
                 form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)
             ).tolist() == [[value] * 3]
         else:
-            with refused(LabellingError, f"format grid: ids are 0-65535; got {value} to {value}"):
+            with refused(LabellingError, f"format grid: ids must be 0-65535; got {value} to {value}"):
                 format_calls.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1))

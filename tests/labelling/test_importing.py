@@ -80,7 +80,7 @@ def test_what_failed_in_an_earlier_import_stays_said(corpus: made.Corpus, study:
     made.write(first / f"{corpus.ids[1]}.png", np.zeros((5, 5), np.uint8))
     took = repr(fs.label.import_(study, str(first)))
     assert "1 image added, 1 not usable (failures.csv); the first: " in took
-    assert "is 5 x 5 pixels, its photo " in took
+    assert "is 5 x 5 pixels, its image " in took
     fs.label.import_(study, str(masks(corpus, tmp_path / "second", 2)))
     assert [f.image for f in read_failures(Path(study)) if f.stage == "label"] == [corpus.ids[1]]
     fs.label.import_(study, str(masks(corpus, tmp_path / "third", 1)))

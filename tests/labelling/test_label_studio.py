@@ -159,15 +159,15 @@ GOOD = brush.encode(np.arange(12).reshape(3, 4) % 5 > 2)
 @pytest.mark.parametrize(
     ("rle", "pixels", "says"),
     [
-        (GOOD, 13, "are of 48 values; an image of 13 pixels has 52"),
+        (GOOD, 13, "have 48 values; an image of 13 pixels has 52"),
         (GOOD[:-2], 12, "end before the last pixel"),
         (GOOD[:7], 12, "end before the last pixel"),
-        (GOOD[:6], 12, "no head of 7 bytes"),
-        (b"", 12, "no head of 7 bytes"),
+        (GOOD[:6], 12, "no 7-byte head"),
+        (b"", 12, "no 7-byte head"),
         ([1, 2, 256], 12, "whole numbers from 0 to 255"),
         ([0, 0, -1], 12, "whole numbers from 0 to 255"),
         ([0, 0, 0, 0, 0, 0, 0, "a"], 12, "whole numbers from 0 to 255"),
-        (bytes(3) + b"\x30" + b"\xff" + GOOD[5:], 12, "values of 32 bits; masks have values of 8"),
+        (bytes(3) + b"\x30" + b"\xff" + GOOD[5:], 12, "have 32-bit values; expected 8 bits"),
         (bytes(200), 12, "take 200 bytes, more than a mask of 12 pixels can"),
         (GOOD[:7] + b"\xff" * 9, 12, "go beyond the last pixel"),
     ],
@@ -540,7 +540,7 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
         (result("rectanglelabels", BOX) | {"value": BOX}, "has no label"),
         (
             result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["cow", "dog"]}},
-            "has 2 labels, and a pixel is of one class",
+            "has 2 labels; expected exactly one",
         ),
         (result("rectanglelabels", BOX | {"x": float("nan")}), "x must be a finite number; got nan"),
         (result("rectanglelabels", BOX | {"width": "9"}), "width must be a finite number; got 9"),
@@ -554,23 +554,23 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
         (result("polygonlabels", {"points": [[1, 1], [2, 2], [1, 1e9]]}), "three or more points"),
         (
             result("rectanglelabels", BOX, original_width=21),
-            "is of an image of 21 x 10 pixels, others of 20 x 10",
+            "belongs to an image of 21 x 10 pixels, others to one of 20 x 10",
         ),
-        (result("rectanglelabels", BOX, image_rotation=90), "was turned by 90 degrees"),
-        (result("brushlabels", {"format": "rle", "rle": "AAA"}), "not a list `rle`"),
+        (result("rectanglelabels", BOX, image_rotation=90), "was rotated by 90 degrees"),
+        (result("brushlabels", {"format": "rle", "rle": "AAA"}), "must be a list of runs `rle`"),
         (
             result("brushlabels", {"format": "rle", "rle": list(GOOD)}),
-            "are of 48 values; an image of 200 pixels has 800",
+            "have 48 values; an image of 200 pixels has 800",
         ),
         (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,%%%"}), "not a PNG in base64"),
         (
             result("bitmasklabels", {"imageDataURL": "data:image/png;base64,AAAA"}),
-            "not a picture that can be read",
+            "not a readable image",
         ),
-        (result("bitmasklabels", {"imageDataURL": 5}), "not text imageDataURL"),
+        (result("bitmasklabels", {"imageDataURL": 5}), "must be text `imageDataURL`"),
         (
             result("bitmasklabels", {"imageDataURL": png(np.zeros((10, 20), np.uint8))}),
-            "has no transparency, and so covers the whole image",
+            "has no transparency and so covers the whole image",
         ),
         (
             result("bitmasklabels", {"imageDataURL": png(np.zeros((9, 20, 4), np.uint8))}),
@@ -676,10 +676,10 @@ def test_a_file_that_label_studio_takes_has_nothing_to_be_said_of(tmp_path: Path
     ("results", "says"),
     [
         ([result("brushlabels", MASK, "cow")], "result 0: label_config.xml lacks the label 'cow'"),
-        ([result("brushlabels", MASK, from_name="mask")], "has no control called 'mask'"),
+        ([result("brushlabels", MASK, from_name="mask")], "has no control named 'mask'"),
         (
             [result("polygonlabels", {"points": []})],
-            "is of type 'polygonlabels', and 'label' in label_config.xml is of type 'brushlabels'",
+            "has type 'polygonlabels', but 'label' in label_config.xml has type 'brushlabels'",
         ),
         (
             [result("brushlabels", MASK), result("brushlabels", MASK)],
@@ -687,14 +687,14 @@ def test_a_file_that_label_studio_takes_has_nothing_to_be_said_of(tmp_path: Path
         ),
         (
             [result("brushlabels", MASK, original_width=21)],
-            "are of 800 values; an image of 210 pixels has 840",
+            "have 800 values; an image of 210 pixels has 840",
         ),
-        ([result("brushlabels", MASK, original_width=None)], "has no original_width and original_height"),
+        ([result("brushlabels", MASK, original_width=None)], "needs original_width and original_height"),
         (
             [result("brushlabels", MASK | {"rle": MASK["rle"][:-2]})],
             "result 0: its runs end before the last pixel",
         ),
-        ([result("brushlabels", MASK, id=f"r{k}") for k in range(101)], "task 3: has 101 masks of the brush"),
+        ([result("brushlabels", MASK, id=f"r{k}") for k in range(101)], "task 3: has 101 brush masks"),
         ([5], "result 0: has no value"),
     ],
 )
@@ -708,8 +708,8 @@ def test_ids_of_tasks_and_annotations_that_are_there_twice_are_told(tmp_path: Pa
     (row,) = json.loads(path.read_bytes())
     path.write_text(json.dumps([row, row | {"annotations": []}]))
     assert [sentence.partition(": ")[2] for sentence in label_studio.check(path)] == [
-        "has the annotation id 41 of an earlier annotation; import the two apart",
-        "has the task id 3 of an earlier task; import the two apart",
+        "has the annotation id 41 of an earlier annotation; import the two separately",
+        "has the task id 3 of an earlier task; import the two separately",
     ]
 
 

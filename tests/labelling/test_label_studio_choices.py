@@ -81,9 +81,9 @@ def answered(path: Path, rows: list[dict[str, Any]], *annotations: list[Any]) ->
 def test_answers_are_read_back_to_the_questions_that_were_written(tmp_path: Path, words: list[str]) -> None:
     rows = put(label_studio_choices.write_questions(tmp_path, ASKING, {"dog": "a beast"}))
     assert [row["data"]["question"] for row in rows] == [
-        "Does this picture contain a dog? (a beast)",
-        "Does this picture contain an owl, wild?",
-        "Does this picture contain an it's?",
+        "Does this image contain a dog? (a beast)",
+        "Does this image contain an owl, wild?",
+        "Does this image contain an it's?",
     ]
     assert rows[0]["data"]["image"] == "/data/local-files/?d=photos/a%20b/c.jpg"
     path = answered(
@@ -143,11 +143,11 @@ def test_a_click_and_a_list_make_one_choice_and_the_list_counts(
 @pytest.mark.parametrize(
     ("results", "says"),
     [
-        ([clicked("left"), listed("right")], "chooses 'right' in the list and 'left' by a click"),
+        ([clicked("left"), listed("right")], "chooses 'right' in the list but 'left' by click"),
         ([listed("left", "right")], "chooses 'left' and 'right' at once"),
-        ([listed("maybe")], "'maybe' is none of left, right, both good, both bad, not sure, skip"),
-        ([clicked("up")], "'up' is none of"),
-        ([{**listed(), "value": {"choices": [{"a": 1}]}}], "is none of"),
+        ([listed("maybe")], "'maybe' is not one of left, right, both good, both bad, not sure, skip"),
+        ([clicked("up")], "'up' is not one of"),
+        ([{**listed(), "value": {"choices": [{"a": 1}]}}], "is not one of"),
     ],
 )
 def test_choices_that_cannot_be_are_told_by_their_place(
@@ -188,8 +188,8 @@ def test_of_one_persons_answers_the_latest_counts_and_one_that_was_not_skipped_b
         ({}, "has no text `image`"),
         ({"image": "a", "first": "f"}, "has no text `second`"),
         ({"image": "a", "first": "f", "second": 5, "swapped": True}, "has no text `second`"),
-        ({"image": "a", "first": "f", "second": "g"}, "does not say in true or false"),
-        ({"image": "a", "first": "f", "second": "g", "swapped": 1}, "does not say in true or false"),
+        ({"image": "a", "first": "f", "second": "g"}, "must say true or false"),
+        ({"image": "a", "first": "f", "second": "g", "swapped": 1}, "must say true or false"),
         ([], "has no text `image`"),
     ],
 )
@@ -242,9 +242,9 @@ def test_what_label_studio_would_show_wrongly_is_told(tmp_path: Path) -> None:
         "its Choices lack right, both good, both bad, not sure, skip",
         "has no control Pairwise",
         "has the id of an earlier task",
-        "its data have no address `left` of an image",
-        "asks what task 1 asks",
-        "has no data.meta, from which answers are told apart",
+        "its data has no image address `left`",
+        "asks the same as task 1",
+        "has no data.meta, by which answers are distinguished",
     ]
 
 
@@ -252,6 +252,6 @@ def test_what_label_studio_would_show_wrongly_is_told(tmp_path: Path) -> None:
 def test_a_file_that_is_no_export_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "e.json").write_text(text)
     for read in (label_studio_choices.read_questions, label_studio_choices.read_pairs):
-        with refused(LabellingError, r"e\.json: is not JSON of Label Studio|have no `data`"):
+        with refused(LabellingError, r"e\.json: is not a Label Studio JSON file|have no `data`"):
             read(tmp_path / "e.json")
     assert len(label_studio_choices.check(tmp_path / "e.json")) == 1

@@ -40,19 +40,22 @@ def shape(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"version": 5}, "version is '5'; LabelMe wants a text"),
-        ({"flags": []}, "flags is '[]'; LabelMe wants an object"),
-        ({"imagePath": "b.png"}, "its photo 'b.png' is not there"),
-        ({"imageWidth": 6.0}, "imageWidth and imageHeight are 6.0 and 4; LabelMe wants whole numbers"),
-        ({"imageWidth": 7}, "is of 7 x 4 pixels, its photo 6 x 4; LabelMe refuses it"),
+        ({"version": 5}, "version is '5'; LabelMe expects text"),
+        ({"flags": []}, "flags is '[]'; LabelMe expects an object"),
+        ({"imagePath": "b.png"}, "image 'b.png' not found"),
+        ({"imageWidth": 6.0}, "imageWidth and imageHeight are 6.0 and 4; LabelMe expects whole numbers"),
+        ({"imageWidth": 7}, "is 7 x 4 pixels, its image 6 x 4; LabelMe refuses it"),
         ({"shapes": [3]}, "shape 0: has no label"),
         ({"shapes": [shape(shape_type="star")]}, "shape 0: the shape_type 'star' is not known"),
         (
             {"shapes": [shape(points=[[0, 0], [1, 1]])]},
-            "shape 0: a polygon has 3 or more points of two finite numbers",
+            "shape 0: a polygon needs 3 or more points of two finite numbers",
         ),
-        ({"shapes": [shape(points=[[0, 0], [1, 1], [1, True]])]}, "shape 0: a polygon has 3 or more points"),
-        ({"shapes": [shape(shape_type="circle")]}, "shape 0: a circle has 2 points"),
+        (
+            {"shapes": [shape(points=[[0, 0], [1, 1], [1, True]])]},
+            "shape 0: a polygon needs 3 or more points",
+        ),
+        ({"shapes": [shape(shape_type="circle")]}, "shape 0: a circle needs 2 points"),
         ({"shapes": [shape(group_id=True)]}, "shape 0: its group_id is 'True'"),
         (
             {"shapes": [shape(shape_type="mask", points=[[0, 0], [1, 1]], mask="x")]},
@@ -76,7 +79,7 @@ def test_a_mask_that_does_not_fill_its_box_and_a_label_of_no_list(good: Path) ->
     (good.parent / "labels.txt").write_text("dog\n")
     said = labelme_rules.check(good.parent)
     assert any("its mask is 6 x 1 pixels, its inclusive box 10 x 10" in problem for problem in said)
-    assert sum("stands not in labels.txt" in problem for problem in said) == len(document["shapes"])
+    assert sum("is not in labels.txt" in problem for problem in said) == len(document["shapes"])
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 9000, b"\xff\xfe\x00", b"3"])

@@ -138,11 +138,11 @@ def test_large_maps_take_a_fraction_of_a_second() -> None:
 
 def test_what_are_no_maps_of_one_image_is_refused_in_one_line() -> None:
     maps = np.zeros((2, 3, 3), np.uint8)
-    with refused(LabelMapError, "expected maps of one size"):
+    with refused(LabelMapError, "expected maps of the same size"):
         consensus([maps[0], maps[0, :2]], 2)
     with refused(LabelMapError, "map 0 holds the label 5; allowed are 0 to 2"):
         dispute(maps + np.uint8(5), 2)
-    with refused(LabelMapError, "expected uint8 or uint16 maps, all alike; got"):
+    with refused(LabelMapError, "expected maps of one type, uint8 or uint16; got"):
         consensus(maps.astype(float), 2)
     with refused(OptionError, "tie 'skil' is not known; use void or skill. Did you mean 'skill'"):
         consensus(maps, 2, tie="skil")  # pyright: ignore[reportArgumentType]

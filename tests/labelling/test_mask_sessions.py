@@ -60,7 +60,7 @@ def test_the_seed_decides_and_images_come_in_one_order_for_all() -> None:
     [
         ([], {}, "one annotator or more, each named once; got none"),
         (["a", "a"], {}, "each named once; got a, a"),
-        (["a"], {"overlap": 2}, "--overlap 2: .* 1 to 1, since 1 annotator is named"),
+        (["a"], {"overlap": 2}, "--overlap 2: .* 1 to 1 people per image, since 1 annotator is named"),
         (["a", "b"], {"overlap": 0}, "--overlap 0"),
         (["a", "b"], {"session": 0}, "--session 0"),
     ],

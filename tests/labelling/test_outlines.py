@@ -97,7 +97,7 @@ def test_a_tolerance_saves_corners_and_costs_some_pixels() -> None:
 
 def test_more_patches_than_anybody_draws_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 7)
-    with refused(LabellingError, "4 x 4 pixels falls into more than 7 patches.*write masks"):
+    with refused(LabellingError, "4 x 4 pixels has more than 7 patches.*write masks"):
         outlines(np.indices((4, 4)).sum(0) % 2, 0)
     monkeypatch.setattr(module, "MOST", 16)
     assert len(outlines(np.indices((4, 4)).sum(0) % 2, 0)) == 8

@@ -106,11 +106,11 @@ def test_it_needs_fewer_answers_than_pairs_in_turn_for_the_same_rank_correlation
 
 
 def test_what_are_no_wins_is_refused_in_one_line() -> None:
-    with refused(RankingError, r"wins must be models by models, of two or more; got shape \(1, 1\)"):
+    with refused(RankingError, r"wins must be \(models, models\), two or more models; got shape \(1, 1\)"):
         score_posterior([[0]])
     with refused(RankingError, "weights of comparisons must be finite and not negative"):
         next_pairs([[0, -3], [1, 0]], 1)
     with refused(OptionError, "the pseudo-count must be a number above 0; got 0"):
         score_posterior(np.zeros((2, 2)), 0)
-    with refused(OptionError, "expected one pair or more to ask about; got 0"):
+    with refused(OptionError, "expected a number of pairs, 1 or more; got 0"):
         next_pairs(np.zeros((2, 2)), 0)

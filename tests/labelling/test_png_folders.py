@@ -63,9 +63,13 @@ BLACK, CREAM = (0, 0, 0), (224, 224, 192)
 @pytest.mark.parametrize(
     ("colours", "ids", "says"),
     [
-        (((1, 2, 3), (1, 2, 3)), [[0]], r"'a' and 'b' have one colour, \(1, 2, 3\); give each class its own"),
-        ((BLACK, CREAM), [[0, 255]], "void has no colour, since 'a' and 'b' have its two"),
-        ((BLACK, CREAM), [[0, 1], [9, 0]], "the value 9 in column 0, row 1 is neither a class nor void"),
+        (
+            ((1, 2, 3), (1, 2, 3)),
+            [[0]],
+            r"'a' and 'b' have the same colour, \(1, 2, 3\); give each class its own",
+        ),
+        ((BLACK, CREAM), [[0, 255]], "void has no colour, because 'a' and 'b' use its two"),
+        ((BLACK, CREAM), [[0, 1], [9, 0]], "the value 9 at column 0, row 1 is neither a class nor void"),
         ((BLACK, CREAM), [[-1]], "whole numbers 0-65535"),
     ],
 )

@@ -44,11 +44,11 @@ def test_a_list_of_ones_own_takes_the_place_of_the_default_one() -> None:
         ({"wet": ""}, "expected one character"),
         ({"wet": " "}, "expected one character"),
         ({"wet": "\n"}, "expected one character"),
-        ({"a": "x", "b": "x"}, "'a' and 'b' have the key 'x'"),
-        ({" wet": "w"}, "is not a name of a kind"),
-        ({"": "w"}, "is not a name of a kind"),
-        ({"a\nb": "w"}, "is not a name of a kind"),
-        ({str(k): chr(0x4E00 + k) for k in range(201)}, "200 are the most"),
+        ({"a": "x", "b": "x"}, "'a' and 'b' have the same key 'x'"),
+        ({" wet": "w"}, "is not a valid name"),
+        ({"": "w"}, "is not a valid name"),
+        ({"a\nb": "w"}, "is not a valid name"),
+        ({str(k): chr(0x4E00 + k) for k in range(201)}, "at most 200 are allowed"),
     ],
 )
 def test_a_key_or_name_that_cannot_be_used_is_refused(own: dict[str, str], says: str) -> None:
@@ -108,7 +108,7 @@ def test_what_is_dark_bright_or_blurred_follows_from_the_pool() -> None:
 
 
 def test_a_share_of_the_pool_that_is_none_is_refused() -> None:
-    with refused(OptionError, "dark is the share of the pool that is called so, from 0 to 0.5; got 0.6"):
+    with refused(OptionError, "dark must be a share of the pool from 0 to 0.5; got 0.6"):
         proposals.thresholds([], dark=0.6)
     assert proposals.thresholds([Light(0.5, 1.0)], dark=0, bright=0, blurred=0) == Thresholds(0.5, 0.5, 1.0)
 
@@ -278,5 +278,5 @@ def test_losses_that_do_not_fit_are_refused() -> None:
     for values, says in ((np.zeros((1, 3)), "got shape"), (np.array([[1.0, np.inf]]), "with infinity")):
         with refused(LabellingError, says):
             explain(held, values)
-    with refused(LabellingError, "groups are one for each image; got 1 for 2"):
+    with refused(LabellingError, "expected one group per image; got 1 for 2"):
         explain(held, np.zeros((1, 2)), ["a"])

@@ -423,7 +423,7 @@ def refusal_of(study: str, source: str) -> str:
         ("image,label,label\np1,cat,dog\n", "has two columns 'label'"),
         (
             "image,label\np1,cat\np2,cat,dog\n",
-            ", line 3: has 3 columns, the first line 2; quote what holds a comma",
+            ", line 3: has 3 columns, the first line 2; quote cells that hold a comma",
         ),
         ('image,label\np1,"c\nat"\np1\n', ", line 4: has 1 column, the first line 2"),
         ("image,guess\np1,cat\n", "has no column `label`; name one as"),

@@ -84,7 +84,7 @@ def test_names_in_another_order_are_mapped_by_name(study: Path) -> None:
 
 def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
     with refused(
-        ClassesError, r"these classes of the network are not classes of the study: boat, zebra, tren\."
+        ClassesError, r"these classes of the network are not in the study: boat, zebra, tren\."
     ) as caught:
         predicted(study, ["boat", "sky", "zebra", "road", "tren"])
     assert "--unmapped void" in str(caught.value)
@@ -112,13 +112,11 @@ def test_unmapped_void_makes_them_void_and_says_which(
 ) -> None:
     mapping = predicted(study, ["boat", "sky", "zebra", "road", "tree"], unmapped="void")
     assert mapping == {"0": "void", "1": "sky", "2": "void", "3": "road", "4": "tree"}
-    assert "net: void, since they are not classes of the study: boat, zebra\n" in capsys.readouterr().out
+    assert "net: mapped to void (not classes of the study): boat, zebra\n" in capsys.readouterr().out
 
 
 def test_a_network_that_shares_no_class_is_refused_even_then(study: Path) -> None:
-    with refused(
-        ClassesError, r"not one of the network's 5 classes \(a, b, c, d, e\) is a class of the study"
-    ):
+    with refused(ClassesError, r"none of the network's 5 classes \(a, b, c, d, e\) is a class of the study"):
         predicted(study, list("abcde"), unmapped="void")
 
 
@@ -145,14 +143,14 @@ def test_a_file_goes_first_and_names_mean_the_rest(
     file.write_text(json.dumps({"boat": "car"}))
     with refused(
         ClassesError,
-        r"labels.json: says nothing of the network's class zebra, which is not a class of the study",
+        r"labels.json: does not map the network's class zebra, which is not a class of the study",
     ) as caught:
         predicted(study, names, labels=str(file))
     assert "--unmapped void" in str(caught.value)
     capsys.readouterr()
     want = {"0": "car", "1": "sky", "2": "void", "3": "road", "4": "tree"}
     assert predicted(study, names, labels=str(file), unmapped="void") == want
-    assert "net: void, since they are not classes of the study: zebra\n" in capsys.readouterr().out
+    assert "net: mapped to void (not classes of the study): zebra\n" in capsys.readouterr().out
 
 
 def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_that_is_asked_for(
@@ -188,7 +186,7 @@ def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_t
         ("{", "cannot be read as a label mapping: "),
         (
             '{"ship": "void", "road": "void"}',
-            "every label is void; map at least one to a class of the study (road, ",
+            "every label is mapped to void; map at least one to a class of the study (road, ",
         ),
         (None, "cannot be read as a label mapping: no such file or directory"),
     ],
@@ -208,7 +206,9 @@ def test_a_mapping_file_that_makes_no_sense_is_one_sentence(
 
 def test_a_mapping_without_any_class_is_refused_of_names_and_of_folders_too(tmp_path: Path) -> None:
     net, file = SimpleNamespace(class_names=["void", "ship"], channels=2), tmp_path / "labels.json"
-    with refused(ClassesError, "net: every label is void; map at least one to a class of the study"):
+    with refused(
+        ClassesError, "net: every label is mapped to void; map at least one to a class of the study"
+    ):
         label_names.of_network("net", net, STREET, None, {}, "void")
     file.write_text('{"0": "void"}')
     with refused(ClassesError, "every label is void"):
@@ -323,7 +323,7 @@ def test_classes_that_no_label_of_a_model_means_are_told_once(
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     labels.write_text(json.dumps({"0": "sky", "1": "road", "2": "person", "3": "person", "4": "void"}))
     fs.predict(study, {"m": corpus.models["model-0"]}, labels=str(labels), engine="local")
-    told = "note: m: never names 2 of 5 classes, since none of its labels means them: car, tree"
+    told = "note: m: cannot predict 2 of 5 classes, because none of its labels maps to them: car, tree"
     assert told in capsys.readouterr().out
     fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
     assert "never names" not in capsys.readouterr().out

@@ -240,7 +240,7 @@ def test_confidence_comes_in_8_or_16_bits_or_as_numbers_of_0_to_1(folder: Path, 
     [
         (
             np.full((3, 5), 60000, np.uint16),
-            r"holds 5 x 3 pixels of 0\.915541 to 0\.915541; expected 24 x 20, as its map, of 0 to 1",
+            r"holds 5 x 3 pixels of 0\.915541 to 0\.915541; expected 24 x 20, as its map, with values from 0 to 1",
         ),
         (np.full((20, 24), 1.5), r"holds 24 x 20 pixels of 1\.5 to 1\.5; expected"),
         (np.full((20, 24), np.nan), r"480 of its 480 scores are NaN"),

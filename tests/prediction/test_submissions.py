@@ -110,11 +110,11 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "objects": (anomaly(np.full(SHAPE, {})), "0001_anomaly.npy, of b, holds Python objects; expected floats"),
     "no file of NumPy": (
         lambda f: (f / "0001_anomaly.npy").write_text("0.5"),
-        "0001_anomaly.npy, of b, is no .npy file of NumPy",
+        "0001_anomaly.npy, of b, is not a NumPy .npy file",
     ),
     "code in the header": (
         lambda f: bytes_of(f, b"__import__('os').abort()", b""),
-        "0001_anomaly.npy, of b, is no .npy file of NumPy",
+        "0001_anomaly.npy, of b, is not a NumPy .npy file",
     ),
     "a header that promises": (
         lambda f: bytes_of(f, b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}", b""),

@@ -44,7 +44,7 @@ def test_text_that_unpacks_to_more_than_is_read_is_left_off_on_the_way(
         return found
 
     monkeypatch.setattr(table_files._Counted, "read", counted)
-    assert f"{name}: unpacks to more than 0 GiB; at most so much is read" in refusal_of(tmp_path / name)
+    assert f"{name}: unpacks to more than 0 GiB; at most this much is read" in refusal_of(tmp_path / name)
     assert sum(unpacked) < 4 << 20  # its first line is read once more
 
 
@@ -101,7 +101,7 @@ def test_a_quotation_mark_that_stays_open_is_said(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(table_files, "_BLOCK", 1 << 14)
     (tmp_path / "open.csv").write_text('image,label\np1,"cat\n' + "p2,dog\n" * 10_000)
     assert (
-        "open.csv: cannot be read as a table: a line of it is longer than 16,384 bytes; is a quotation mark"
+        "open.csv: cannot be read as a table: a line is longer than 16,384 bytes; check for an unclosed quotation mark"
         " open?" in refusal_of(tmp_path / "open.csv")
     )
 

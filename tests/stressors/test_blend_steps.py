@@ -258,7 +258,8 @@ def test_presets_have_the_paper_s_steps_in_its_order() -> None:
         "histogram"
     ]
     with refused(
-        fs.errors.OptionError, r"preset is one of fishyscapes-v1, .*; got 'fishyscapes-v4'\. Did you mean"
+        fs.errors.OptionError,
+        r"preset must be one of fishyscapes-v1, .*; got 'fishyscapes-v4'\. Did you mean",
     ):
         steps_of("fishyscapes-v4", "anomaly")
 
@@ -267,6 +268,6 @@ def test_presets_have_the_paper_s_steps_in_its_order() -> None:
 def test_a_deviation_that_is_no_width_is_refused(sigma: float) -> None:
     for step in (smooth_alpha, blur_depth):
         with refused(
-            fs.errors.OptionError, f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}"
+            fs.errors.OptionError, f"the deviation of a Gaussian must be 0 pixels or more; got {sigma:g}"
         ):
             step(layer(), sigma)

@@ -132,7 +132,7 @@ def test_an_object_without_a_class_or_a_name_comes_back_too() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("no json", r"this is not a plan of a blended frame \(JSON: Invalid JSON"),
+        ("no json", r"not a valid plan of a blended frame \(JSON: Invalid JSON"),
         (
             '{"preset":"fishyscapes-v9","height":1,"width":1,"focus":[0,0],"objects":[]}',
             r"\(preset: Input should be 'fishyscapes-v1'",
@@ -164,7 +164,7 @@ def test_plans_with_numbers_that_nobody_drew_are_refused(change: dict[str, float
     plan["objects"][0] |= change
     with refused(
         fs.errors.CorpusError,
-        r"this is not a plan of a blended frame \(a number is out of range\); make the set again",
+        r"not a valid plan of a blended frame \(a number is out of range\); make the set again",
     ):
         plan_of_text(json.dumps(plan))
 
@@ -175,7 +175,7 @@ def test_a_plan_names_the_object_that_is_not_there_or_changed() -> None:
     changed = [replace(cutout, pixels=cutout.pixels + np.uint8(1)) for cutout in cutouts]
     with refused(
         fs.errors.CorpusError,
-        r"the plan takes (hard )?cow, whose pixels \(\w{32}\) are not among the 3 cut-outs given",
+        r"the plan uses (hard )?cow, whose pixels \(\w{32}\) are not among the 3 cut-outs given",
     ):
         plan.placed(changed)
     assert plan.placed(cutouts) == plan.placed(iter(cutouts))
@@ -288,7 +288,7 @@ def test_a_known_object_whose_own_place_is_forbidden_is_left_for_one_whose_place
         plan_blend((96, 160), small_cutouts(), "fishyscapes-v3", seed=1, key=str(key)) for key in range(30)
     ]
     assert [plan.objects[0].use for plan in plans] == [plan.objects[0].use for plan in without]
-    with refused(fs.errors.OptionError, "all 1 known objects stand where no object may go"):
+    with refused(fs.errors.OptionError, "all 1 known objects are in forbidden pixels"):
         for key in range(30):
             plan_blend((96, 160), [soft, stands_on_it], "fishyscapes-v3", seed=1, key=str(key), forbidden=ego)
 
@@ -358,7 +358,9 @@ def test_other_bases_than_the_plan_s_are_refused() -> None:
         blend(np.zeros((96, 160, 3)), placed, plan)
     with refused(fs.errors.ImageError, r"void of the base has shape \(2, 2\)"):
         blend(base_frame(), placed, plan, np.zeros((2, 2), bool))
-    with refused(fs.errors.OptionError, "fishyscapes-v2 needs anomalies, and none of the 1 cut-outs is one"):
+    with refused(
+        fs.errors.OptionError, "fishyscapes-v2 needs anomalies, and none of the 1 cut-outs has that use"
+    ):
         plan_blend((96, 160), cutouts[2:], "fishyscapes-v2", seed=0, key="a")
 
 
@@ -366,11 +368,12 @@ def test_v3_without_cutouts_of_both_uses_is_refused_whatever_the_frame_would_hav
     cutouts = small_cutouts()
     for key in "abcdef":
         with refused(
-            fs.errors.OptionError, "fishyscapes-v3 needs known objects, and none of the 2 cut-outs is one"
+            fs.errors.OptionError,
+            "fishyscapes-v3 needs known objects, and none of the 2 cut-outs has that use",
         ):
             plan_blend((96, 160), cutouts[:2], "fishyscapes-v3", seed=0, key=key)
         with refused(
-            fs.errors.OptionError, "fishyscapes-v3 needs anomalies, and none of the 1 cut-outs is one"
+            fs.errors.OptionError, "fishyscapes-v3 needs anomalies, and none of the 1 cut-outs has that use"
         ):
             plan_blend((96, 160), cutouts[2:], "fishyscapes-v3", seed=0, key=key)
 

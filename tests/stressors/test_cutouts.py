@@ -53,7 +53,7 @@ def test_objects_cut_by_any_border_of_their_image_are_dropped(
 ) -> None:
     assert (
         reason_to_drop(cutout_of_mask(IMAGE, mask_of(y, x, height, width), "a"))
-        == f"a: cut by the border of its image ({30 if x in (0, 55) else 25} of its pixels lie there)"
+        == f"a: cut off by the image border ({30 if x in (0, 55) else 25} of its pixels touch it)"
     )
 
 
@@ -64,7 +64,7 @@ def test_small_objects_and_the_same_object_twice_are_dropped_and_each_is_named()
     )
     usable, dropped = usable_cutouts([large, small, replace(large, name="again")])
     assert usable == [large]
-    assert dropped == ["small: its 399 pixels are fewer than 400", "again: is the same object as large"]
+    assert dropped == ["small: has 399 pixels, fewer than 400", "again: is the same object as large"]
 
 
 def test_masks_that_are_empty_or_of_another_size_are_refused() -> None:
@@ -83,9 +83,9 @@ def test_images_without_alpha_or_opaque_everywhere_are_refused() -> None:
         cutout_of_rgba(np.dstack([IMAGE, np.full((60, 80), 255, np.uint8)]), "a.png")
     with refused(fs.errors.ImageError, r"a\.png: its mask is empty"):
         cutout_of_rgba(np.dstack([IMAGE, np.zeros((60, 80), np.uint8)]), "a.png")
-    with refused(fs.errors.OptionError, "a: use is 'anomaly' or 'known'; got 'maybe'"):
+    with refused(fs.errors.OptionError, "a: use must be 'anomaly' or 'known'; got 'maybe'"):
         Cutout(IMAGE, IMAGE[..., 0], "a", use="maybe")
-    with refused(fs.errors.ImageError, r"a: a cut-out has \(h, w, 3\) uint8 pixels"):
+    with refused(fs.errors.ImageError, r"a: a cut-out must have \(h, w, 3\) uint8 pixels"):
         Cutout(IMAGE, IMAGE[:5, :, 0], "a")
 
 
@@ -135,10 +135,10 @@ def test_variants_and_seeds_of_a_drawn_object_differ() -> None:
     variants = [drawn_cutout("dog", *of) for of in ((0, 0), (1, 0), (0, 1))]
     assert len({of.digest for of in variants}) == 3
     with refused(
-        fs.errors.OptionError, r"no drawn object is called 'hors'; known: horse, .* Did you mean 'horse'"
+        fs.errors.OptionError, r"drawn object 'hors' is not known; known are horse, .* Did you mean 'horse'"
     ):
         drawn_cutout("hors")
-    with refused(fs.errors.OptionError, "variants: expected 1 or more of each drawn object; got 0"):
+    with refused(fs.errors.OptionError, "variants: expected 1 or more; got 0"):
         drawn_cutouts(0)
 
 

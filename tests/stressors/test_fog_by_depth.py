@@ -57,6 +57,6 @@ def test_fog_out_of_range_and_depth_of_another_size_are_refused() -> None:
         with refused(fs.errors.ImageError, r"fog: expected an image \(H, W, 3\) uint8; got uint"):
             add_fog(image, Fog(0.1))
     with refused(
-        fs.errors.ImageError, r"the image has shape \(4, 4\), depth \(2, 2\); they must be of one size"
+        fs.errors.ImageError, r"the image has shape \(4, 4\), depth \(2, 2\); they must have the same size"
     ):
         add_fog(np.zeros((4, 4, 3), np.uint8), Fog(0.1), depth=np.ones((2, 2)))

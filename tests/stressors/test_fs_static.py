@@ -99,7 +99,7 @@ def test_known_objects_of_validation_never_serve_in_test_either() -> None:
     assert cars[0].digest in others
     assert cars[1].digest in own
     assert len(own) == 1 + (len(cars) - 2) // 10
-    with refused(fs.errors.CorpusError, "1 known objects leave none for validation; give at least two"):
+    with refused(fs.errors.CorpusError, "1 known objects are too few for validation; give at least two"):
         known_of_splits(cars[:1], seed=0)
 
 

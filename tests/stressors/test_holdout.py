@@ -124,7 +124,7 @@ def test_wrong_class_lists_are_refused_in_one_line() -> None:
         hold_out(classes, ["cra"])
     with pytest.raises(OptionError, match="got 11 of 11"):
         hold_out(classes, classes.names)
-    with pytest.raises(ClassesError, match="holds out 'chair', which the classes of the study do not have"):
+    with pytest.raises(ClassesError, match="holds out 'chair', which is not a class of the study"):
         preset_classes("s3-paper", classes)
     with pytest.raises(OptionError, match="use s3-paper or s3-code"):
         preset_classes("s3", classes)

@@ -50,7 +50,7 @@ def test_an_overlay_on_another_base_is_refused_however_alike_it_is() -> None:
     for wrong in (other, np.zeros((3, 3, 3), np.uint8), base[:, ::-1]):
         with refused(
             fs.errors.ImageError,
-            "this overlay belongs to another base: expected .* give the image that it was made of",
+            "this overlay belongs to another base: expected .* give the image that it was made from",
         ):
             overlay.added_to(wrong)
     with refused(fs.errors.ImageError, "expected 4 x 3 pixels with the digest .*, got 2 x 3 with "):
@@ -91,19 +91,19 @@ BODY = zstandard.ZstdCompressor().compress(bytes(24))
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "its first line is another"),
-        (b"\x89PNG\r\n", "its first line is another"),
+        (b"", "its first line is wrong"),
+        (b"\x89PNG\r\n", "its first line is wrong"),
         (FIRST + b"{" * 5000, "its head does not end"),
         (FIRST + b"[" * 4000 + b"\n", "its head is not JSON"),
         (FIRST + b"\xff\xfe\n", "its head is not JSON"),
         (FIRST + b"[1, 2]\n" + BODY, "its head is not JSON of fields"),
-        (head(box=[3, 2]) + BODY, "its length is another"),
+        (head(box=[3, 2]) + BODY, "its length is wrong"),
         (head(box=[2, 5]) + BODY, "its box does not fit its frame"),
         (head(corner=[3, 0]) + BODY, "its box does not fit its frame"),
-        (head(corner=[-1, 0]) + BODY, "other numbers than sizes"),
+        (head(corner=[-1, 0]) + BODY, "numbers that are not sizes"),
         (head(frame=[10**9, 10**9], box=[10**8, 10**8]) + BODY, "its box does not fit its frame"),
-        (head(frame=[4.0, 4]) + BODY, "other numbers than sizes"),
-        (head(frame=[True, 4]) + BODY, "other numbers than sizes"),
+        (head(frame=[4.0, 4]) + BODY, "numbers that are not sizes"),
+        (head(frame=[True, 4]) + BODY, "numbers that are not sizes"),
         (FIRST + b"{}\n" + BODY, "its head lacks a field"),
         (head(base="zz") + BODY, "its head has no digest"),
         (head(base=None) + BODY, "its head has no digest"),
@@ -141,7 +141,7 @@ def test_a_damaged_file_is_refused_or_refuses_its_base(seed: int, data: st.DataO
 def test_what_is_no_pair_of_images_is_refused() -> None:
     image = np.zeros((2, 2, 3), np.uint8)
     with refused(
-        fs.errors.ImageError, "the base has 2 x 2 pixels, the image 3 x 2; they must be of one size"
+        fs.errors.ImageError, "the base has 2 x 2 pixels, the image 3 x 2; they must have the same size"
     ):
         overlay_of(image, np.zeros((2, 3, 3), np.uint8))
     with refused(fs.errors.ImageError, r"expected the image as \(H, W, 3\) uint8; got float64"):

@@ -47,7 +47,7 @@ def test_other_seeds_keys_and_words_begin_other_streams_wherever_words_are_cut()
 @pytest.mark.parametrize("seed", [1.0, True, None, "1"])
 def test_a_seed_that_is_no_whole_number_is_refused_since_it_would_begin_another_stream(seed: object) -> None:
     assert stream_start(np.int64(1), "a") == stream_start(1, "a")
-    with pytest.raises(OptionError, match=f"^seed {seed!r}: give a whole number$"):
+    with pytest.raises(OptionError, match=f"^seed {seed!r}: expected a whole number$"):
         stream_start(seed, "a")
 
 

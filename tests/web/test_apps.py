@@ -35,7 +35,7 @@ def test_a_port_that_is_taken_gives_way_to_the_next_that_is_free() -> None:
             assert port < (other := second.getsockname()[1]) < port + server.TRIES
             assert (
                 server.port_note(second, port)
-                == f"note: port {port} is taken; this server listens on {other}"
+                == f"note: port {port} is in use; this server listens on {other}"
             )
 
 
@@ -51,7 +51,7 @@ def test_ten_ports_that_are_taken_end_in_a_sentence(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(server, "TRIES", 1)
     with (
         server.bind(port=0) as first,
-        refused(OptionError, "are taken; name another, or 0 for any that is free"),
+        refused(OptionError, "are in use; give another, or 0 for any free one"),
     ):
         server.bind(port=first.getsockname()[1])
 

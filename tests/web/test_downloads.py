@@ -177,10 +177,10 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
         brought
     )
     told = reasons(study)
-    assert "calls it text/html" in told["page.png"]
+    assert "says it is text/html" in told["page.png"]
     assert "404" in told["gone.png"]
-    assert "PPM is not kept" in told["map.ppm"]
-    assert "only http" in told["x.png"]
+    assert "PPM is not supported" in told["map.ppm"]
+    assert "expected http" in told["x.png"]
     assert set(told) == {
         "torn.png",
         "text.png",
@@ -203,7 +203,7 @@ def test_a_decompression_bomb_is_refused(
         str(study),
         **group_options(fs.collect, {"urls": listed(study, server.picture("/bomb.png", picture(1))), **FAST}),
     )
-    assert "more than the 1000" in reasons(study)["bomb.png"]
+    assert "more than 1000 pixels" in reasons(study)["bomb.png"]
 
 
 def test_a_file_has_the_ending_of_what_it_is(server: Server, study: Path) -> None:
@@ -288,7 +288,7 @@ def test_only_pictures_that_can_be_seen_through(server: Server, study: Path) -> 
     assert read_pictures(study)[urls[0]].transparent == 0.5
     told = reasons(study)
     assert told["opaque.png"] == told["full-alpha.png"] == "it has no transparency"
-    assert told["nothing.png"] == told["key.png"] == "all of it is transparent"
+    assert told["nothing.png"] == told["key.png"] == "it is fully transparent"
     with Image.open(study / "web" / "thumbnails" / f"{read_pictures(study)[urls[0]].id}.webp") as small:
         assert small.mode == "RGBA"
 
@@ -309,7 +309,7 @@ def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_
             fs.collect, {"urls": listed(study, *urls), "transparent": True, "min_size": "8x8", **FAST}
         ),
     )
-    assert reasons(study) == {"9.png": "it has no transparency", "991.png": "all of it is transparent"}
+    assert reasons(study) == {"9.png": "it has no transparency", "991.png": "it is fully transparent"}
 
 
 def test_the_window_of_dates_holds_its_first_day_and_not_its_last(server: Server, study: Path) -> None:
@@ -368,8 +368,8 @@ def test_a_hostile_table_does_no_harm(
     assert kept(study) == ["good.png"]
     assert not list(study.parent.rglob("*escape*"))
     told = (study / "failures.csv").read_text()
-    assert told.count("cannot name a picture") == 3
-    assert "another URL of the list has the id 'good'" in told
+    assert told.count("cannot be an image id") == 3
+    assert "another URL in the list has the id 'good'" in told
     text = (study / "web" / "pictures.csv").read_text()
     assert "'=HYPERLINK(1)" in text
     assert all(c.isprintable() or c == "\n" for c in text)
@@ -381,8 +381,8 @@ def test_a_hostile_table_does_no_harm(
     [
         ("x.csv", "address\nhttp://example.org\n", "has no column 'url'"),
         ("x.csv", b"url\n\xff\xfe\n", "cannot be read as CSV in UTF-8"),
-        ("x.txt", "\n# nothing\n", "names no URL"),
-        ("x.json", "[]", "ends in .txt or .csv"),
+        ("x.txt", "\n# nothing\n", "names no URLs; expected one per line"),
+        ("x.json", "[]", "ending in .txt or .csv"),
         ("none.txt", None, "No such file"),
     ],
 )

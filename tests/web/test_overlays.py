@@ -132,5 +132,5 @@ def test_maps_of_two_sizes_are_refused() -> None:
         lambda: overlays.correctness(small, large, CLASSES),
         lambda: overlays.verdict(small, small, large, CLASSES),
     ):
-        with refused(LabelMapError, "two maps of 3 x 2 and 4 x 2 pixels cannot be laid over each other"):
+        with refused(LabelMapError, "maps of 3 x 2 and 4 x 2 pixels cannot be compared"):
             call()

@@ -111,7 +111,7 @@ def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Pat
 
 
 def test_a_folder_that_is_no_wordnet_is_told(tmp_path: Path) -> None:
-    with refused(CorpusError, "holds no WordNet"):
+    with refused(CorpusError, "does not hold WordNet"):
         wordnet.senses(tmp_path, ["dog"])
     folder = write_wordnet(tmp_path / "dict")
     (folder / "data.noun").write_text("x" + (folder / "data.noun").read_text())
@@ -199,7 +199,7 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
             ["--api", "openverse", "--contact", "a@b.c", "--licence", "mine"],
             "is not known; use open, commercial",
         ),
-        (["--urls", "x.txt", "--after", "soon"], "--after soon: give a day"),
+        (["--urls", "x.txt", "--after", "soon"], "--after soon: expected a date"),
         (["--urls", "x.txt", "--after", "2024-03-02", "--before", "2024-03-02"], "no day is in this window"),
         (["--urls", "x.txt", "--min-size", "big"], "is not understood; give WIDTHxHEIGHT"),
         (["--urls", "x.txt", "--rate", "0"], "give requests a second"),

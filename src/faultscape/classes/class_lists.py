@@ -23,7 +23,7 @@ from faultscape.nouns import UNKNOWN, Classes
 
 MAX_CLASSES = 65_534
 MAX_LABEL = 65_535
-_FORMS = "a .txt file with a class a line, or a JSON or TOML file of classes"
+_FORMS = "a .txt file with one class per line, or a JSON or TOML file of classes"
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
@@ -50,7 +50,7 @@ def resolve(
     if not path.is_file():
         known = sorted(built_in.BUILT_IN)
         raise ClassesError(
-            f"classes {str(classes)!r} are neither a file nor built in; built in are"
+            f"classes {str(classes)!r} is neither a file nor a built-in class list; built in are"
             f" {', '.join(known)}.{closest(str(classes), known)}"
         )
     return read(path)
@@ -87,7 +87,7 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     entries = raw.get("classes") if isinstance(raw, Mapping) else raw
     if not isinstance(entries, list) or not entries:
         raise ClassesError(
-            f"{where}: expected a list `classes` of tables with name and id, for label maps with colour too"
+            f"{where}: expected a list `classes` of tables with name and id (and colour for label maps)"
         )
     names, ids, colours, wnids, glosses = [], [], [], [], {}
     about = raw if isinstance(raw, Mapping) else {}
@@ -96,7 +96,7 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         raise ClassesError(f"{where}: {misspelt[0]!r} is not known.{closest(misspelt[0], _KEYS)}")
     listed = [*_listed(about.get("ignore_index")), *_listed(about.get("void"))]
     if not all(isinstance(v, int) and not isinstance(v, bool) for v in listed):
-        raise ClassesError(f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {listed}")
+        raise ClassesError(f"{where}: void ids must be whole numbers from 0 to {UNKNOWN}; got {listed}")
     void = set(listed)
     groups = about.get("parents") or {}
     if not isinstance(groups, Mapping) or not all(isinstance(members, list) for members in groups.values()):
@@ -174,17 +174,17 @@ def _listed(value: Any) -> list[Any]:
 def checked(classes: Classes, where: str) -> Classes:
     """Return the classes if they make sense; ClassesError names the first thing that does not."""
     if not 1 <= len(classes) <= MAX_CLASSES:
-        raise ClassesError(f"{where}: {len(classes)} classes; 1 to {MAX_CLASSES} are possible")
+        raise ClassesError(f"{where}: {len(classes)} classes; expected 1 to {MAX_CLASSES}")
     for name in classes.names:
         if not name.strip() or name == "void" or any(ord(c) < 32 for c in name):
             raise ClassesError(
-                f"{where}: {name!r} cannot name a class; give it a word of its own on one line (void is what"
-                " belongs to none)"
+                f"{where}: {name!r} cannot name a class; give it a non-empty name on one line (void is"
+                " reserved)"
             )
     for wnid in classes.wnids:
         if not re.fullmatch(r"n\d{8}", wnid):
             raise ClassesError(
-                f"{where}: {wnid!r} is not a WordNet id; one is n and eight digits, for example n02084071"
+                f"{where}: {wnid!r} is not a WordNet id; expected n and eight digits, for example n02084071"
             )
     owned = [
         ("name", classes.names),
@@ -203,7 +203,7 @@ def checked(classes: Classes, where: str) -> Classes:
             seen[value] = name
     if any(not isinstance(v, int) or isinstance(v, bool) or not 0 <= v <= UNKNOWN for v in classes.void):
         raise ClassesError(
-            f"{where}: void ids are whole numbers from 0 to {UNKNOWN}; got {list(classes.void)}"
+            f"{where}: void ids must be whole numbers from 0 to {UNKNOWN}; got {list(classes.void)}"
         )
     if both := set(classes.void) & set(classes.ids):
         raise ClassesError(f"{where}: {sorted(both)} are both void and a class")

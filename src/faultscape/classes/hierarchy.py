@@ -71,14 +71,14 @@ def of_edges(
     named_only = {parent for above in table.values() for parent in above if parent not in table}
     table |= dict.fromkeys(sorted(named_only), ())
     if not 1 <= len(table) <= MAX_NODES:
-        raise error(f"{where}: {len(table):,} nodes; a hierarchy has 1 to {MAX_NODES:,}")
+        raise error(f"{where}: {len(table):,} nodes; expected 1 to {MAX_NODES:,}")
     depth = _longest(table, where, error)
     roots = [key for key, above in table.items() if not above]
     if len(roots) > 1:
         known = sorted(table.keys() - set(roots))
         came = next(
             (
-                f"; {root!r} has no line.{near}"
+                f"; {root!r} is not listed.{near}"
                 for root in roots
                 if root in named_only and (near := closest(root, known))
             ),
@@ -87,10 +87,10 @@ def of_edges(
         raise error(
             f"{where}: {len(roots)} nodes have no parent"
             f" ({', '.join(map(repr, roots[:3]))}{', ...' if len(roots) > 3 else ''}); a hierarchy has one"
-            f" root, give all others a parent{came}"
+            f" root; give all others a parent{came}"
         )
     if max(depth.values()) > MAX_DEPTH:
-        raise error(f"{where}: is {max(depth.values())} levels deep; at most {MAX_DEPTH} are possible")
+        raise error(f"{where}: is {max(depth.values())} levels deep; at most {MAX_DEPTH} are supported")
     nodes = sorted(table, key=lambda key: (depth[key], key))
     place = {key: at for at, key in enumerate(nodes)}
     names = words or {}
@@ -127,7 +127,7 @@ def _longest(
         at = next(parent for parent in table[at] if parent in left)
     cycle = [*seen[seen.index(at) :], at]
     raise error(
-        f"{where}: {at!r} lies under itself:"
+        f"{where}: {at!r} is its own ancestor:"
         f" {' under '.join(map(repr, cycle[:6]))}{' ...' if len(cycle) > 6 else ''}"
     )
 
@@ -142,7 +142,7 @@ def of_wordnet(folder: str | os.PathLike[str], wnids: Iterable[str]) -> Hierarch
     wanted = list(dict.fromkeys(wnids))
     if strange := [wnid for wnid in wanted if not _WNID.fullmatch(wnid)]:
         raise CorpusError(
-            f"{strange[0]!r} is not a noun of WordNet; expected n and eight digits, as in n02084071"
+            f"{strange[0]!r} is not a WordNet noun; expected n and eight digits, as in n02084071"
         )
     parents: dict[str, tuple[str, ...]] = {}
     words: dict[str, str] = {}
@@ -192,7 +192,7 @@ def _of_csv(text: str, where: str) -> dict[str, list[str]]:
 def _of_json(text: str, where: str) -> dict[str, list[str]]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            raise ClassesError(f"{where}: a class stands there twice; give its parents as one list")
+            raise ClassesError(f"{where}: a class is listed twice; give its parents as one list")
         return dict(pairs)
 
     raw = json.loads(text, object_pairs_hook=once)
@@ -256,7 +256,7 @@ def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
     if count[node] > MAX_CHAINS:
         raise ClassesError(
             f"{hierarchy.nodes[node]!r} has {count[node]:,} chains to the root; at most {MAX_CHAINS:,} are"
-            " listed"
+            " supported"
         )
     done, unfinished = [], [(node,)]
     while unfinished:

@@ -3,7 +3,7 @@
 
 Conventions: classes stand in the order of their indices 0..999, which is that of their wnids.
 ``scripts/imagenet_hierarchy.py`` writes the file from WordNet 3.0, whose licence is WORDNET-LICENCE.txt.
-Names are first lemmas; where two classes share one (capitals apart), the word of a parent stands behind it.
+Names are first lemmas; where two classes share one (capitals apart), a parent's name is appended.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def of_network(
     if not mapping and network.channels is not None and network.channels != len(classes):
         raise ClassesError(
             f"{name}: the network has {network.channels} classes, the study {len(classes)}; give --labels"
-            " FILE that says which class each is, or void"
+            " FILE that maps each to a class or void"
         )
     if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
         # channels stand in the order of the class list
@@ -88,25 +88,26 @@ def _by_names(
     many = len(lost) > 1
     if lost and not given and len(lost) == len(set(names)):
         raise ClassesError(
-            f"{name}: not one of the network's {len(names)} classes ({_some(names)}) is a class of the study"
+            f"{name}: none of the network's {len(names)} classes ({_some(names)}) is a class of the study"
             f" ({_some(classes.names)}); give --labels FILE"
         )
     strange = "are not classes" if many else "is not a class"
     if lost and unmapped != "void" and given:
         raise ClassesError(
-            f"{labels}: says nothing of the network's {'classes' if many else 'class'} {', '.join(lost)},"
-            f" which {strange} of the study.{closest(lost[0], classes.names)} Map"
-            f" {'each' if many else 'it'} to a class or void, or give --unmapped void too"
+            f"{labels}: does not map the network's {'classes' if many else 'class'} {', '.join(lost)}, which"
+            f" {strange} of the"
+            f" study.{closest(lost[0], classes.names)} Map {'each' if many else 'it'} to a class or void, or"
+            " give --unmapped void too"
         )
     if lost and unmapped != "void":
         raise ClassesError(
-            f"{name}: {'these classes' if many else 'a class'} of the network {strange} of the study:"
-            f" {', '.join(lost)}.{_near(lost, classes)} Give --labels FILE that says"
-            f" which class {'each of them' if many else 'it'} is, or void, or --unmapped"
+            f"{name}: {'these classes' if many else 'a class'} of the network {strange}"
+            f" of the study: {', '.join(lost)}.{_near(lost, classes)} Give --labels FILE that maps"
+            f" {'each of them' if many else 'it'} to a class or void, or give --unmapped"
             f" void{' for all of them' if many else ''}"
         )
     if lost:
-        print(f"{name}: void, since they are not classes of the study: {', '.join(lost)}")
+        print(f"{name}: mapped to void (not classes of the study): {', '.join(lost)}")
     return {place: one or "void" for place, (_, one) in found.items()}
 
 
@@ -120,7 +121,8 @@ def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
     """ClassesError for a mapping by which every label is void: nothing would be compared."""
     if mapping and set(mapping.values()) == {"void"}:
         raise ClassesError(
-            f"{where}: every label is void; map at least one to a class of the study ({_some(classes.names)})"
+            f"{where}: every label is mapped to void; map at least one to a class of the study"
+            f" ({_some(classes.names)})"
         )
 
 
@@ -173,8 +175,8 @@ def tell_never_named(name: str, mapping: Mapping[str, str], classes: Classes) ->
     """Say which classes a model never names, where its labels are fewer than the classes."""
     if never := never_named(mapping, classes):
         print(
-            f"note: {name}: never names {len(never)} of {len(classes)} classes, since none of its labels"
-            f" means them: {_some(never)}"
+            f"note: {name}: cannot predict {len(never)} of {len(classes)} classes, because none of its"
+            f" labels maps to them: {_some(never)}"
         )
 
 
@@ -183,7 +185,9 @@ def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
     try:
         table(settings.class_list, mapping)
     except ClassesError as error:
-        raise ClassesError(f"{name}: {error} Give --labels FILE with a mapping to today's classes") from None
+        raise ClassesError(
+            f"{name}: {error} Give --labels FILE with a mapping to the current classes"
+        ) from None
 
 
 def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> dict[str, str]:
@@ -213,7 +217,7 @@ def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> 
 
 
 def _read(labels: str) -> dict[str, str]:
-    """Return what a mapping file holds, as it stands there; ClassesError where it holds no mapping."""
+    """Return the content of a mapping file, unchanged; ClassesError if it holds no mapping."""
     try:
         text = Path(labels).read_text(encoding="utf-8")
         raw = tomllib.loads(text) if labels.endswith(".toml") else json.loads(text)

@@ -1,6 +1,6 @@
 """Which class of a list a word means, and the classes that a file picks.
 
-Conventions: a class is said by its name, its id or its WordNet id. A file of classes is a .txt or .csv file
+Conventions: a class is given by its name, its id or its WordNet id. A file of classes is a .txt or .csv file
 with a class a line, or a JSON list.
 """
 
@@ -30,11 +30,11 @@ def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
         raise ClassesError(f"{argument}: cannot be read as a list of classes: {reason(error)}") from None
     if not isinstance(said, list) or not all(isinstance(word, str | int) for word in said):
         raise ClassesError(
-            f"{argument}: is not a list of classes; expected a name, an id or a WordNet id a line"
+            f"{argument}: is not a list of classes; expected one name, id or WordNet id per line"
         )
     picked = {class_place(str(word), classes, argument) for word in said if str(word).strip()}
     if not picked:
-        raise ClassesError(f"{argument}: names no class")
+        raise ClassesError(f"{argument}: names no classes")
     return tuple(name for place, name in enumerate(classes.names) if place in picked)
 
 
@@ -61,7 +61,7 @@ def shared(word: str, classes: Classes) -> str:
     where it is not so.
 
     >>> shared("crane", Classes(("crane (bird)", "crane (machine)"), (3, 8), ()))
-    "'crane' may be 'crane (bird)' (3) or 'crane (machine)' (8); write which, or its number"
+    "'crane' is ambiguous: 'crane (bird)' (3) or 'crane (machine)' (8); give the full name or the number"
     """
     mine = word.strip().casefold()
     found = []
@@ -82,6 +82,6 @@ def shared(word: str, classes: Classes) -> str:
         return ""
     *most, last = [f"{name!r} ({number})" for name, number in found]
     return (
-        f"{word!r} may be {', '.join(most)} or {last}; write which, or its"
+        f"{word!r} is ambiguous: {', '.join(most)} or {last}; give the full name or the"
         f" {'WordNet id' if classes.wnids else 'number'}"
     )

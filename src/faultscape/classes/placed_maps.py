@@ -48,7 +48,7 @@ class PlacedMaps:
             hint = (
                 ""
                 if self._classes.void
-                else f"; if {value} is void, say so in the class list, or with --ignore {value}"
+                else f"; if {value} is void, add it to the class list or give --ignore {value}"
             )
             raise LabelMapError(
                 f"{path}: holds the value {value} in {int(bad.sum())} pixels; allowed are {known}{hint}"

@@ -45,7 +45,7 @@ def noun_files(folder: Path, *needed: str) -> Iterator[Path]:
         place for place in (folder, folder / "dict") if all((place / name).is_file() for name in needed)
     ]
     if not places:
-        raise CorpusError(f"{folder}: holds no WordNet; give the folder with {' and '.join(needed)}")
+        raise CorpusError(f"{folder}: does not hold WordNet; give the folder with {' and '.join(needed)}")
     try:
         yield places[0]
     except (OSError, ValueError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""Which images exist: sources, classes, pictures, near-duplicates, drawn scenes."""
+"""Which images a study has: sources, data set layouts, cut-outs, near-duplicates, groups."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
-"""Near-duplicates: pictures whose difference hashes differ in at most four bits.
+"""Near-duplicates: images whose difference hashes differ in at most four bits.
 
-Conventions: a picture belongs to the first collected picture within four bits of it that began a group, or
+Conventions: an image belongs to the first collected image within four bits of it that began a group, or
 begins a group of its own; there is no chaining through others. Two 64-bit hashes within four bits share at
-least one of five bands, so only pictures with an equal band are compared.
+least one of five bands, so only images with an equal band are compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BANDS = (
 
 
 class Groups:
-    """The pictures that began a group, searchable by difference hash.
+    """The images that began a group, searchable by difference hash.
 
     >>> groups = Groups()
     >>> groups.add(0b1111), groups.nearest(0b0111), groups.nearest(-1)

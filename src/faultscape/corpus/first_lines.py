@@ -2,8 +2,8 @@
 answers read it alike.
 
 Conventions: a line that holds a known name of a column names columns. A line without one is an image where
-its first cell shows that: by the ending of a picture, as a digest, or as a neighbour of the lines below. What
-shows neither, or both, is told by nobody, and refused.
+its first cell shows that: by the ending of an image, as a digest, or as a neighbour of the lines below. A
+line that shows neither, or both, is ambiguous and refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def what_is(
     columns (small letters), ``images`` known images.
 
     >>> (
-    ...     what_is(["photo", "ID"], ["b"]),
+    ...     what_is(["image", "ID"], ["b"]),
     ...     what_is(["img_1", "cat"], ["img_2"]),
     ...     what_is(["fn", "pred"], ["img_1"]),
     ... )

@@ -43,8 +43,8 @@ def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence
     if ids and not found:
         first = next(iter(rows), "no id")
         raise OptionError(
-            f"{what}: names none of the {counted(len(ids), 'image')}; it has {first!r} first, the images"
-            f" {ids[0]!r}"
+            f"{what}: names none of the {counted(len(ids), 'image')}; its first id is {first!r}, the"
+            f" study's {ids[0]!r}"
         )
     return found
 
@@ -60,8 +60,8 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     """
     if block < 2:
         raise OptionError(
-            f"--block {block}: a block is 2 images or more; without --block each image, or group, stands for"
-            " itself"
+            f"--block {block}: a block has 2 images or more; leave --block out to treat each image, or"
+            " group, on its own"
         )
     members: dict[str, list[str]] = {}
     for id_ in ids:
@@ -141,7 +141,7 @@ def describe_groups(groups: Iterable[str]) -> str:
 def _by_pattern(pattern: str, ids: Sequence[str]) -> dict[str, str]:
     if pattern.count("{group}") != 1:
         raise OptionError(
-            f"--group {pattern!r}: a pattern holds {{group}} once, and * for anything, for example"
+            f"--group {pattern!r}: a pattern must hold {{group}} once, with * for anything, for example"
             f" {_EXAMPLE}; a file ends in .csv"
         )
     before, after = (re.escape(side).replace(r"\*", ".*") for side in pattern.split("{group}"))
@@ -149,7 +149,7 @@ def _by_pattern(pattern: str, ids: Sequence[str]) -> dict[str, str]:
     found = {id_: match["group"] for id_ in ids if (match := matcher.fullmatch(id_))}
     if ids and not found:
         raise OptionError(
-            f"--group {pattern!r} fits none of the {counted(len(ids), 'image')}, the first is {ids[0]!r};"
+            f"--group {pattern!r} matches none of the {counted(len(ids), 'image')}, the first is {ids[0]!r};"
             " {group} stands for the part of the id that names the group and * for anything, for example"
             f" {_EXAMPLE}"
         )
@@ -183,7 +183,7 @@ def _rows(path: Path) -> dict[str, str]:
             )
         if out.setdefault(id_, row[of].strip()) != row[of].strip():
             raise OptionError(
-                f"--group {path}, line {number}: {id_!r} is of the group {out[id_]!r} in an earlier line;"
-                " give each image one"
+                f"--group {path}, line {number}: {id_!r} is in the group {out[id_]!r} on an earlier line;"
+                " give each image one group"
             )
     return out

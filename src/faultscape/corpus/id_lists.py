@@ -1,10 +1,10 @@
-"""Lists of names: the images of a corpus without pictures, and classes picked from a class list.
+"""Lists of names: the images of a corpus that holds only their ids, and classes picked from a class list.
 
 Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and
 their kin, see `sources.HEADS`) names them; where the first line is an image (see `first_lines`) the first
 column does. A first line that is neither is refused, and never an image. An id with and without the ending of
-a picture is one image. A list of classes is a .txt or .csv file with a class a line, or a JSON list; a class
-is said by its name, its id or its WordNet id.
+an image is one image. A list of classes is a .txt or .csv file with a class a line, or a JSON list; a class
+is given by its name, its id or its WordNet id.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faultscape.errors import CorpusError, counted, reason
 
 
 def is_id_list(argument: str) -> bool:
-    """Whether an argument is a CSV file that names images by their ids, and not files that lie beside it."""
+    """Whether an argument is a CSV file that names images by their ids, rather than files next to it."""
     path = Path(argument)
     if path.suffix.lower() != ".csv" or not path.is_file():
         return False
@@ -55,23 +55,23 @@ def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
     first = what_is(rows[0], (row[0] for row in rows[1:]), images=known) if rows else "columns"
     if first == "unclear":
         raise CorpusError(
-            f"{argument}: its first line ({', '.join(rows[0])[:80]}) may name columns or an image; call the"
-            " column of images `image`, or, where it is an image, write a line `image` above it"
+            f"{argument}: its first line ({', '.join(rows[0])[:80]}) could be column names or an image; name"
+            " the image column `image`, or, if it is an image, add a line `image` above it"
         )
     body = rows[1:] if first == "columns" else rows
     at = column or 0
     if short := next((row for row in body if len(row) <= at), None):
         raise CorpusError(
-            f"{argument}: the line {','.join(short)!r} has no column {at + 1}, where images are named"
+            f"{argument}: the line {','.join(short)!r} has no column {at + 1}, which names the images"
         )
     ids = [row[at].strip() for row in body]
     if not all(ids) or any(ord(c) < 32 for id_ in ids for c in id_):
         raise CorpusError(
-            f"{argument}: every line names an image; one is empty, or holds a control character"
+            f"{argument}: every line must name an image; one is empty or holds a control character"
         )
     if not ids:
         raise CorpusError(
-            f"{argument}: names no image; expected a first line with `image`, then an id a line"
+            f"{argument}: names no images; expected a first line with `image`, then one id per line"
         )
     again, times = Counter(ids).most_common(1)[0]
     if times > 1:
@@ -87,7 +87,7 @@ def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
 
 
 def without_ending(id_: str) -> str:
-    """Return an id without the ending of a picture.
+    """Return an id without the extension of an image file.
 
     >>> without_ending("cats/one.JPG"), without_ending("v1.2")
     ('cats/one', 'v1.2')
@@ -98,7 +98,7 @@ def without_ending(id_: str) -> str:
 
 def held_names(ids: Iterable[str], held: Collection[str]) -> dict[str, str]:
     """Return {id: the id that ``held`` has for the same image} of ids that differ from it by the ending of a
-    picture.
+    image.
 
     >>> held_names(["a.jpg", "b", "c"], {"a", "b.png", "c"})
     {'a.jpg': 'a', 'b': 'b.png'}

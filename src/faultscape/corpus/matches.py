@@ -3,7 +3,7 @@
 Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, a suffix
 that all maps share is left out; where still none has, folders in front are left out on either side as long as
 that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``). What is left out
-is said.
+is reported.
 """
 
 from __future__ import annotations
@@ -60,16 +60,14 @@ def fit(
                 image = next(iter(matched))
                 say(
                     f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])}"
-                    f" is {image})"
+                    f" belongs to {image})"
                 )
             return matched
     if not ids:
-        raise CorpusError(
-            f"{source}: the study has no images yet that its maps could belong to; collect some first"
-        )
+        raise CorpusError(f"{source}: the study has no images yet; collect some before adding maps")
     raise CorpusError(
-        f"{source}: not one of its {len(found)} maps has the name of an image; the first map is"
-        f" {(stripped or found)[0].id!r}, the first image {ids[0]!r}; a map is found by the image's path"
+        f"{source}: none of its {len(found)} maps is named as an image; the first map is"
+        f" {(stripped or found)[0].id!r}, the first image {ids[0]!r}; name each map as its image's path"
         " without extension, or give --pattern"
     )
 
@@ -88,13 +86,13 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
         candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id)]
         if len(candidates) > 1:
             raise CorpusError(
-                f"{f.path}: fits several images ({candidates[0]}, {candidates[1]}); give maps the same"
+                f"{f.path}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
                 " folders as the images"
             )
         if candidates and candidates[0] in matched:
             raise CorpusError(
-                f"{f.path} and {matched[candidates[0]]} both fit image {candidates[0]!r}; give maps the same"
-                " folders as the images"
+                f"{f.path} and {matched[candidates[0]]} both match image {candidates[0]!r}; give maps the"
+                " same folders as the images"
             )
         if candidates:
             matched[candidates[0]] = f.path
@@ -106,10 +104,10 @@ def _tail(image: str, map_: str) -> bool:
 
 
 def one_kind(found: list[Found], say: Say) -> list[Found]:
-    """Of a data set's mixed files (label ids, instance ids, colours) keep the label maps."""
+    """Return the label maps of a data set's mixed files (label ids, instance ids, colours)."""
     for kind in _KINDS:
         chosen = [f for f in found if f.id.endswith(kind)]
         if chosen and len(chosen) < len(found):
-            say(f"of several kinds of maps the {len(chosen)} files *{kind} are taken")
+            say(f"found several kinds of maps; using the {len(chosen)} files *{kind}")
             return [Found(f.id.removesuffix(kind), f.path) for f in chosen]
     return found

@@ -106,15 +106,17 @@ def read_mixture(path: str | os.PathLike[str]) -> Mixture:
     _keys(held, _FILE, str(path))
     classes = _word(held, "classes", str(path), "cityscapes")
     if classes not in BUILT_IN:
-        raise OptionError(f"{path}: classes {classes!r} are not built in.{closest(classes, list(BUILT_IN))}")
+        raise OptionError(
+            f"{path}: classes {classes!r} is not a built-in class list.{closest(classes, list(BUILT_IN))}"
+        )
     sets = held.get("set")
     if not isinstance(sets, list) or not sets or not all(isinstance(item, dict) for item in sets):
-        raise OptionError(f"{path}: has no tables [[set]]; give one for each data set")
+        raise OptionError(f"{path}: has no [[set]] tables; give one for each data set")
     seed = _number(held, "seed", str(path), 0)
     parts = tuple(_part(item, f"{path}, set {place}", seed, classes) for place, item in enumerate(sets, 1))
     names = [part.name for part in parts]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise OptionError(f"{path}: two sets are called {twice!r}; give each its own name")
+        raise OptionError(f"{path}: two sets are named {twice!r}; give each its own name")
     return Mixture(_word(held, "name", str(path), Path(path).stem), classes, parts)
 
 
@@ -142,13 +144,13 @@ def draw(
     for part in of.parts:
         if part.name not in frames:
             raise OptionError(
-                f"mixture {of.name}: the images of the set {part.name!r} are not given; it is {part.layout},"
-                f" {part.split}"
+                f"mixture {of.name}: the images of the set {part.name!r} ({part.layout},"
+                f" {part.split}) are missing; give them too"
             )
         mine = sorted(frames[part.name], key=lambda frame: frame.id)
         if part.sample > len(mine):
             raise OptionError(
-                f"mixture {of.name}: {part.sample} images of {part.name!r} are asked for; there are"
+                f"mixture {of.name}: {part.sample} images of {part.name!r} requested, but it has only"
                 f" {len(mine)}"
             )
         if part.sample:
@@ -217,12 +219,12 @@ def _part(item: dict[str, Any], where: str, seed: int, classes: str) -> Part:
         )
     void, labels = item.get("void", []), item.get("labels", {})
     if not isinstance(void, list) or not all(isinstance(name, str) for name in void):
-        raise OptionError(f"{where}: void is a list of class names; got {void!r}")
+        raise OptionError(f"{where}: void must be a list of class names; got {void!r}")
     if not isinstance(labels, dict) or not all(isinstance(name, str) for name in labels.values()):
-        raise OptionError(f"{where}: labels are {{label id = class or void}}; got {labels!r}")
+        raise OptionError(f"{where}: labels must be {{label id = class or void}}; got {labels!r}")
     if layout.truth_kind != "semantic":
         raise OptionError(
-            f"{where}: {layout.title} has anomaly labels alone; a mixture is of sets with classes"
+            f"{where}: {layout.title} has only anomaly labels; a mixture takes sets with classes"
         )
     part = Part(
         _word(item, "name", where, layout.name),
@@ -249,14 +251,12 @@ def _keys(held: Mapping[str, Any], known: Sequence[str], where: str) -> None:
 def _word(held: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
     word = held.get(key, default)
     if not isinstance(word, str) or (not word and default != ""):
-        raise OptionError(
-            f"{where}: {key} is {'missing' if word is None else repr(word)}; a word is expected"
-        )
+        raise OptionError(f"{where}: {key} is {'missing' if word is None else repr(word)}; expected text")
     return word
 
 
 def _number(held: Mapping[str, Any], key: str, where: str, default: int) -> int:
     number = held.get(key, default)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < _MOST:
-        raise OptionError(f"{where}: {key} is {number!r}; a whole number from 0 on is expected")
+        raise OptionError(f"{where}: {key} is {number!r}; expected a whole number, 0 or more")
     return number

@@ -28,15 +28,17 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
     out: set[str] = set()
     for word in words:
         if not isinstance(word, str):
-            raise CorpusError(f"expected ids of images, each a word; got {word!r}; a list is written *LIST")
+            raise CorpusError(
+                f"expected image ids as separate arguments; got {word!r}; unpack a list as *LIST"
+            )
         if not word.strip():
-            raise CorpusError("expected ids of images; got an empty one")
+            raise CorpusError("expected image ids; got an empty one")
         if word in ids:
             out.add(word)
         elif os.path.isfile(word) and Path(word).suffix.lower() in _LISTS:
             listed = _listed(word, ids)
             if not listed:
-                raise CorpusError(f"{word}: holds no id of an image; expected an id a line")
+                raise CorpusError(f"{word}: holds no image ids; expected one id per line")
             if unknown := next((id_ for id_ in listed if id_ not in ids), None):
                 raise CorpusError(
                     f"{word}: {unknown!r} is not an image of the study.{closest(unknown, [*ids])}"
@@ -63,6 +65,6 @@ def _listed(path: str, known: Collection[str]) -> list[str]:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise CorpusError(
-            f"{path}: cannot be read as a list of ids; expected UTF-8 text with an id a line"
+            f"{path}: cannot be read as a list of ids; expected UTF-8 text with one id per line"
         ) from None
     return [line.strip() for line in lines if line.strip()]

@@ -1,4 +1,4 @@
-"""Corpora that are Parquet files: a column of pictures' bytes, or of where pictures lie.
+"""Corpora that are Parquet files: a column of image bytes, or of image paths and addresses.
 
 Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct
 {bytes, path}; places in ``uri``, ``url``, ``path``, ``image_path`` or ``file_name``, relative to the file's
@@ -37,7 +37,7 @@ _ROW = re.compile(r"(.+\.(?:parquet|pq)(?:\?[^#]*)?)#(\d+)", re.IGNORECASE | re.
 def is_parquet(argument: str) -> bool:
     """Whether an argument names Parquet files, by itself or as a glob.
 
-    >>> is_parquet("train-*.parquet"), is_parquet("s3://b/x.parquet?region=eu-west-1"), is_parquet("photos/")
+    >>> is_parquet("train-*.parquet"), is_parquet("s3://b/x.parquet?region=eu-west-1"), is_parquet("images/")
     (True, True, False)
     """
     key = store.parse(argument, CorpusError).key if store.is_address(argument) else argument
@@ -56,7 +56,7 @@ def row_of(source: str) -> tuple[str, int] | None:
 
 def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
     """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files
-    that hold no pictures.
+    that hold no images.
     """
     if store.is_address(argument):
         above, paths, _ = find_objects(argument, PARQUET)
@@ -74,7 +74,7 @@ def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]
         )
         names = [os.path.relpath(path, above or ".").replace(os.sep, "/") for path in paths]
     if not paths:
-        raise CorpusError(f"{argument}: no Parquet file is there")
+        raise CorpusError(f"{argument}: contains no Parquet files")
     rows: list[tuple[str, str]] = []
     for path, name in zip(paths, names, strict=True):
         rows += _rows_of(path, os.path.splitext(name)[0], say)
@@ -118,7 +118,7 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
             places = name
         else:
             raise CorpusError(
-                f"{path}: column {name!r} holds {kind}; expected pictures' bytes, or where they lie"
+                f"{path}: column {name!r} holds {kind}; expected image bytes, or paths or addresses of images"
             )
         break
     if places is None:
@@ -128,15 +128,15 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     if inside is None and places is None:
         known = ", ".join(schema.names[:12]) or "none"
         raise CorpusError(
-            f"{path}: no column of pictures; it has {known}; expected bytes in {', '.join(_BYTES)}, or places"
-            f" in {', '.join(_PLACES)}; ids without pictures are for classifiers: collect them from a .csv"
-            " file with a column image"
+            f"{path}: has no image column, only {known}; expected bytes in {', '.join(_BYTES)}, or paths"
+            f" in {', '.join(_PLACES)}; to collect ids without image files (for"
+            " classifiers), give a .csv file with a column image"
         )
     return inside, places
 
 
 def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
-    """Return (id, source) of the rows of one file, having read no picture."""
+    """Return (id, source) of the rows of one file, having read no image."""
     file, _ = open_file(path)
     schema = file.schema_arrow
     text, _binary = _kinds()
@@ -162,25 +162,25 @@ def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str
         for row, id_ in enumerate(said)
     ]
     if unusable := sum(id_ is not None and not _safe(str(id_)) for id_ in said):
-        say(f"{path}: {unusable} of its ids cannot name a file; these images are called FILE/ROW")
+        say(f"{path}: {unusable} of its ids cannot be file names; these images are named FILE/ROW")
     if inside and any(one > other for one, other in itertools.pairwise(ids)):
         say(
-            f"{path}: its ids sort otherwise than its rows, so that parts of it are read again and again; a"
-            " file that is sorted by id is read once"
+            f"{path}: its rows are not sorted by id, so that parts of it are read repeatedly; sort the"
+            " file by id to read it once"
         )
     return list(zip(ids, sources, strict=True))
 
 
 def _resolved(path: str, row: int, value: str | None) -> str:
-    """Return where a row's picture lies; a row that says nothing is a source by itself, which cannot be
+    """Return the path or address of a row's image; a row without one is a source by itself, which cannot be
     read.
     """
     if not value or "\0" in value:
         return f"{path}#{row}"
     if re.match(r"https?://", value):
         raise CorpusError(
-            f"{path}, row {row}: {value[:200]} lies on the web; `faultscape collect STUDY --urls FILE`"
-            " downloads such pictures politely"
+            f"{path}, row {row}: {value[:200]} is on the web; `faultscape collect STUDY --urls FILE`"
+            " downloads such images politely"
         )
     if store.is_address(value):
         place = store.parse(value, CorpusError)
@@ -188,20 +188,20 @@ def _resolved(path: str, row: int, value: str | None) -> str:
         if any(name != "region" and (name, word) not in allowed for name, word in place.options):
             # it would see credentials
             raise CorpusError(
-                f"{path}, row {row}: {value[:200]} names a server of its own; only an address that you give"
-                " may name one"
+                f"{path}, row {row}: {value[:200]} names its own server; only an address that you give"
+                " may do so"
             )
         return str(place)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
-        raise CorpusError(f"{path}, row {row}: {value[:200]} is not a path, and no address of s3:// or gs://")
+        raise CorpusError(f"{path}, row {row}: {value[:200]} is neither a path nor an s3:// or gs:// address")
     local, value = value.startswith("file://"), value.removeprefix("file://")
     if store.is_address(path):
         place = store.parse(path)
         key = os.path.normpath(os.path.join(os.path.dirname(place.key), value))
         if local or key.split("/")[0] in ("", ".."):
             raise CorpusError(
-                f"{path}, row {row}: {value[:200]} lies on this machine or outside of the bucket; a file in a"
-                " store names pictures of stores, by an address or by a path relative to itself"
+                f"{path}, row {row}: {value[:200]} is on this machine or outside the bucket; a file in a"
+                " store may only name images in stores, by address or by relative path"
             )
         return str(replace(place, key=key))
     return os.path.join(os.path.dirname(path), value)

@@ -1,11 +1,11 @@
-"""Open a picture wherever the corpus has it: a file, an object of a store, a row of a Parquet file, or a
+"""Open an image wherever the corpus has it: a file, an object of a store, a row of a Parquet file, or a
 recipe by which it is made of another.
 
-Conventions: RGB as in `pictures`. The digest of an image is the SHA-256 of its bytes, or for an object
-``etag:...`` (where the store has none, ``changed:...``): then its bytes are not read when it is collected,
-only their beginning, and their SHA-256 is taken when a network reads it. A picture that is not the one that
-was collected is an ImageError, never read in silence. The bytes of a made image are a PNG of it; its digest
-is that of its recipe.
+Conventions: RGB, upright, as `read_rgb` returns it. The digest of an image is the SHA-256 of its bytes, or
+for an object ``etag:...`` (where the store has none, ``changed:...``): then its bytes are not read when it is
+collected, only their beginning, and their SHA-256 is taken when a network reads it. An image that is not the
+one that was collected is an ImageError, never read in silence. The bytes of a made image are a PNG of it; its
+digest is that of its recipe.
 """
 
 from __future__ import annotations
@@ -30,15 +30,13 @@ from faultscape.study.tables.corpus import Image
 
 HEAD = 1 << 16  # where a picture says its size, and most cameras' thumbnails
 CHANGED = "changed since it was collected; run collect again"
-PARENT_CHANGED = (
-    "changed since images were made of it; run collect again, then the line of `faultscape stress`"
-)
+PARENT_CHANGED = "changed since images were made from it; run collect again, then `faultscape stress`"
 _ROWS = Rows()
 
 
 @dataclass(frozen=True)
 class Source:
-    """A picture that is there: ``state`` changes when it does, ``tag`` is its digest where that is not the
+    """An image that exists: ``state`` changes when it does, ``tag`` is its digest where that is not the
     bytes'; ``read`` gives the first bytes, or all.
     """
 
@@ -48,7 +46,7 @@ class Source:
 
 
 def opened(source: str) -> Source:
-    """Return a picture for reading; ImageError when it is not there."""
+    """Return an image for reading; ImageError when it is not there."""
     if recipe := recipe_of(source):
         return Source(
             opened(recipe.of).state, recipe.made_digest, lambda _=None: png.encode_pixels(_made(recipe))
@@ -67,7 +65,7 @@ def opened(source: str) -> Source:
 
         return Source(found.tag, found.tag, ranged)
     if not source:
-        raise ImageError("the study has its id alone, and no picture of it")
+        raise ImageError("the study has only its id, not the image itself")
     try:
         about = os.stat(source)
     except OSError as error:
@@ -76,7 +74,7 @@ def opened(source: str) -> Source:
 
 
 def look(source: str, found: Source, *, whole: bool) -> Picture:
-    """Return what collect keeps of a picture: ``whole`` has it decoded, for its difference hash; otherwise a
+    """Return what collect keeps of an image: ``whole`` has it decoded, for its difference hash; otherwise a
     beginning that says its size is enough.
     """
     if found.tag and not whole:
@@ -95,7 +93,7 @@ def look(source: str, found: Source, *, whole: bool) -> Picture:
 
 
 def digest_of(source: str) -> str:
-    """Return the digest that a picture has now; ImageError when it cannot be read."""
+    """Return the digest that an image has now; ImageError when it cannot be read."""
     if recipe := recipe_of(source):
         return replace(recipe, digest=digest_of(recipe.of)).made_digest
     found = opened(source)
@@ -128,7 +126,7 @@ def read_photo(image: Image) -> tuple[np.ndarray, str]:
 
 
 def back(image: Image, why: str) -> bool:
-    """Whether an image that failed because its picture, or a file that it is made with, was another or gone,
+    """Whether an image that failed because its file, or a file that it is made with, was another or gone,
     is again what was collected.
     """
     recipe = recipe_of(image.source)
@@ -151,7 +149,7 @@ def back(image: Image, why: str) -> bool:
 
 
 def read_source(source: str | os.PathLike[str]) -> np.ndarray:
-    """Return the picture of a source as it is now, (H, W, 3) uint8; ImageError when it cannot be read."""
+    """Return the image of a source as it is now, (H, W, 3) uint8; ImageError when it cannot be read."""
     if recipe := recipe_of(os.fspath(source)):
         return _made(recipe)
     return rgb_of(opened(os.fspath(source)).read(), source)
@@ -162,7 +160,7 @@ def read_parent(image: Image) -> np.ndarray:
     not what it was, or where the image was not made.
     """
     if (recipe := recipe_of(image.source)) is None:
-        raise ImageError(f"{image.id}: was collected, not made of another image")
+        raise ImageError(f"{image.id}: was collected, not made from another image")
     return _parent(recipe)
 
 
@@ -184,5 +182,5 @@ def _parent(recipe: Recipe) -> np.ndarray:
 
 
 def forget() -> None:
-    """Let go of open Parquet files, which may be others by now."""
+    """Let go of open Parquet files, which may have been replaced."""
     _ROWS.forget()

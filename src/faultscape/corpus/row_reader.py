@@ -1,4 +1,4 @@
-"""Read the pictures that stand in rows of Parquet files, in passing.
+"""Read the images that stand in rows of Parquet files, in passing.
 
 Conventions: of each row group that is being read the last few rows are kept, so that rows asked for in the
 file's order, or nearly so, are read once and no row group is ever held whole. At most ``_GROUPS`` row groups
@@ -55,15 +55,15 @@ class Rows:
             return self._open(path)[1]
 
     def read(self, path: str, row: int) -> bytes:
-        """Return the bytes of a row's picture; ImageError says which row has none."""
+        """Return the bytes of a row's image; ImageError says which row has none."""
         with self._lock:
             file, _, ends, column = self._open(path)
             if column is None:
-                raise ImageError(f"{path}#{row}: the row says of no picture where it lies")
+                raise ImageError(f"{path}#{row}: the row names no image file")
             if row >= ends[-1]:
                 raise ImageError(
-                    f"{path}#{row}: the file has {ends[-1]} rows; it changed since it was collected, or"
-                    " another was put there"
+                    f"{path}#{row}: the file has only {ends[-1]} rows; it was changed or replaced since"
+                    " it was collected, so run collect again"
                 )
             group = bisect_right(ends, row) - 1
             if (path, group) not in self._groups:
@@ -80,7 +80,7 @@ class Rows:
                     f" {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
                 ) from None
         if not data:
-            raise ImageError(f"{path}#{row}: the row holds no bytes")
+            raise ImageError(f"{path}#{row}: the row holds no image bytes")
         return data
 
     def forget(self) -> None:

@@ -2,8 +2,8 @@ r"""Which files an argument means, and the id of each.
 
 Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of
 a list file: the folder the file lies in), with ``/`` between folders. Bytes of a file name that are not UTF-8
-stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is not part of the id, and
-that is said.
+stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is not part of the id, which
+is reported.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def find(
     for argument in [os.fspath(word) for word in arguments]:
         if not stores and store.is_address(argument):
             raise CorpusError(
-                f"{argument}: only pictures that `collect` takes may lie in a store; copy these to a folder"
-                " of this machine"
+                f"{argument}: only images for `collect` can be in a store; copy these to a folder"
+                " on this machine"
             )
         if stores and parquet_rows.is_parquet(argument):
             if pattern:
-                say(f"{argument}: --pattern does not apply to Parquet, whose columns say the ids")
+                say(f"{argument}: --pattern does not apply to Parquet files, whose columns hold the ids")
             found += [Found(id_, source) for id_, source in parquet_rows.find_rows(argument, say)]
             continue
         folder, files = _files(argument, frozenset(endings), say)
@@ -93,11 +93,11 @@ def find(
             continue
         if not files:
             raise CorpusError(
-                f"{argument}: no pictures found there; expected files ending in {' '.join(sorted(endings))}"
+                f"{argument}: no images found; expected files ending in {' '.join(sorted(endings))}"
             )
         relative = [_relative(path, folder) for path in files]
         if not stores and (remote := next(filter(store.is_address, files), None)):
-            raise CorpusError(f"{argument}: {remote}: only pictures that `collect` takes may lie in a store")
+            raise CorpusError(f"{argument}: {remote}: only images for `collect` can be in a store")
         if far := [
             k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)
         ]:
@@ -111,7 +111,7 @@ def find(
                 name if store.is_address(path) else _relative(path, folder)
                 for name, path in zip(relative, files, strict=True)
             ]
-            say(f"{argument}: names files of other folders; ids are relative to {folder}")
+            say(f"{argument}: lists files from other folders; ids are relative to {folder}")
         if matcher:
             pairs = [
                 (m["id"], path)
@@ -120,7 +120,7 @@ def find(
             ]
             if not pairs and not some_or_none:
                 raise CorpusError(
-                    f"{argument}: no file fits the pattern {pattern!r}; the first file is {relative[0]!r}"
+                    f"{argument}: no file matches the pattern {pattern!r}; the first file is {relative[0]!r}"
                 )
         else:
             stems = [os.path.splitext(name)[0] for name in relative]
@@ -234,7 +234,7 @@ def _without_name(name: str, endings: frozenset[str]) -> bool:
 
 
 def _walk(folder: str, hidden: list[Path]) -> Iterable[Path]:
-    """Yield the files under a folder, but for those in folders whose names begin with a dot, which are added
+    """Yield the files under a folder, except those in folders whose names begin with a dot, which are added
     to ``hidden``.
     """
     # the real folders that lead to each: a link to one of them leads back
@@ -264,7 +264,7 @@ def in_list(path: Path) -> list[str]:
     except OSError as error:
         raise CorpusError(f"{path}: {error.strerror}") from None
     if any("\0" in line for line in lines):
-        raise CorpusError(f"{path}: is not text; expected a list of files, one a line")
+        raise CorpusError(f"{path}: is not text; expected a list of files, one per line")
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -283,8 +283,8 @@ def in_list(path: Path) -> list[str]:
             continue
         if re.match(r"https?://", line.strip()):
             raise CorpusError(
-                f"{path}, line {number}: lies on the web; `faultscape collect STUDY --urls FILE` downloads"
-                " such pictures politely"
+                f"{path}, line {number}: is on the web; `faultscape collect STUDY --urls FILE` downloads"
+                " such images politely"
             )
         hit = next((path.parent / c for c in candidates if (path.parent / c).is_file()), None)
         if hit is None:

@@ -1,8 +1,8 @@
-"""Which pictures lie under an address of an object store.
+"""Which images lie under an address of an object store.
 
 Conventions: ``s3://BUCKET/PREFIX`` means what lies under PREFIX/, all the way down, or the one object of that
 name; ``*``, ``?`` and ``[`` make it a pattern, in which ``*`` stays in one folder and ``**`` does not. Only
-the prefix before the pattern is listed, 1000 names a request, and no picture is opened.
+the prefix before the pattern is listed, 1000 names a request, and no image is opened.
 """
 
 from __future__ import annotations

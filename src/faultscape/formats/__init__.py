@@ -1,4 +1,4 @@
-"""Files that nobody vouches for, one format a file: decoded within bounds, encoded so that other tools read
+"""Untrusted files, one format per module: decoded within bounds, encoded so that other tools read
 them.
 """
 

@@ -83,15 +83,14 @@ def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
     values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
     if values > MOST_VALUES or containers > MOST_CONTAINERS:
         raise CorpusError(
-            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most"
-            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+            f"{path}: holds about {values:,} values in {containers:,} lists and objects; at most"
+            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are supported; split it"
         )
     try:
         document = json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         raise CorpusError(
-            f"{path}: is not a COCO file:"
-            f" {' '.join(str(error).split())[:200] or 'it does not fit into memory'}"
+            f"{path}: is not a COCO file: {' '.join(str(error).split())[:200] or 'it does not fit in memory'}"
         ) from None
     return images_of(document, path)
 
@@ -111,7 +110,7 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
             or not name.isprintable()
             or len(name) > 200
         ):
-            raise CorpusError(f"{path}: categories[{k}] has no name of printable characters")
+            raise CorpusError(f"{path}: categories[{k}] needs a name of printable characters")
         names[_id(category, "id", f"categories[{k}]", path)] = name.strip()
     objects: dict[Id, list[CocoObject]] = {}
     heads: dict[Id, tuple[str, tuple[int, int]]] = {}
@@ -122,7 +121,7 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
             type(side) is int and 0 < side <= MAX_PIXELS for side in size
         ):
             raise CorpusError(
-                f"{path}: images[{k}] needs a file_name, and width and height in whole numbers above 0"
+                f"{path}: images[{k}] needs a file_name, and width and height as whole numbers above 0"
             )
         if id_ in heads:
             raise CorpusError(f"{path}: images[{k}] has the id {id_!r} of an earlier one")
@@ -136,7 +135,9 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
         if image not in objects or category not in names:
             lacks = (f"image_id {image!r}" if image not in objects else f"category_id {category!r}")[:80]
             if not each or image not in objects:
-                raise CorpusError(f"{path}: annotations[{k}] has the {lacks}, which the file does not define")
+                raise CorpusError(
+                    f"{path}: annotations[{k}] has the {lacks}, which is not defined in the file"
+                )
         crowd, outline = bool(annotation.get("iscrowd", 0)), annotation.get("segmentation")
         objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks))
     return tuple(CocoImage(file, size, tuple(objects[id_])) for id_, (file, size) in heads.items())
@@ -169,8 +170,7 @@ def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
         raise LabelMapError("its segmentation is neither polygons nor run lengths")
     if outline.get("size") != [*size]:
         raise LabelMapError(
-            f"its run lengths are of the size {str(outline.get('size'))[:40]}, its image of [{size[0]},"
-            f" {size[1]}]"
+            f"its run lengths have the size {str(outline.get('size'))[:40]}, its image [{size[0]}, {size[1]}]"
         )
     counts = outline["counts"]
     if isinstance(counts, str):
@@ -178,7 +178,7 @@ def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
     elif isinstance(counts, list) and all(type(v) is int and 0 <= v <= MAX_PIXELS for v in counts):
         runs = np.array(counts, np.int64)
     else:
-        raise LabelMapError("its run lengths are neither text nor whole numbers from 0 on")
+        raise LabelMapError("its run lengths must be text or whole numbers, 0 or more")
     if (total := int(runs.sum())) != size[0] * size[1]:
         raise LabelMapError(f"its run lengths cover {total:,} pixels, its image has {size[0] * size[1]:,}")
     return runs
@@ -221,7 +221,7 @@ def runs_of_text(text: str, pixels: int) -> np.ndarray:
     >>> runs_of_text("52203", 100).tolist()
     [5, 2, 2, 2, 5]
     """
-    wrong = LabelMapError("its run lengths are damaged: the text is none that COCO writes")
+    wrong = LabelMapError("its run lengths are damaged: the text is not in COCO's encoding")
     if len(text) > 4 * pixels + 4 or not text.isascii():
         # a run has one digit and a pixel, or some digits and many
         raise wrong
@@ -319,8 +319,8 @@ def _corners(outline: Sequence[Any], size: tuple[int, int]) -> tuple[list[np.nda
         )
     if crossings > MOST_CROSSINGS:
         raise LabelMapError(
-            f"drawing its polygons would take too long: they cross some {crossings:,.0f} rows of pixels, of"
-            f" at most {MOST_CROSSINGS:,}"
+            f"drawing its polygons would take too long: they cross about {crossings:,.0f} pixel rows, and"
+            f" at most {MOST_CROSSINGS:,} are supported"
         )
     return corners, crossings
 
@@ -358,11 +358,11 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
 def _table(document: Any, name: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     rows = document.get(name) if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise CorpusError(f"{path}: is not a COCO file: it has no list `{name}` of objects")
+        raise CorpusError(f"{path}: is not a COCO file: it has no list of objects `{name}`")
     return rows
 
 
 def _id(row: dict[str, Any], name: str, where: str, path: str | os.PathLike[str]) -> Id:
     if type(id_ := row.get(name)) not in (int, str):
-        raise CorpusError(f"{path}: {where} has no {name}, a whole number or a text")
+        raise CorpusError(f"{path}: {where} needs {name}, a whole number or text")
     return id_  # pyright: ignore[reportReturnType] - it is one of these

@@ -1,6 +1,6 @@
 """Files of confidence that a folder of maps or a program gives beside label maps.
 
-Conventions: what `score_files` reads: numbers of 0 to 1, or grey pictures of 8 or 16 bits, whose values are
+Conventions: what `score_files` reads: numbers of 0 to 1, or grey images of 8 or 16 bits, whose values are
 divided by 255 or 65,535. It is stored in steps of 1/255, at the size of its map.
 """
 
@@ -28,5 +28,7 @@ def read_confidence(path: str, shape: tuple[int, int]) -> np.ndarray:
     values = read_scores(path)
     if values.shape != shape or values.min() < 0 or values.max() > 1:
         found = f"{values.shape[1]} x {values.shape[0]} pixels of {values.min():g} to {values.max():g}"
-        raise ModelError(f"{path}: holds {found}; expected {shape[1]} x {shape[0]}, as its map, of 0 to 1")
+        raise ModelError(
+            f"{path}: holds {found}; expected {shape[1]} x {shape[0]}, as its map, with values from 0 to 1"
+        )
     return np.rint(values * 255).astype(np.uint8)

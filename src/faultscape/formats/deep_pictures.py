@@ -45,7 +45,7 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
     """
     tags = getattr(picture, "tag_v2", {})
     if tags.get(_BITS, (0,))[0] == 8 and tags.get(_SAMPLES, (1,))[0] == 2:
-        raise ImageError(f"{path}: its pixels are numbers with a sign; {_DO}")
+        raise ImageError(f"{path}: its pixels are signed numbers; {_DO}")
     if picture.mode == "F" or picture.mode.startswith("I"):
         values = np.asarray(picture)
         grey = _high_bits(values, coded, path) if _says_its_range(picture) else _by_values(values, path)
@@ -81,10 +81,10 @@ def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
         could = (
             "not finite"
             if not np.isfinite([low, high]).all()
-            else f"from {low:.6g} to {high:.6g}, which may mean any brightness"
+            else f"from {low:.6g} to {high:.6g}, whose brightness range is unknown"
         )
         known = "0 to 255" if whole else "0 to 1, or 0 to 255"
-        raise ImageError(f"{path}: its pixels are {kind} {could}; read are {known}; {_DO}")
+        raise ImageError(f"{path}: its pixels are {kind} {could}; expected {known}; {_DO}")
     _refuse_black(int(high * 255 / top), kind, path)
     return (values * np.float32(255 / top) + np.float32(0.5)).clip(0, 255).astype(np.uint8)
 
@@ -92,7 +92,7 @@ def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
 def _refuse_black(brightest: int, kind: str, path: str | os.PathLike[str]) -> None:
     if brightest < DARK:
         raise ImageError(
-            f"{path}: its {kind} values would make an image that is all but black (its brightest pixel"
-            f" {brightest} of 255), as those of fewer bits do in a wider file; bring them to the whole range,"
-            f" or {_DO}"
+            f"{path}: its {kind} values would make an almost black image (its brightest pixel would be"
+            f" {brightest} of 255), as when fewer bits are stored in a wider file; rescale them to the full"
+            f" range, or {_DO}"
         )

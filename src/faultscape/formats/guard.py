@@ -1,7 +1,7 @@
-"""Open files that nobody vouches for: bounded, never an object, and whatever is wrong with one is a sentence
+"""Open untrusted files: bounded, never an object, and whatever is wrong with one is a sentence
 of the reader's own error.
 
-Conventions: ``error`` is the class of FaultscapeError to raise. A picture above ``MAX_PIXELS`` is refused
+Conventions: ``error`` is the class of FaultscapeError to raise. An image above ``MAX_PIXELS`` is refused
 before it is decoded. Only regular files are read: a pipe would be waited for.
 """
 
@@ -62,15 +62,17 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
         with without_warnings():
             yield
     except Image.DecompressionBombError:
-        raise error(f"{path}: its pixels are more than the {MAX_PIXELS} that are read; shrink it") from None
+        raise error(
+            f"{path}: it has more than {MAX_PIXELS} pixels, the most that is read; shrink it"
+        ) from None
     except Image.UnidentifiedImageError:
-        raise error(f"{path}: it is not a picture that can be read") from None
+        raise error(f"{path}: it is not a readable image") from None
     except UNREADABLE as fault:
         raise error(f"{path}: {getattr(fault, 'strerror', None) or library_text(fault)}") from None
 
 
 def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
-    """Return a picture of bounded size, not decoded yet; ``lossless`` says why one that changes values is
+    """Return an image of bounded size, not decoded yet; ``lossless`` says why one that changes values is
     refused. Use it within `decoding`.
     """
     try:
@@ -79,17 +81,17 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
         if data[:4] not in _TIFF:
             raise
         raise error(
-            f"{path}: this TIFF is damaged, or its pixels have 64 bits, or more than 16 a colour; convert an"
+            f"{path}: this TIFF is damaged, or has 64-bit pixels or more than 16 bits per colour; convert an"
             " image to 8-bit PNG, scores to .npy"
         ) from None
     if picture.format in _DRAWINGS:
         raise error(
-            f"{path}: {picture.format} is a drawing, which another program would have to run; save it as PNG"
+            f"{path}: {picture.format} is a vector format, which needs another program; save it as PNG"
         )
     width, height = picture.size
     if width * height > MAX_PIXELS:
         raise error(
-            f"{path}: {width} x {height} pixels are more than the {MAX_PIXELS} that are read; shrink it"
+            f"{path}: {width} x {height} is more than {MAX_PIXELS} pixels, the most that is read; shrink it"
         )
     if lossless and picture.format in ("JPEG", "WEBP"):
         raise error(f"{path}: {picture.format} {lossless}")

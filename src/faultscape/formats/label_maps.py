@@ -76,13 +76,13 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:
         raise LabelMapError(
-            f"{path}: pixels of mode {picture.mode} are not labels; expected grey, palette or the class"
+            f"{path}: pixels of mode {picture.mode} cannot be labels; expected grey, palette or the class"
             " colours"
         )
     if colours is None:
         raise LabelMapError(
-            f"{path}: has three channels; give label maps as grey or palette values, or a class list with"
-            " colours"
+            f"{path}: has three channels; save label maps as grey or palette values, or give a class list"
+            " with colours"
         )
     wide = values.astype(np.uint32)
     ids = colours[wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]]

@@ -82,7 +82,7 @@ def read(
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         got = " and ".join(repr(v)[:40] for v in said)
         raise LabellingError(
-            f"{path}: imageWidth and imageHeight must be whole numbers of a picture; got {got}"
+            f"{path}: imageWidth and imageHeight must be the image's size in pixels; got {got}"
         )
     size = (width, height)
     if photo is not None and size != photo:
@@ -99,19 +99,16 @@ def read(
         drawn.append(drawing.checked(shape, id_of(shape["label"], classes, where), size, where))
     if (seconds := sum(shape.nanoseconds for shape in drawn) / 1e9) > drawing.MOST_NANOSECONDS / 1e9:
         raise LabellingError(
-            f"{path}: drawing its {len(drawn):,} shapes would take some {seconds:,.0f} s, and at most"
-            f" {drawing.MOST_NANOSECONDS / 1e9:.0f} s are taken; save it with fewer points or shapes, or as a"
+            f"{path}: drawing its {len(drawn):,} shapes would take about {seconds:,.0f} s, and the limit is"
+            f" {drawing.MOST_NANOSECONDS / 1e9:.0f} s; save it with fewer points or shapes, or as a"
             " mask"
         )
     return covered(drawing.painted(drawn, size, ground_of(classes)), classes, f"{path}"), size
 
 
 def wrong_size(size: tuple[int, int], photo: tuple[int, int]) -> str:
-    """Return in words that a label has not its photo's (width, height)."""
-    return (
-        f"is {size[0]} x {size[1]} pixels, its photo {photo[0]} x {photo[1]}; labels must have the photo's"
-        " size"
-    )
+    """Describe a label whose size is not its image's (width, height)."""
+    return f"is {size[0]} x {size[1]} pixels, its image {photo[0]} x {photo[1]}; both must have the same size"
 
 
 def state(path: str | os.PathLike[str]) -> str:
@@ -136,7 +133,7 @@ def _loaded(path: str | os.PathLike[str]) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         raise LabellingError(
-            f"{path}: is not a LabelMe file: {str(error)[:200] or 'it does not fit into memory'}"
+            f"{path}: is not a LabelMe file: {str(error)[:200] or 'it does not fit in memory'}"
         ) from None
 
 

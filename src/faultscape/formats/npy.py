@@ -2,7 +2,7 @@
 nothing larger than that is ever made.
 
 Conventions: ``error`` is the class of FaultscapeError to raise, whose message begins with what is wrong and
-names no file, for whoever knows what to call it. Links are not followed, and only regular files are read.
+names no file; the caller adds the name. Links are not followed, and only regular files are read.
 Never an object.
 """
 
@@ -50,7 +50,7 @@ def read_npy(
             )
             found, fortran, kind = read(data)
     except UNREADABLE:
-        raise error("is no .npy file of NumPy") from None
+        raise error("is not a NumPy .npy file") from None
     if kind.kind not in kinds or kind.itemsize > _WIDEST:
         raise error(
             f"holds {kind if kind.kind in kinds else _WORDS.get(kind.kind, str(kind))}; expected"

@@ -1,9 +1,9 @@
-"""Photos that lie beside a tool's file, in images/ as `label export` writes them: whether each that the file
+"""Images next to a tool's file, in images/ as `label export` writes them: whether each that the file
 names is there, and as large as the file says.
 
-Conventions: names are POSIX; images/ before them may be left out, and so may folders that lead to one photo
-alone. Endings do not count: tools find photos without them. Where no folder images/ lies beside the file,
-nothing is known of its photos.
+Conventions: names are POSIX; images/ before them may be left out, and so may folders that lead to one image
+alone. Endings do not count: tools find images without them. Where no folder images/ lies beside the file,
+nothing is known of its images.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEAD = 1 << 20  # bytes of a photo, in which its size stands
 
 
 class PhotosBeside:
-    """The photos in a folder beside a file of a tool."""
+    """The images in a folder beside a file of a tool."""
 
     def __init__(self, file: Path, folder: str = FOLDER) -> None:
         self._file, self._folder = file, folder
@@ -33,14 +33,14 @@ class PhotosBeside:
                 self._ends.setdefault(stem.rpartition("/")[2], []).append(stem)
 
     def faults(self, name: str, *sizes: tuple[int, int]) -> list[str]:
-        """Return a sentence where there is no photo of a name, or for each (width, height) that is not its
-        own; nothing where no photos lie there.
+        """Return a sentence where there is no image of a name, or for each (width, height) that is not its
+        own; nothing where no images lie there.
         """
         if not self._there:
             return []
         photo = self._photo(name)
         if photo is None:
-            return [f"{self._file}: there is no photo {name[:80]!r} in {self._folder}/"]
+            return [f"{self._file}: image {name[:80]!r} not found in {self._folder}/"]
         return [fault for size in dict.fromkeys(sizes) if (fault := size_fault(photo, self._file, size))]
 
     def _photo(self, name: str) -> Path | None:
@@ -54,16 +54,16 @@ class PhotosBeside:
 
 
 def size_fault(photo: Path, file: Path, size: tuple[int, int]) -> str:
-    """Return what is wrong with a photo of which a ``file`` says (width, height), '' where nothing is."""
+    """Return what is wrong with an image of which a ``file`` says (width, height), '' where nothing is."""
     try:
         with open(photo, "rb") as stream:
             found = size_of(stream.read(_HEAD), photo)
     except (OSError, ImageError):
-        return f"{photo}: is not an image that can be read"
+        return f"{photo}: is not a readable image"
     return (
         ""
         if found == size
-        else f"{photo}: is {found[0]} x {found[1]} pixels, in {file.name} {size[0]} x {size[1]}"
+        else f"{photo}: is {found[0]} x {found[1]} pixels, but in {file.name} {size[0]} x {size[1]}"
     )
 
 

@@ -1,8 +1,8 @@
-"""Read pictures safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of
+"""Read images safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of
 each.
 
 Conventions: RGB, uint8, (H, W, 3), upright as a person sees it; `deep_pictures` says what becomes of more
-than 8 bits. The difference hash is our own: the upright picture in grey, averaged to 9 x 8, one bit for each
+than 8 bits. The difference hash is our own: the upright image in grey, averaged to 9 x 8, one bit for each
 of the 64 steps to the right: brighter or not.
 """
 
@@ -22,7 +22,7 @@ from faultscape.formats.guard import decoding, open_picture, read_bytes
 
 @dataclass(frozen=True)
 class Picture:
-    """What collect keeps of a picture: upright size, SHA-256 of the file, difference hash (64 bits as a
+    """What collect keeps of an image: upright size, SHA-256 of the file, difference hash (64 bits as a
     signed number; None where it was not looked at).
     """
 
@@ -33,14 +33,14 @@ class Picture:
 
 
 def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return a picture as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no
-    picture.
+    """Return an image as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no
+    image.
     """
     return rgb_of(read_bytes(path, ImageError), path)
 
 
 def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the picture that a file's bytes are, as read_rgb does."""
+    """Return the image that a file's bytes are, as read_rgb does."""
     picture = _open(data, path)
     with decoding(path, ImageError):
         return np.asarray(picture.convert("RGB"))
@@ -58,7 +58,7 @@ def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 def probe(path: str | os.PathLike[str]) -> Picture:
-    """Return size, digest and difference hash of a picture, having decoded it all; ImageError as read_rgb."""
+    """Return size, digest and difference hash of an image, having decoded it all; ImageError as read_rgb."""
     return examine(read_bytes(path, ImageError), path)
 
 
@@ -72,7 +72,7 @@ def examine(data: bytes, path: str | os.PathLike[str]) -> Picture:
 
 
 def difference_hash(grey: np.ndarray) -> int:
-    """Return the 64-bit difference hash of an (H, W) grey picture as a signed number.
+    """Return the 64-bit difference hash of an (H, W) grey image as a signed number.
 
     >>> difference_hash(np.tile(np.arange(90, dtype=np.uint8), (80, 1)))
     -1
@@ -88,7 +88,7 @@ def difference_hash(grey: np.ndarray) -> int:
 
 
 def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
-    """Return a fully decoded, upright picture; ``small`` lets the JPEG decoder shrink it, the full size is
+    """Return a fully decoded, upright image; ``small`` lets the JPEG decoder shrink it, the full size is
     then in info.
     """
     with decoding(path, ImageError):

@@ -1,7 +1,7 @@
 """PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people
 see something, as plain numbers, or in the class colours; and pixels as they are.
 
-Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. In class colours void is
+Conventions: ids up to 255 are 8-bit palette images, larger ones 16-bit grey. In class colours void is
 black, or the cream of PASCAL VOC where a class is black; both stand for the first void id when they are read.
 Reading takes whatever `label_maps.read_map` reads (grey, palette, npy, class colours).
 """
@@ -67,8 +67,8 @@ def encode_colours(
     for name, colour in zip(classes.names, classes.colours, strict=True):
         if owners.setdefault(colour, name) != name:
             raise LabelMapError(
-                f"{path}: {owners[colour]!r} and {name!r} have one colour, {colour}; give each class its own,"
-                " or write plain numbers"
+                f"{path}: {owners[colour]!r} and {name!r} have the same colour, {colour}; give each class"
+                " its own, or write plain ids"
             )
     table = np.zeros((65536, 3), np.uint8)
     known = np.zeros(65536, bool)
@@ -81,10 +81,8 @@ def encode_colours(
         value = int(ids[y, x])
         if value in classes.void:
             taken = " and ".join(repr(owners[colour]) for colour in VOID_COLOURS)
-            raise LabelMapError(
-                f"{path}: void has no colour, since {taken} have its two; write plain numbers"
-            )
-        raise LabelMapError(f"{path}: the value {value} in column {x}, row {y} is neither a class nor void")
+            raise LabelMapError(f"{path}: void has no colour, because {taken} use its two; write plain ids")
+        raise LabelMapError(f"{path}: the value {value} at column {x}, row {y} is neither a class nor void")
     return encode_pixels(table[ids])
 
 
@@ -96,7 +94,7 @@ def encode_pixels(pixels: np.ndarray) -> bytes:
 
 
 def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.ndarray:
-    """Return the (H, W) ids of a label map file; RGB pictures are read by the colours of ``classes``. Errors:
+    """Return the (H, W) ids of a label map file; RGB images are read by the colours of ``classes``. Errors:
     LabelMapError.
     """
     try:

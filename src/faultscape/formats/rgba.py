@@ -19,8 +19,8 @@ from faultscape.formats.guard import decoding, open_picture
 
 
 def rgba_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the image with transparency that a file's bytes are, (H, W, 4) uint8; ImageError where it is no
-    image, has no alpha channel, is damaged or too large.
+    """Return the image with transparency that a file's bytes are, (H, W, 4) uint8; ImageError where it is not
+    an image, has no alpha channel, is damaged or too large.
 
     >>> import io
     >>> from PIL import Image

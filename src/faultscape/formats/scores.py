@@ -35,7 +35,7 @@ def read_scores(
         values = values[0] if values.shape[0] == 1 else values[..., 0]
     if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
         raise MetricError(
-            f"{path}: expected one number a pixel, H x W, of at most 8 bytes; got {values.dtype} of shape"
+            f"{path}: expected one number per pixel, H x W, of at most 8 bytes; got {values.dtype} of shape"
             f" {values.shape}"
         )
     if values.dtype.kind in "iub":
@@ -46,7 +46,7 @@ def read_scores(
         ):
             raise MetricError(
                 f"{path}: {beyond} of its {values.size} scores are whole numbers beyond 2^52, which float64"
-                " does not keep apart; give smaller ones, for example ranks"
+                " cannot represent exactly; give smaller ones, for example ranks"
             )
         values = (values / (scale or whole)).astype(kind)
     return np.ascontiguousarray(finite(values, path) if check else values)
@@ -66,7 +66,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
         or values.dtype.itemsize > 8
     ):
         raise MetricError(
-            f"{path}: expected probabilities, {classes} x H x W as the class list has it; got {values.dtype}"
+            f"{path}: expected probabilities, {classes} x H x W (one channel per class); got {values.dtype}"
             f" of shape {values.shape}"
         )
     finite(values, path)
@@ -79,7 +79,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
 
 
 def levels(path: str | os.PathLike[str]) -> int:
-    """Return 255 for a picture of 8 bits, whose scores have many ties, and 0 for any other file."""
+    """Return 255 for an image of 8 bits, whose scores have many ties, and 0 for any other file."""
     if os.fspath(path).lower().endswith((".npy", ".npz")):
         return 0
     try:
@@ -101,7 +101,7 @@ def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
             else "NaN or infinite"
         )
         raise MetricError(
-            f"{path}: {bad} of its {values.size} scores are {kind}; a score must be a finite number"
+            f"{path}: {bad} of its {values.size} scores are {kind}; scores must be finite numbers"
         )
     return values
 
@@ -120,10 +120,10 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
                 names = list(held.files)
                 if len(names) != 1:
                     raise MetricError(
-                        f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); give files with one"
+                        f"{path}: holds {len(names)} arrays ({', '.join(names[:4])}); expected one"
                     )
                 if not isinstance(values := held[names[0]], np.ndarray):
-                    raise MetricError(f"{path}: holds {names[0]}, which is not an array of NumPy")
+                    raise MetricError(f"{path}: holds {names[0]}, which is not a NumPy array")
                 return _native(values)
         return _picture(data, path)
 
@@ -140,8 +140,8 @@ def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     picture.load()
     if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
         raise MetricError(
-            f"{path}: pixels of mode {picture.mode} are not scores; expected one grey channel of 8, 16 or 32"
-            " bits"
+            f"{path}: pixels of mode {picture.mode} cannot be scores; expected one grey channel of 8, 16 or"
+            " 32 bits"
         )
     values = np.asarray(picture)
     whole = picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535

@@ -69,8 +69,8 @@ def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) 
     corners = tuple((float(x), float(y)) for x, y in points)
     if kind == "circle" and (radius := math.dist(*corners)) > _RADIUS:
         raise LabellingError(
-            f"{where}: a circle of radius {radius:,.0f} is larger than any picture; at most {_RADIUS:,} is"
-            " drawn"
+            f"{where}: a circle of radius {radius:,.0f} is larger than any image; at most {_RADIUS:,} is"
+            " supported"
         )
     return Shape(kind, corners, id_, _nanoseconds(kind, corners, size), shape.get("mask"), where)
 

@@ -1,4 +1,4 @@
-"""Columns of a CSV, TSV or Parquet file that nobody vouches for: read piece by piece, and only within bounds.
+"""Columns of a CSV, TSV or Parquet file from an untrusted source: read piece by piece, within bounds.
 
 Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file
 is, it may unpack to anything; so rows, bytes and the length of a cell are counted while it is read, and
@@ -52,7 +52,7 @@ def names_of(path: str) -> list[str]:
 
 def read(path: str, wanted: Sequence[str]) -> pa.Table:
     """Return some columns of a file as texts, each different one once (a dictionary); ModelError where it is
-    no table, or a larger one than is read.
+    not a table, or a larger one than is read.
     """
     pieces, rows, size = [], 0, 0
     with _reading(path):
@@ -85,7 +85,7 @@ def _reading(path: str) -> Iterator[None]:
             raise ModelError(f"{path}: {binary}; save the table as CSV in UTF-8") from None
         words = " ".join(str(error).split())[:200]
         if "straddling" in words or "out of sync" in words:
-            words = f"a line of it is longer than {_BLOCK:,} bytes; is a quotation mark open?"
+            words = f"a line is longer than {_BLOCK:,} bytes; check for an unclosed quotation mark"
         if "columns, got" in words and (odd := _odd_line(path)):
             tabs = _parted(path) == TAB
             other = (
@@ -101,15 +101,15 @@ def parted_otherwise(names: Sequence[str], *, tabs: bool = False) -> str:
     and what to do; '' where it does not.
 
     >>> parted_otherwise(["image;label"])
-    'its columns look parted by semicolons; save it with commas between them, and points in numbers'
+    'its columns seem to be separated by semicolons; save it with commas, and decimal points in numbers'
     """
     marks = {"semicolons": ";", "commas": ",", "tabs": TAB} if len(names) == 1 else {}
     found = next(
         (word for word, mark in marks.items() if mark in names[0] and word != ("tabs" if tabs else "commas")),
         "",
     )
-    between = "tabs between them, or name it .csv" if tabs else "commas between them, and points in numbers"
-    return f"its columns look parted by {found}; save it with {between}" if found else ""
+    between = "tabs, or name it .csv" if tabs else "commas, and decimal points in numbers"
+    return f"its columns seem to be separated by {found}; save it with {between}" if found else ""
 
 
 def _first_line(path: str) -> list[str]:
@@ -150,7 +150,7 @@ def _odd_line(path: str) -> str:
 
 
 def is_text(path: str) -> bool:
-    """Whether rows are lines of text below a first one: not those of Parquet, nor of arrays."""
+    """Whether rows are lines of text below a first one: not in Parquet files or arrays."""
     return not path.lower().endswith((*_PARQUET, ".npz"))
 
 
@@ -182,7 +182,7 @@ class _Counted(io.RawIOBase):
 
 
 def _too_much() -> str:
-    return f"unpacks to more than {MOST_BYTES >> 30} GiB; at most so much is read"
+    return f"unpacks to more than {MOST_BYTES >> 30} GiB; at most this much is read"
 
 
 def _text(path: str, wanted: Sequence[str] | None) -> Any:
@@ -223,7 +223,7 @@ def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         elif not any(
             is_(plain) for is_ in (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_null)
         ):
-            raise ModelError(f"{path}: column {name!r} holds {kind}; expected a word or a number a line")
+            raise ModelError(f"{path}: column {name!r} holds {kind}; expected text or a number per line")
     yield from _parquet(path, words).iter_batches(_BATCH, columns=[*wanted])
 
 
@@ -236,7 +236,7 @@ def _words(path: str, name: str, column: Any) -> Any:
         return pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()), plain.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ModelError(
-            f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected a word a line"
+            f"{path}: column {name!r}: {' '.join(str(error).split())[:200]}; expected text"
         ) from None
 
 

@@ -4,7 +4,7 @@ questions, and what people answered (S2 2.1, 3.1).
 Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator
 and answer to fill in; of answers image, class, annotator and answer count (yes, no or unsure), a line without
 an answer is a question still open. A cell that a spreadsheet would run is marked (`guarded`), and read
-without its mark. Of one person's answers to a question the latest counts.
+without its mark. A person's latest answer to a question counts.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def rows(
             for row in lines:
                 if row and len(row) != len(head):
                     why = (
-                        f"has {counted(len(row), 'column')}, the first line {len(head)}; quote what holds a"
-                        f" {'tab' if _delimiter(path) == TAB else 'comma'}"
+                        f"has {counted(len(row), 'column')}, the first line {len(head)}; quote cells that"
+                        f" hold a {'tab' if _delimiter(path) == TAB else 'comma'}"
                     )
                     wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
                 elif row:
@@ -90,7 +90,7 @@ def read(path: str | os.PathLike[str]) -> tuple[list[tuple[int, Answer]], list[U
         if answer.lower() not in WORDS:
             wrong.append((line, image, f"the answer {answer!r} is not known; use {', '.join(WORDS)}"))
         elif not image or not class_ or not annotator:
-            wrong.append((line, image, "an answer needs its image, its class and who gave it (annotator)"))
+            wrong.append((line, image, "expected an image, a class and an annotator for each answer"))
         else:
             out.append((line, (image, class_, annotator, answer.lower())))
     return out, sorted(wrong)

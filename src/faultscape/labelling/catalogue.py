@@ -41,16 +41,16 @@ from faultscape.nouns import Classes
 class MaskFormat:
     """Label maps for a tool that draws.
 
-    ``photo(folder, id)`` and ``label(folder, id)`` say where the files of an image lie. ``write(label, photo,
-    size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is what a model filled in,
-    or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder: bytes} of
-    what the tool must know of the classes. ``recognise(path)`` says whether a file with one of the
-    ``endings`` is a label that somebody drew, one still empty, or something else; ``read(path, classes,
-    size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError. ``says`` is what to do with
-    what was written, {folder} being its folder ``labels``, which is made where ``listed``: there masks may
-    also come from a data set, with ids of another class list, which names and values tell. With ``outlines``
-    ``write`` takes that word too, and then writes polygons. ``check(path)`` says of a file, or of a folder of
-    them, what the tool would not take, in sentences. What it writes is read as the format ``same_as`` is.
+    ``photo(folder, id)`` and ``label(folder, id)`` return where the files of an image are. ``write(label,
+    image, size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is what a model
+    filled in, or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder:
+    bytes} of what the tool must know of the classes. ``recognise(path)`` says whether a file with one of the
+    ``endings`` is a finished label, one still empty, or something else; ``read(path, classes, size)`` returns
+    its (H, W) ids, and raises LabelMapError or LabellingError. ``says`` is what to do with what was written,
+    {folder} being its folder ``labels``, which is made where ``listed``: there masks may also come from a
+    data set, with ids of another class list, which names and values tell. With ``outlines`` ``write`` takes
+    that word too, and then writes polygons. ``check(path)`` says of a file, or of a folder of them, what the
+    tool would not take, in sentences. What it writes is read as the format ``same_as`` is.
     """
 
     name: str
@@ -74,7 +74,7 @@ class MaskFormat:
 class BundleFormat:
     """Label maps for a tool that keeps those of many images in one file, or in files that belong together.
 
-    ``photo(folder, id)`` says where the photo of an image lies. ``write(folder, images, classes)`` yields
+    ``photo(folder, id)`` returns where the file of an image is. ``write(folder, images, classes)`` yields
     (path in the folder, bytes) of all files, of `DrawnImage`; with ``outlines`` it takes that word too, and
     then writes polygons. ``recognise(path)`` says whether a file is such a one; ``read(path)`` gives what it
     says of each image, a `ToolLabel`, and ``check(path)`` what the tool would not take, in sentences.
@@ -97,7 +97,7 @@ class QuestionFormat:
     """Questions about classes, and what people say in answer.
 
     ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how
-    many lines of such a file somebody filled in, and LabellingError where it is another; ``read(path,
+    many lines of such a file are filled in, and LabellingError where it is another; ``read(path,
     column)`` what a file says, with labels from the ``column`` where one is named. ``says`` is what to do
     with what was written.
     """
@@ -136,7 +136,7 @@ def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
 class PairFormat:
     """Which of two models' maps is better, asked by a tool of others.
 
-    ``write(folder, pairs)`` yields (path in the folder, bytes) of all files but the pictures, of `PairTask`;
+    ``write(folder, pairs)`` yields (path in the folder, bytes) of all files but the images, of `PairTask`;
     ``read(path)`` gives what people chose (`PairAnswer`) and sentences on what cannot be read; the rest as of
     `BundleFormat`.
     """
@@ -153,9 +153,9 @@ class PairFormat:
 
 @dataclass(frozen=True)
 class TaskFormat:
-    """Questions about classes with the photos that they are about, asked by a tool of others.
+    """Questions about classes with the images that they are about, asked by a tool of others.
 
-    ``photo(folder, id)`` says where the photo of an image lies; ``write(folder, questions, glosses)`` yields
+    ``photo(folder, id)`` returns where the file of an image is; ``write(folder, questions, glosses)`` yields
     (path in the folder, bytes) of all other files, of `Question`; ``read(path)`` gives what people answered
     (`ClassAnswer`) and sentences on what cannot be read; the rest as of `BundleFormat`.
     """
@@ -227,7 +227,7 @@ _STUDIO = (
 Format: TypeAlias = MaskFormat | BundleFormat | PairFormat | QuestionFormat | TaskFormat
 FORMATS: tuple[Format, ...] = (
     _masks("png", "mask", _write_png),
-    _masks("png-index", "mask of plain numbers", _write_plain, "png"),
+    _masks("png-index", "mask of plain ids", _write_plain, "png"),
     _masks("png-colours", "mask in class colours", _write_colours, "png"),
     MaskFormat(
         name="labelme",
@@ -342,14 +342,14 @@ def find_format(name: str | None, task: str) -> Format:
         form = plug.load("format", name)
         if not isinstance(form, Format):
             raise OptionError(
-                f"format {name}: is not a format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat"
-                " or TaskFormat"
+                f"format {name}: expected a MaskFormat, BundleFormat, PairFormat, QuestionFormat or"
+                " TaskFormat"
             )
     elif name in _NAMED:
         form = _NAMED[name]
     else:
         raise OptionError(
-            f"format {name!r} is not known; use {', '.join(_NAMED)}, or file.py:NAME, a format of your"
+            f"format {name!r} is not known; use {', '.join(_NAMED)}, or file.py:NAME for your"
             f" own.{closest(name, list(_NAMED))}"
         )
     if form.task != task:

@@ -52,8 +52,5 @@ def ties_text(verdicts: Verdicts, names: Collection[str]) -> list[str]:
     if not ties:
         return []
     return [
-        (
-            f"{counted(ties, 'question stands', 'questions stand')} at a tie, or everybody was unsure: "
-            "nothing is decided by that"
-        )
+        (f"{counted(ties, 'question is', 'questions are')} tied, or all annotators were unsure: undecided")
     ]

@@ -31,7 +31,7 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
             for row in rows:
                 if not row["image"] or row["reason"] is None or None in row:
                     raise LabellingError(
-                        f"{path}, line {rows.line_num}: expected image,reason; quote what holds a comma"
+                        f"{path}, line {rows.line_num}: expected image,reason; quote cells that hold a comma"
                     )
                 out.append((bare(row["image"]), row["reason"]))
             return out
@@ -50,10 +50,7 @@ def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
     if not gone:
         return ""
     if slots.draws:
-        return (
-            f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded, and no other takes the"
-            " place"
-        )
+        return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded and not replaced"
     spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
     taken = sum(row.image in gone for row in slots.chosen) - short  # places that another image has now
     if spares:

@@ -1,4 +1,4 @@
-"""Formats called with a look at what they give, since nobody vouches for one of a person's own: it may raise
+"""Formats called with checks of what they return, since your own may be wrong: it may raise
 anything, and name places anywhere.
 
 Conventions: whatever goes wrong is LabellingError, in one line, that names the file and the format.
@@ -44,7 +44,7 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
 
 
 def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image: str) -> tuple[Path, ...]:
-    """Return where a format keeps the photo of an image, and its label where it has a file of its own;
+    """Return where a format keeps the file of an image, and its label where it has a file of its own;
     LabellingError where a person's own fails, or names a place outside the ``folder``.
 
     >>> (form,) = (form for form in FORMATS if form.name == "labelme")
@@ -59,12 +59,13 @@ def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image:
     for path in found:
         if not isinstance(path, Path):
             raise LabellingError(
-                f"{folder}: format {form.name}: photo and label must return paths; got {type(path).__name__}"
+                f"{folder}: format {form.name}: `photo` and `label` must return paths; got"
+                f" {type(path).__name__}"
             )
         if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
             raise LabellingError(
-                f"{folder}: format {form.name}: photo and label must lie in the folder; got {path} for"
-                f" {image}"
+                f"{folder}: format {form.name}: `photo` and `label` must return paths in the folder; got"
+                f" {path} for {image}"
             )
     return found
 
@@ -141,7 +142,7 @@ def check_file(form: Format, path: Path) -> list[str]:
 
 
 def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
-    """Return the ids (H, W) of a label of a photo of (width, height); LabelMapError for another size,
+    """Return the ids (H, W) of a label of an image of (width, height); LabelMapError for another size,
     LabellingError where a person's own format fails or returns no ids.
     """
     with plain_errors(form, path):
@@ -153,7 +154,7 @@ def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, i
         raise LabelMapError(f"{path}: {labelme.wrong_size(found, size)}")
     if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= 65535:
         raise LabellingError(
-            f"{path}: format {form.name}: ids are 0-65535; got {int(ids.min())} to {int(ids.max())}"
+            f"{path}: format {form.name}: ids must be 0-65535; got {int(ids.min())} to {int(ids.max())}"
         )
     return ids
 
@@ -185,7 +186,7 @@ def write_questions(
 
 
 def count_filled(form: QuestionFormat, path: Path) -> int:
-    """Return how many lines of a file of questions somebody filled in; LabellingError where it is another
+    """Return how many lines of a file of questions are filled in; LabellingError where it is another
     file, or a person's own format fails.
     """
     with plain_errors(form, path):
@@ -224,13 +225,13 @@ def read_questions(form: QuestionFormat, path: Path, column: str) -> Lines:
         odd = [held] if not isinstance(held, list) else [item for item in held if not _has_shape(item, shape)]
         if odd:
             raise LabellingError(
-                f"{path}: format {form.name}: {name} is a list of {words}; got {odd[0]!r:.80}"
+                f"{path}: format {form.name}: {name} must be a list of {words}; got {odd[0]!r:.80}"
             )
     for line, (*_, answer) in lines.answers:
         if answer not in answers.WORDS:
             raise LabellingError(
-                f"{path}: format {form.name}: an answer is {', '.join(answers.WORDS)}; got {answer!r:.80} in"
-                f" line {line}"
+                f"{path}: format {form.name}: an answer must be {', '.join(answers.WORDS)}; got"
+                f" {answer!r:.80} in line {line}"
             )
     return lines
 

@@ -2,8 +2,8 @@
 
 Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or
 image, reason. The column of the images of labels may be called as in tables of answers
-(`corpus.sources.HEADS`); a file called .tsv has tabs. Words are as they stand there: whether such an image or
-class is known is for whoever reads the study.
+(`corpus.sources.HEADS`); a file called .tsv has tabs. Text is returned unchanged: the caller checks whether
+such an image or class exists.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def read_lines(path: Path, column: str = "") -> Lines:
 
 
 def filled(path: Path) -> int:
-    """Return how many lines of a table of questions somebody filled in, or wrote otherwise; LabellingError
+    """Return how many lines of a table of questions are filled in or changed; LabellingError
     where it is no such table.
     """
     if not set(answers.ANSWERS) <= set(answers.columns(path)):
-        raise LabellingError(f"{path}: is there already and no table of questions; name another file")
+        raise LabellingError(f"{path}: already exists and is not a table of questions; give another file")
     lines, wrong = answers.rows(path, ("annotator", "answer"))
     return sum(any(cells) for _, cells in lines) + len(wrong)
 
@@ -85,7 +85,7 @@ def _columns_wanted(file: Path, label: str, column: str, head: tuple[str, ...]) 
         return f"has no column {column!r}; it has {known}{near and '.'}{near}"
     if called(HEADS, head) and len(head) > 1:
         return (
-            f"has no column `label`; say which holds the labels, as {file}:COLUMN; it has {known} (answers:"
+            f"has no column `label`; name the one with the labels as {file}:COLUMN; it has {known} (answers:"
             " image, class, annotator, answer; discards: image, reason)"
         )
     return (

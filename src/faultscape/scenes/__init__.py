@@ -1,4 +1,4 @@
-"""Streets drawn by code: photo, truth, instances and depth."""
+"""Streets drawn by code: image, truth, instances and depth."""
 
 import lazy_loader
 

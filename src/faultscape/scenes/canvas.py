@@ -1,7 +1,7 @@
-"""The canvas of a drawn street: a camera, and a picture that remembers which surface covers each pixel.
+"""The canvas of a drawn street: a camera, and an image that remembers which surface covers each pixel.
 
 Conventions: world in metres, X right, Y up, Z away from the camera; the street runs along Z and bends by X +
-bend * Z**2. Pixels (u, v) from the top left, at twice the size of the finished picture. Each surface has a
+bend * Z**2. Pixels (u, v) from the top left, at twice the size of the finished image. Each surface has a
 class, an instance (0: none) and a plane ``1/Z = a u + b v + c``, so that class, instance and depth are looked
 up once at the end. A heading of 0 looks away from the camera.
 """
@@ -73,7 +73,7 @@ class Camera:
 
 @dataclass(eq=False)
 class Canvas:
-    """A picture in the making: colours, the surface that covers each pixel, lights (``glow``) and shadows on
+    """An unfinished image: colours, the surface that covers each pixel, lights (``glow``) and shadows on
     the ground.
     """
 
@@ -145,7 +145,7 @@ class Canvas:
     def texture(
         self, picture: np.ndarray, quad: np.ndarray, number: int, lit: np.ndarray | None = None
     ) -> None:
-        """Stretch a picture over a world rectangle (bottom left, bottom right, top right, top left)."""
+        """Stretch an image over a world rectangle (bottom left, bottom right, top right, top left)."""
         target = self.camera.project(quad)
         low = np.maximum(np.floor(target.min(axis=0)).astype(int), 0)
         high = np.minimum(

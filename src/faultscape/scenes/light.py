@@ -1,7 +1,7 @@
-"""The light of a drawn street: from a canvas in plain daylight to a photo at dusk, at night, in fog, in rain
+"""The light of a drawn street: from a canvas in plain daylight to an image at dusk, at night, in fog, in rain
 or against a low sun.
 
-Conventions: colours are float32 on 0..1 here; light changes the picture and never the truth. Fog thins
+Conventions: colours are float32 on 0..1 here; light changes the image and never the truth. Fog thins
 contrast by exp(-thickness * depth).
 """
 
@@ -16,7 +16,7 @@ from faultscape.scenes.canvas import FARTHEST, PAVEMENT, ROAD, SKY, Canvas, rgb
 def lit(
     canvas: Canvas, rng: np.random.Generator, light: str, truth: np.ndarray, depth: np.ndarray
 ) -> np.ndarray:
-    """Return the photo (H, W, 3) uint8 of a finished canvas."""
+    """Return the image (H, W, 3) uint8 of a finished canvas."""
     h, w = truth.shape
     image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
     above = (truth == SKY)[..., None]
@@ -60,7 +60,7 @@ def lit(
 def _night(
     canvas: Canvas, rng: np.random.Generator, image: np.ndarray, above: np.ndarray, depth: np.ndarray
 ) -> np.ndarray:
-    """Return the picture in the light of street lamps and of the camera's own head lamps."""
+    """Return the image in the light of street lamps and of the camera's own head lamps."""
     h, w = depth.shape
     camera = canvas.camera
     u, v = np.arange(w, dtype=np.float32)[None] * 2, np.arange(h, dtype=np.float32)[:, None] * 2
@@ -85,7 +85,7 @@ def _night(
 
 
 def _bloom(canvas: Canvas, image: np.ndarray) -> np.ndarray:
-    """Return the picture with its lamps and lit windows, and the light that spills around them."""
+    """Return the image with its lamps and lit windows, and the light that spills around them."""
     h, w = image.shape[:2]
     glow = canvas.glow * (canvas.glow_owner == canvas.owner)[..., None]
     glow = cv2.resize(glow, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
@@ -97,7 +97,7 @@ def _bloom(canvas: Canvas, image: np.ndarray) -> np.ndarray:
 
 
 def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return the picture with a wet ground that mirrors what stands above the horizon."""
+    """Return the image with a wet ground that mirrors what stands above the horizon."""
     h = len(image)
     rows = np.clip(np.rint(canvas.camera.horizon - np.arange(h)).astype(int), 0, h - 1)
     mirror = cv2.blur(image[rows], (3, 13))
@@ -106,7 +106,7 @@ def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
-    """Return the picture with a low sun in it and its veil over everything near."""
+    """Return the image with a low sun in it and its veil over everything near."""
     h, w = image.shape[:2]
     u, v = w * rng.uniform(0.2, 0.8), canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
     away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w
@@ -115,7 +115,7 @@ def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.nd
 
 
 def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
-    """Return the picture behind falling rain."""
+    """Return the image behind falling rain."""
     h, w = image.shape[:2]
     rain, slant = np.zeros((h, w), np.uint8), rng.uniform(-0.3, 0.3)
     for u, v, long in zip(

@@ -62,7 +62,7 @@ def clouded(
 
 
 def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
-    """Draw the sky over the whole picture."""
+    """Draw the sky over the whole image."""
     number = canvas.surface(SKY, (0.0, 0.0, 1.0 / FARTHEST))
     canvas.owner[:] = number
     h, w = canvas.owner.shape[0] // 2, canvas.owner.shape[1] // 2

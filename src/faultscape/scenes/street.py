@@ -1,4 +1,4 @@
-"""Made-up street scenes, drawn by code: photo, truth, instances and depth. No photo of anybody is needed to
+"""Made-up street scenes, drawn by code: image, truth, instances and depth. No camera image is needed to
 try Faultscape out.
 
 Conventions: a scene follows from its arguments alone. The truth has a class for every pixel (no void);

@@ -26,7 +26,7 @@ def labels_of_base(void: np.ndarray | None, frame: tuple[int, int]) -> np.ndarra
     void = np.asarray(void)
     if void.shape != tuple(frame):
         raise ImageError(
-            f"void of the base has shape {void.shape}, the base {tuple(frame)}; they must be of one size"
+            f"void of the base has shape {void.shape}, the base {tuple(frame)}; they must have the same size"
         )
     return np.where(void, VOID, KNOWN).astype(np.uint8)
 

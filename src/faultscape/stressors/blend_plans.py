@@ -65,7 +65,7 @@ class BlendPlan:
         for placement in self.objects:
             if placement.cutout not in held:
                 raise CorpusError(
-                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the"
+                    f"the plan uses {placement.name}, whose pixels ({placement.cutout}) are not among the"
                     f" {len(held)} cut-outs given; give the same objects again"
                 )
         return [(held[placement.cutout], placement) for placement in self.objects]
@@ -109,8 +109,8 @@ def plan_blend(
         forbidden = np.asarray(forbidden, bool)
         if forbidden.shape != (height, width):
             raise OptionError(
-                f"forbidden pixels have shape {forbidden.shape}, the frame {(height, width)}; they must be of"
-                " one size"
+                f"forbidden pixels have shape {forbidden.shape}, the frame {(height, width)}; they must have"
+                " the same size"
             )
     stream = Stream(seed, key, "blend", draw)
     # Drawn whether or not the preset has known objects, so that presets differ in what they do alone.
@@ -122,7 +122,7 @@ def plan_blend(
         if all(cutout.use != needed for cutout in cutouts):
             raise OptionError(
                 f"{preset} needs {'known objects' if needed == 'known' else 'anomalies'}, and none of the"
-                f" {len(cutouts)} cut-outs is one; give some whose use is {needed!r}"
+                f" {len(cutouts)} cut-outs has that use; give some with use {needed!r}"
             )
     pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
     focus = (width // 2, int(horizon * height))
@@ -159,8 +159,7 @@ def plan_of_text(text: str) -> BlendPlan:
     >>> plan_of_text("{}")
     Traceback (most recent call last):
     ...
-    faultscape.errors.CorpusError: this is not a plan of a blended frame (preset: Field required); make the
-    set
+    faultscape.errors.CorpusError: not a valid plan of a blended frame (preset: Field required); make the set
     again
     """
     try:
@@ -169,13 +168,13 @@ def plan_of_text(text: str) -> BlendPlan:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "JSON"
         raise CorpusError(
-            f"this is not a plan of a blended frame ({where}: {first['msg']}); make the set again"
+            f"not a valid plan of a blended frame ({where}: {first['msg']}); make the set again"
         ) from None
     if not (
         0 < plan.height * plan.width <= MAX_PIXELS and all(_sound(placed, plan) for placed in plan.objects)
     ):
         raise CorpusError(
-            "this is not a plan of a blended frame (a number is out of range); make the set again"
+            "not a valid plan of a blended frame (a number is out of range); make the set again"
         )
     return plan
 
@@ -215,8 +214,8 @@ def _with_room(
     others = [cutout for cutout in pool if free(cutout)]
     if not others:
         raise OptionError(
-            f"all {len(pool)} known objects stand where no object may go (the ego vehicle); give others, or a"
-            " mask of the ego vehicle alone"
+            f"all {len(pool)} known objects are in forbidden pixels (the ego vehicle); give others, or a"
+            " mask of only the ego vehicle"
         )
     return others[stream.integer(len(others))]
 

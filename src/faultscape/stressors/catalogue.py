@@ -2,9 +2,9 @@
 named lists of them.
 
 Conventions: entries stand in the published order: fifteen, then the four that the paper keeps for validation.
-Parameters are those of the paper's code (ImageNet-C), whose lists the package imagecorruptions shares but for
-elastic_transform, whose numbers are that package's own. Shares and deviations are of the whole scale 0..1,
-lengths are pixels whatever the image's size.
+Parameters are those of the paper's code (ImageNet-C), whose lists the package imagecorruptions shares except
+for elastic_transform, whose numbers are that package's own. Shares and deviations are of the whole scale
+0..1, lengths are pixels whatever the image's size.
 """
 
 from __future__ import annotations

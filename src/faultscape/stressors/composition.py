@@ -85,7 +85,7 @@ def blend(
     if base.shape[:2] != (plan.height, plan.width):
         raise ImageError(
             f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x"
-            f" {base.shape[0]}; plan it anew for this image"
+            f" {base.shape[0]}; make a new plan for this image"
         )
     labels, objects = (
         labels_of_base(void, (plan.height, plan.width)),

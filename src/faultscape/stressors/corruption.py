@@ -42,7 +42,7 @@ def corrupt(
     pixels = _checked(image)
     corruption, parameters = _chosen(name, severity)
     if textures is not None and not corruption.textured:
-        raise OptionError(f"{corruption.name} takes no textures; leave them out, or corrupt with frost")
+        raise OptionError(f"{corruption.name} does not take textures; leave them out, or use frost")
     if key is None:
         # what is not random is spared the hash
         key = hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""
@@ -52,8 +52,8 @@ def corrupt(
     out = np.asarray(corruption.apply(planes, parameters, start, *more))
     if out.shape not in (planes.shape, pixels.shape) or out.dtype != pixels.dtype:
         raise OptionError(
-            f"corruption {corruption.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it"
-            " must keep shape and type"
+            f"corruption {corruption.name} returned {out.dtype} {out.shape} for {pixels.dtype}"
+            f" {pixels.shape}; it must keep shape and type"
         )
     return out.reshape(pixels.shape)
 
@@ -88,7 +88,7 @@ def move_labels(
         and not np.iinfo(labels.dtype).min <= fill <= np.iinfo(labels.dtype).max
     ):
         raise LabelMapError(
-            f"labels of {labels.dtype} cannot hold the fill {fill}; give labels of another type, or another"
+            f"labels of {labels.dtype} cannot hold the fill {fill}; give labels of a larger type, or another"
             " fill"
         )
     corruption, parameters = _chosen(name, severity)
@@ -126,11 +126,11 @@ def _chosen(name: str | Corruption, severity: int) -> tuple[Corruption, tuple[fl
 def _checked(image: np.ndarray) -> np.ndarray:
     pixels = np.asarray(image)
     if pixels.dtype not in (np.uint8, np.uint16):
-        raise ImageError(
-            f"the image is of {pixels.dtype}; expected uint8 or uint16, of the scale 0..255 or 0..65535"
-        )
+        raise ImageError(f"the image is {pixels.dtype}; expected uint8 (0..255) or uint16 (0..65535)")
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
         raise ImageError(f"the image has the shape {pixels.shape}; expected (H, W) or (H, W, 3)")
     if not pixels.size:
-        raise ImageError(f"the image has the shape {pixels.shape}: it is empty; expected 1 x 1 pixel or more")
+        raise ImageError(
+            f"the image has the shape {pixels.shape}, which is empty; expected 1 x 1 pixel or more"
+        )
     return np.ascontiguousarray(pixels)

@@ -31,7 +31,7 @@ class Corruption:
     random       whether another seed gives another image
     move         None where pixels stay in their places, else (H, W, parameters, start) -> the row and the
                  column (H, W) from which each pixel came
-    textured     whether ``apply`` takes textures of a person's own
+    textured     whether ``apply`` takes your own textures
     source       where the definition stands
     """
 

@@ -71,7 +71,8 @@ def add_fog(
     if depth.shape != image.shape[:2] or (where is not None and where.shape != image.shape[:2]):
         raise ImageError(
             f"fog: the image has shape {image.shape[:2]}, depth"
-            f" {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size"
+            f" {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must have the same"
+            " size"
         )
     known = np.isfinite(depth) & (depth > 0)
     optical = np.where(known, depth, _FARTHEST).astype(np.float64) * fog.beta

@@ -139,7 +139,7 @@ def known_of_splits(cutouts: Sequence[Cutout], *, seed: int) -> dict[str, tuple[
     of_validation, of_test = _divided(known, Stream(seed, "", "fs-static", "known"))
     if not of_validation or not of_test:
         raise CorpusError(
-            f"fs-static: {len(known)} known objects leave none for"
+            f"fs-static: {len(known)} known objects are too few for"
             f" {'test' if of_validation else 'validation'}; give at least two, or more training images"
         )
     return {

@@ -74,7 +74,7 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
     """
     if lost := next((name for name in names if name not in classes.names), None):
         raise ClassesError(
-            f"{lost!r} cannot be held out: it is not a class.{closest(lost, list(classes.names))} There are"
+            f"{lost!r} cannot be held out: it is not a class.{closest(lost, list(classes.names))} Classes:"
             f" {', '.join(classes.names[:12])}{', ...' if len(classes) > 12 else ''}"
         )
     withheld = tuple(name for name in classes.names if name in set(names))
@@ -126,8 +126,8 @@ def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
         hits = [own for own in classes.names if set(words) & {*_words(own), *classes.synonyms.get(own, ())}]
         if not hits:
             raise ClassesError(
-                f"--preset {name} holds out {words[0]!r}, which the classes of the study do not have; name"
-                " theirs with --classes"
+                f"--preset {name} holds out {words[0]!r}, which is not a class of the study; give"
+                " the study's names with --classes"
             )
         found += hits  # all of them: a list may have sofa and couch, and the paper holds out both
     return tuple(dict.fromkeys(found))

@@ -4,7 +4,7 @@ be shared without them.
 Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An overlay names its base and
 its image by the BLAKE2b of their size and pixels, and refuses another base. Its file is a line of JSON, then
 the differences of the box that changed (int16, little-endian, all low bytes before all high ones) in
-zstandard. Files that nobody vouches for are refused in one line.
+zstandard. Untrusted files that are malformed are refused in one line.
 Source: Fishyscapes' public Static files are differences to Cityscapes too (of another form, clipped, and
 without the digest of their base).
 """
@@ -48,7 +48,7 @@ class Overlay:
             raise ImageError(
                 f"this overlay belongs to another base: expected {self.frame[1]} x {self.frame[0]} pixels"
                 f" with the digest {self.base}, got {base.shape[1]} x {base.shape[0]} with"
-                f" {pixel_digest(base)}; give the image that it was made of"
+                f" {pixel_digest(base)}; give the image that it was made from"
             )
         image = base.copy()
         (x, y), (height, width) = self.corner, self.difference.shape[:2]
@@ -93,7 +93,7 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
     if base.shape != image.shape:
         raise ImageError(
             f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x"
-            f" {image.shape[0]}; they must be of one size"
+            f" {image.shape[0]}; they must have the same size"
         )
     changed = (base != image).any(2)
     rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
@@ -124,11 +124,10 @@ def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
     Traceback (most recent call last):
     ...
     faultscape.errors.ImageError: frame.overlay: is not an overlay of faultscape, or damaged (its first line
-    is
-    another); make or fetch it again
+    is wrong); make or fetch it again
     """
     if not data.startswith(_MAGIC):
-        raise _refused(name, "its first line is another")
+        raise _refused(name, "its first line is wrong")
     line, end, body = data[len(_MAGIC) : len(_MAGIC) + _HEAD].partition(b"\n")
     if not end:
         raise _refused(name, "its head does not end")
@@ -176,7 +175,7 @@ def _differences(body: bytes, frame: tuple[int, int], corner: tuple[int, int], b
     size = box[0] * box[1] * 6
     try:
         if zstandard.frame_content_size(body) != size:
-            raise ValueError("its length is another")
+            raise ValueError("its length is wrong")
         return zstandard.ZstdDecompressor().decompress(body, max_output_size=size) if size else b""
     except (zstandard.ZstdError, MemoryError):
         raise ValueError("its differences cannot be unpacked") from None
@@ -198,7 +197,7 @@ def _pair(value: object) -> tuple[int, int]:
     values = cast("list[object]", value) if isinstance(value, list) else []
     first, second = values if len(values) == 2 else (None, None)
     if type(first) is not int or type(second) is not int or min(first, second) < 0:
-        raise ValueError("its head has other numbers than sizes")
+        raise ValueError("its head has numbers that are not sizes")
     return first, second
 
 

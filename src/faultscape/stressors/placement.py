@@ -146,7 +146,7 @@ def draw_box(
     (True, True, True)
     """
     if not cutout.area:
-        raise ImageError(f"{cutout.name}: no pixel of it is more than half opaque; leave it out")
+        raise ImageError(f"{cutout.name}: none of its pixels is more than half opaque; leave it out")
     rows, columns = frame
     scale = float(np.sqrt(stream.uniform(*areas) * rows * columns / cutout.area))
     scale = min(
@@ -166,7 +166,7 @@ def draw_box(
                 + (
                     "it is too small; give a larger one"
                     if forbidden is None
-                    else "forbidden pixels leave no room; give a mask of the ego vehicle alone"
+                    else "forbidden pixels leave no room; give a mask of only the ego vehicle"
                 )
             )
         for _ in range(_TRIES if height <= room_y[1] and width <= room_x[1] else 0):
@@ -203,7 +203,8 @@ def own_box(cutout: Cutout, frame: tuple[int, int]) -> tuple[int, int, int, int]
     """
     if min(cutout.frame) < 1:
         raise ImageError(
-            f"{cutout.name}: has no place of its own; give the corner and the frame that it was cut out of"
+            f"{cutout.name}: its original place is unknown; give the corner and the frame that it was cut"
+            " from"
         )
     (x, y), (height, width) = cutout.corner, cutout.alpha.shape
     columns, rows = frame[1] / cutout.frame[1], frame[0] / cutout.frame[0]
@@ -274,8 +275,8 @@ def _along(room: tuple[int, int], size: int, stream: Stream) -> int:
     """Return where an object begins in a room: in one of the slots of its size that fit side by side, all
     moved by one part of what they leave.
 
-    Slots cover each pixel once, so that all are covered alike but for a margin at the ends narrower than the
-    object; a beginning drawn evenly leaves margins as wide as it.
+    Slots cover each pixel once, so that all are covered alike except for a margin at the ends narrower than
+    the object; a beginning drawn evenly leaves margins as wide as it.
     """
     slots = room[1] // size
     return room[0] + stream.integer(slots) * size + stream.integer(room[1] - slots * size + 1)

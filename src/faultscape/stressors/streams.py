@@ -32,7 +32,7 @@ def stream_start(seed: int, key: str, *words: str | int) -> int:
     (True, False)
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise OptionError(f"seed {seed!r}: give a whole number")
+        raise OptionError(f"seed {seed!r}: expected a whole number")
     hashed = hashlib.blake2b(digest_size=8)
     for word in (seed, key, *words):
         part = str(word).encode("utf-8", "surrogateescape")

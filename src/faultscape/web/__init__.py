@@ -1,3 +1,3 @@
 """WHAT GOES OVER HTTP: what every app of the package has: safe headers, error pages, files of fixed names,
-pictures, a server on this machine.
+images, a server on this machine.
 """

@@ -101,7 +101,7 @@ def send_picture(
     *,
     for_ever: bool = False,
 ) -> Response:
-    """Return the picture of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without
+    """Return the image of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without
     it where the browser has it. ``for_ever``: its address changes when it does.
     """
     headers = {"etag": pictures.tag_of(key), "cache-control": _FOREVER if for_ever else "private, no-cache"}
@@ -126,7 +126,7 @@ def _file(name: str) -> bytes:
 
 def _static(request: Request, name: str) -> Response:
     if name not in FILES or not (data := _file(name)):
-        raise NotFoundError(f"there is no file {name!r} here")
+        raise NotFoundError(f"file {name!r} not found")
     return send_picture(
         request, _STATIC, asset(name), lambda: (data, FILES[name][1]), for_ever="v" in request.query_params
     )
@@ -150,7 +150,7 @@ def _mistake(request: Request, error: Exception) -> Response:
 def _unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     return problem(
-        request, status, "there is no such page" if status == 404 else "this page does not answer that"
+        request, status, "page not found" if status == 404 else "this page does not support that request"
     )
 
 
@@ -167,7 +167,7 @@ def _defect(request: Request, error: Exception) -> Response:
         f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})",
         file=sys.stderr,
     )
-    return problem(request, 500, "this is a defect of Faultscape; the terminal in which it runs says more")
+    return problem(request, 500, "this is a bug in Faultscape; see the terminal in which it runs for details")
 
 
 class _NoTraceback:

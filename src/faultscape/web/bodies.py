@@ -37,7 +37,7 @@ async def form_body(request: Request) -> dict[str, str]:
     try:
         found = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=50)
     except ValueError:
-        raise OptionError("expected the fields of a form") from None
+        raise OptionError("expected form fields") from None
     return {name: values[-1] for name, values in found.items()}
 
 
@@ -46,5 +46,5 @@ async def _body(request: Request, most: int) -> bytes:
     async for part in request.stream():
         data += part
         if len(data) > most:
-            raise OptionError(f"a body of more than {most:,} bytes is not taken")
+            raise OptionError(f"the request body is too large; at most {most:,} bytes are accepted")
     return bytes(data)

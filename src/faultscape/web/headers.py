@@ -1,7 +1,7 @@
 """What holds of every request and answer, whatever app it is of: which hosts and methods are answered, and
 what a browser may do with a page.
 
-Conventions: plain ASGI. Pages load nothing but files of this server: no script, style or picture of
+Conventions: plain ASGI. Pages load nothing but files of this server: no script, style or image from
 elsewhere, and none that stands in the page. A request that names another host than those served is refused,
 since a page of elsewhere whose name was pointed at this machine (DNS rebinding) would name its own.
 """
@@ -50,7 +50,7 @@ def host_name(host: str) -> str:
 
 def serves(host: str, names: Collection[str]) -> bool:
     """Whether a Host header names this machine: by an address, as localhost, or by one of ``names``. No other
-    name can be made to point here by somebody else.
+    name can be made to point here by an attacker.
 
     >>> (
     ...     serves("127.0.0.1:80", ()),
@@ -117,17 +117,17 @@ class Guard:
         if not serves(headers.get("host", ""), self._names):
             return (
                 421,
-                "this server does not answer for that name; open the address that was printed when it began",
+                "this server does not answer to that host name; open the address printed at its start",
             )
         if scope["method"] not in self._methods:
-            return 405, f"{scope['method']} is not answered here"
+            return 405, f"method {scope['method']} is not allowed"
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > LONGEST:
             return 414, f"the address is longer than {LONGEST} bytes"
         if (
             headers.get("sec-fetch-site") in ("cross-site", "same-site")
             and headers.get("sec-fetch-mode", "navigate") != "navigate"
         ):
-            return 403, "another site asked for this; only pages of this server may"
+            return 403, "this request came from another site; only pages of this server are allowed"
         return None
 
 

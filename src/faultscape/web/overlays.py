@@ -1,9 +1,9 @@
-"""Pictures that lie over a photo: a label map as areas or as lines, where it is right, where two maps differ
+"""Images laid over an image: a label map as areas or as lines, where it is right, where two maps differ
 and which of the two is wrong.
 
 Conventions: label maps (H, W) hold places, 0..C-1 and C for void (nouns). An overlay is codes (H, W) with a
 colour each, RGBA, of which one is clear. Void pixels of a truth are neither right nor wrong, and are clear.
-Colours of right and wrong are told apart by people who see no red or green.
+Colours of right and wrong can be distinguished by people who see no red or green.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def fill(label_map: np.ndarray, classes: Classes) -> Overlay:
 
 
 def outline(label_map: np.ndarray, classes: Classes) -> Overlay:
-    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours is
-    of another class. Beside it runs a thin line, white within void and areas of a dark colour and black
-    within others, so that it is seen on photos of its own colour.
+    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours
+    has another class. Beside it runs a thin line, white within void and areas of a dark colour and black
+    within others, so that it is seen on images of its own colour.
 
     >>> outline(np.array([[0, 0, 0, 1]]), Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))).codes.tolist()
     [[2, 3, 0, 1]]
@@ -88,7 +88,7 @@ def edge(area: np.ndarray, colour: tuple[int, int, int, int]) -> Overlay:
 
 
 def large_enough(area: np.ndarray) -> np.ndarray:
-    """Return an area (H, W) whose edge is seen in a picture of this size: one that is smaller than a fiftieth
+    """Return an area (H, W) whose edge is seen in an image of this size: one that is smaller than a fiftieth
     of the longer side squared is grown by a hundredth of it on all sides.
 
     >>> int(large_enough(np.eye(1, 200, 100, dtype=bool)).sum())
@@ -204,6 +204,4 @@ def _of_classes(classes: Classes) -> np.ndarray:
 def _alike(first: np.ndarray, second: np.ndarray) -> None:
     if first.shape != second.shape:
         sizes = " and ".join(" x ".join(map(str, found.shape[::-1])) for found in (first, second))
-        raise LabelMapError(
-            f"two maps of {sizes} pixels cannot be laid over each other; bring one to the other's size"
-        )
+        raise LabelMapError(f"maps of {sizes} pixels cannot be compared; resize one to the other's size")

@@ -1,8 +1,8 @@
-"""Pictures as a browser takes them, made when they are asked for and kept in memory up to a bound of bytes.
+"""Images as a browser takes them, made when they are asked for and kept in memory up to a bound of bytes.
 
-Conventions: a picture is its bytes, its media type and a tag that changes with what it was made of. Photos
-are WebP (JPEG where Pillow cannot write WebP), never larger than asked. At most two pictures are made at a
-time, since a decoded photo may take hundreds of MB.
+Conventions: an image is its bytes, its media type and a tag that changes with what it was made of. Images
+are WebP (JPEG where Pillow cannot write WebP), never larger than asked. At most two images are made at a
+time, since a decoded image may take hundreds of MB.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Picture:
 
 
 class Pictures:
-    """Pictures by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. Nobody
+    """Images by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. Nobody
     without the ``secret`` works out a key from its tag. May be asked by several threads.
     """
 
@@ -52,7 +52,7 @@ class Pictures:
         return len(self._held)
 
     def get(self, key: str, make: Callable[[], tuple[bytes, str]]) -> Picture:
-        """Return the picture of a key, which ``make`` makes (bytes, media type) where it is not kept.
+        """Return the image of a key, which ``make`` makes (bytes, media type) where it is not kept.
 
         >>> pictures = Pictures(most=3)
         >>> [pictures.get(key, lambda: (b"xx", "image/png")).data for key in ("a", "b")], len(pictures)
@@ -95,7 +95,7 @@ def tag_of(key: str, secret: str = "") -> str:
 
 
 def shrink(rgb: np.ndarray, longest: int, quality: int = 80) -> tuple[bytes, str]:
-    """Return an (H, W, 3) uint8 photo as (bytes, media type) with its longer side at most ``longest``.
+    """Return an (H, W, 3) uint8 image as (bytes, media type) with its longer side at most ``longest``.
 
     >>> shrink(np.zeros((4, 6, 3), np.uint8), 3)[1] in ("image/webp", "image/jpeg")
     True

@@ -31,15 +31,13 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
     True
     """
     if not 0 <= port <= 65535:
-        raise OptionError(f"--port {port}: ports are 0 (any that is free) to 65535")
+        raise OptionError(f"--port {port}: expected a port from 0 (any free port) to 65535")
     try:
         (family, *_, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
-        raise OptionError(
-            f"--host {host}: is not an address of this machine; leave it out for {HOST}"
-        ) from None
+        raise OptionError(f"--host {host}: not an address of this machine; leave it out for {HOST}") from None
     last = port if port == 0 else min(port + TRIES - 1, 65535)
     for number in range(port, last + 1):
         # else asyncio leaves its delays (Nagle) on: 40 ms an answer
@@ -57,8 +55,8 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
         else:
             return made
     raise OptionError(
-        f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are taken; name another, or 0 for any"
-        " that is free"
+        f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are in use; give another, or 0 for any"
+        " free one"
     )
 
 
@@ -71,7 +69,7 @@ def port_note(listener: socket.socket, port: int) -> str:
     ('', '')
     """
     number = listener.getsockname()[1]
-    return f"note: port {port} is taken; this server listens on {number}" if port not in (0, number) else ""
+    return f"note: port {port} is in use; this server listens on {number}" if port not in (0, number) else ""
 
 
 def address_of(listener: socket.socket) -> str:

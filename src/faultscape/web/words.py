@@ -1,4 +1,4 @@
-"""Words that somebody typed, or a program sent in their place, as they are kept and shown.
+"""Text that a person typed, or a program sent instead, as they are kept and shown.
 
 Conventions: what no database, page or terminal can hold goes: control characters, and halves of characters
 (surrogates). All else stays as it was typed, and is escaped where it is shown.

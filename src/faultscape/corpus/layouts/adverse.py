@@ -4,7 +4,7 @@ ACDC.
 Conventions: labels are train ids 0-18, 255 void, from label ids where there are such files, else from train
 ids. Splits that end in ``_ref`` show the places of the split before it in good conditions. Masks of invalid
 regions (invIds, invGray) are not read: they mark where the content is uncertain, which is neither void, since
-labels stand there, nor anomalous.
+it is labelled, nor anomalous.
 Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020; Sakaridis
 et al. 2019 and 2022 (Dark Zurich); Sakaridis et al. 2021 (ACDC).
 """
@@ -61,8 +61,8 @@ def find_foggy_zurich(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_dark_zurich(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; labels are there of ``val`` alone, those
-    of ``test`` are hidden.
+    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; only ``val`` has labels, those of
+    ``test`` are hidden.
     """
     for time in TIMES:
         folder, labels = branch(root, f"rgb_anon/{split}/{time}"), branch(root, f"gt/{split}/{time}")

@@ -330,8 +330,8 @@ LAYOUTS: tuple[Layout, ...] = (
 
 
 def entry(name: str) -> Layout:
-    """Return the layout of a name, or the one that ``file.py:NAME`` of a person's own holds, which is called
-    after its file, so that it is found again; OptionError with the nearest name otherwise.
+    """Return the layout of a name, or your own one in ``file.py:NAME``, which is named after
+    its file, so that it is found again; OptionError with the nearest name otherwise.
 
     >>> entry("cityscapes").counts["val"]
     500

@@ -90,8 +90,7 @@ def add_overlay(image: np.ndarray, overlay: np.ndarray, of: str = "the overlay")
     """
     if image.shape != overlay.shape:
         raise ImageError(
-            f"{of}: is of shape {overlay.shape}, its image of {image.shape}; take the overlay of this very"
-            " image"
+            f"{of}: has shape {overlay.shape}, its image {image.shape}; give the overlay made for this image"
         )
     return np.clip(image.astype(np.int64) + overlay, 0, 255).astype(np.uint8)
 
@@ -107,12 +106,13 @@ def read_overlay(path: str, digest: str = "") -> np.ndarray:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
                 raise ImageError(
-                    f"{path}: unpacks to more than {_MAX_BYTES >> 30} GiB, which no overlay does"
+                    f"{path}: unpacks to more than {_MAX_BYTES >> 30} GiB, more than any overlay"
                 )
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
             if "rgb" not in held.files:
                 raise ImageError(
-                    f"{path}: holds {', '.join(held.files[:4]) or 'nothing'}; an overlay is the array rgb"
+                    f"{path}: holds {', '.join(held.files[:4]) or 'nothing'}; expected an overlay, one array"
+                    " named rgb"
                 )
             values = held["rgb"]
     if (
@@ -121,7 +121,9 @@ def read_overlay(path: str, digest: str = "") -> np.ndarray:
         or values.shape[2] != 3
         or values.dtype.kind not in "iu"
     ):
-        kind = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else "no array"
+        kind = (
+            f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else "another object"
+        )
         raise ImageError(f"{path}: expected whole numbers, H x W x 3; got {kind}")
     if values.size and (int(values.min()) < -255 or int(values.max()) > 255):
         raise ImageError(

@@ -4,7 +4,7 @@ objects alone.
 Conventions: ids are LOCATION/LOCATION_SEQUENCE_FRAME (frame numbers go up in tens); a group is a sequence.
 Labels: 0 all else, 1 free space, 2-43 objects. The *on-road* truth is 1 on objects, 0 on free space and 255
 elsewhere, as the Fishyscapes authors' own code reads these labels. Seven object ids (31, 33, 34, 36-39) are
-no hazards by the data set's own table; they count as objects here too.
+not hazards by the data set's own table; they count as objects here too.
 """
 
 from __future__ import annotations

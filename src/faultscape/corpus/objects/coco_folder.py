@@ -65,7 +65,8 @@ def _take_image(harvest: Harvest, name: str, image: CocoImage, split: str) -> No
     height, width = image.size
     if pixels.shape[:2] != image.size:
         harvest.leave(
-            name, f"is {pixels.shape[1]} x {pixels.shape[0]} pixels, in its annotations {width} x {height}"
+            name,
+            f"is {pixels.shape[1]} x {pixels.shape[0]} pixels, but {width} x {height} in its annotations",
         )
         return
     if len(image.objects) > MOST_OBJECTS:
@@ -86,9 +87,7 @@ def _take_image(harvest: Harvest, name: str, image: CocoImage, split: str) -> No
         if inside.any():
             harvest.take(name, cutout_of_mask(pixels, inside, name, one.class_, split=split), which)
         else:
-            harvest.leave(
-                name, f"{which}: no pixel of its outline lies in the image (annotation {one.number})"
-            )
+            harvest.leave(name, f"{which}: its outline lies outside the image (annotation {one.number})")
 
 
 def _file_of(harvest: Harvest, json: str, image: CocoImage, files: dict[str, list[str]]) -> str:

@@ -1,5 +1,5 @@
-"""What lies in a folder that somebody else filled: its files by their names relative to it, and what of it is
-not read and why.
+"""The contents of a folder from an untrusted source: its files by relative name, and what is not read and
+why.
 
 Conventions: names are relative, with ``/`` between folders, in the order of their characters. Links are
 followed where they lead to a file of the folder; what leads out of it, hidden files and linked folders are
@@ -38,7 +38,7 @@ class FileTree:
 
 
 def file_tree(place: str | os.PathLike[str]) -> FileTree:
-    """Return what lies under a folder; CorpusError where it is none or cannot be read.
+    """Return what lies under a folder; CorpusError if it is not a folder or cannot be read.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ def file_tree(place: str | os.PathLike[str]) -> FileTree:
     """
     if not os.path.isdir(place):
         raise CorpusError(
-            f"{place}: is not a folder on this machine; give the folder in which the cut-outs lie"
+            f"{place}: is not a folder on this machine; give the folder that holds the cut-outs"
         )
     root = Path(os.path.realpath(place))
     files, left_out = [], []

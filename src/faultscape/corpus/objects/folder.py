@@ -95,7 +95,7 @@ def read_cutouts(
     save it with transparency, as PNG, WebP or TIFF, or give a mask'),))
     """
     if store.is_address(os.fspath(place)):
-        raise CorpusError(f"{place}: cut-outs are read from a folder of this machine; copy them there")
+        raise CorpusError(f"{place}: cut-outs are read from a local folder; copy them to this machine")
     tree = file_tree(place)
     rows = read_rows(tree)
     masked = [row for row in rows if row.mask]
@@ -119,11 +119,11 @@ def read_cutouts(
     if not found.cutouts:
         if inner := _folder_of_pairs(tree):
             raise CorpusError(
-                f"{place}: holds no object that can be used, but its folder {inner} holds images and masks:"
+                f"{place}: holds no usable object, but its folder {inner} holds images and masks;"
                 f" give {os.path.join(place, inner)}"
             )
         why = f"; {first[0]}: {first[1]}" if first[0] else ""
-        raise CorpusError(f"{place}: holds no object that can be used; expected {EXPECTED}{why[:200]}")
+        raise CorpusError(f"{place}: holds no usable object; expected {EXPECTED}{why[:200]}")
     say(f"{place}: {found!r}" + (f", the first: {first[0]}: {first[1]}" if found.left_out else ""))
     return found
 
@@ -161,15 +161,17 @@ def _rest(harvest: Harvest) -> None:
         if name in harvest.done:
             continue
         if is_image(name):
-            harvest.leave(name, f"belongs to no object of the folder; name it in {NAME} if it is one")
+            harvest.leave(
+                name, f"does not belong to any object of the folder; list it in {NAME} if it is one"
+            )
         else:
             others[f"{name.rpartition('/')[0]}/" if "/" in name else name] += 1
     for name, number in others.items():
         harvest.leave(
             name,
             (
-                f"holds {counted(number, 'file')} that no object is read from"
+                f"holds {counted(number, 'file')} from which no object is read"
                 if name.endswith("/")
-                else "no object is read from it"
+                else "holds no object"
             ),
         )

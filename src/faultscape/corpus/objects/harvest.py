@@ -2,8 +2,8 @@
 else one line that says why not.
 
 Conventions: a file is named relative to the folder. What `objects.csv` says of a file stands above what its
-folder or data set says. Two cut-outs that look the same count once: the one of which more is said, and of
-equals the first by class, split and digest, so that names of files decide nothing but the name.
+folder or data set says. Two cut-outs that look the same count once: the one that is described in more detail,
+and among equals the first by class, split and digest, so that names of files decide nothing but the name.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Harvest:
             first, second = sorted((other, cutout), key=lambda one: one.use)
             raise CorpusError(
                 f"{self.tree.root}: {first.name} (an anomaly) and {second.name} (known) are the same object;"
-                f" say in {ROWS} which it is, or remove one"
+                f" set its use in {ROWS}, or remove one"
             )
         looks = _looks(cutout, place=cutout.use == "known")  # where a known object stays
         other = self._kept.get(looks)
@@ -92,8 +92,8 @@ class Harvest:
             self._bytes += cutout.pixels.nbytes + cutout.alpha.nbytes
             if self._bytes > MOST_BYTES:
                 raise CorpusError(
-                    f"{self.tree.root}: its objects have more than {MOST_BYTES >> 30} GiB of pixels, which"
-                    " are held in memory; give a part of the folder"
+                    f"{self.tree.root}: its objects have more than {MOST_BYTES >> 30} GiB of pixels, too"
+                    " many to hold in memory; give a part of the folder"
                 )
             self._kept[looks] = cutout
             return

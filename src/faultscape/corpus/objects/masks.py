@@ -28,7 +28,7 @@ def mask_of_file(tree: FileTree, name: str) -> np.ndarray:
             raise
     rgb = rgb_of(tree.read(name), name)
     if (rgb != rgb[..., :1]).any():
-        raise LabelMapError(f"{name}: is a mask in colours; save it as grey or palette values")
+        raise LabelMapError(f"{name}: is a colour mask; save it as grey or palette values")
     return np.ascontiguousarray(rgb[..., 0])
 
 
@@ -53,7 +53,7 @@ def image_and_mask(harvest: Harvest, image: str, mask: str) -> tuple[np.ndarray,
         harvest.leave(
             image,
             f"its mask {mask} is {ids.shape[1]} x {ids.shape[0]} pixels, the image {pixels.shape[1]} x"
-            f" {pixels.shape[0]}; they must be of one size",
+            f" {pixels.shape[0]}; they must have the same size",
         )
         return None
     return pixels, ids
@@ -88,7 +88,7 @@ def take_mask(harvest: Harvest, image: str, mask: str, class_: str, value: str =
             harvest.take(image, cutout_of_mask(pixels, inside, image, class_), which)
         except ImageError:
             harvest.leave(
-                image, f"its mask {mask} " + (f"has no pixel of the value {value}" if value else "is empty")
+                image, f"its mask {mask} " + (f"has no pixel with the value {value}" if value else "is empty")
             )
 
 

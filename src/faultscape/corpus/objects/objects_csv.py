@@ -70,8 +70,8 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
             )
     if "file" not in head or len(set(head)) < len(head):
         raise CorpusError(
-            f"{where}: expected a first line with the columns {', '.join(COLUMNS)}, each once, of which file"
-            " is needed"
+            f"{where}: expected a first line with the columns {', '.join(COLUMNS)}, each once; only file"
+            " is required"
         )
     files = frozenset(tree.files)
     rows = []
@@ -81,8 +81,8 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
             continue
         if len(cells) != len(head):
             raise CorpusError(
-                f"{where}, row {number}: has {len(cells)} cells, the first line {len(head)}; quote what holds"
-                " a comma"
+                f"{where}, row {number}: has {len(cells)} cells, the first line {len(head)}; quote cells"
+                " that hold a comma"
             )
         row = _row(
             dict(zip(head, (cell.strip() for cell in cells), strict=True)),
@@ -93,8 +93,7 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
         key = row.file, row.mask, row.value
         if key in seen:
             raise CorpusError(
-                f"{where}, row {number}: {row.file!r} stands in row {seen[key]} already; give each object"
-                " one row"
+                f"{where}, row {number}: {row.file!r} is already in row {seen[key]}; give each object one row"
             )
         seen[key] = number
         rows.append(row)
@@ -106,13 +105,13 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
     for word, known, what in ((split, SPLITS, "split"), (use, USES, "use")):
         if word and word not in known:
             raise CorpusError(
-                f"{where}: {what} is {' or '.join(known)}, or empty; got"
+                f"{where}: {what} must be {' or '.join(known)}, or empty; got"
                 f" {word[:80]!r}.{closest(word[:80], known)}"
             )
     class_ = cells.get("class", "")
     if not class_.isprintable() or len(class_) > 200:
         raise CorpusError(
-            f"{where}: a class is a name of at most 200 printable characters; got {class_[:80]!r}"
+            f"{where}: a class must be a name of at most 200 printable characters; got {class_[:80]!r}"
         )
     file = _file(cells["file"], files, where)
     mask, value = cells.get("mask", ""), ""
@@ -122,7 +121,7 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
             value.isascii() and value.isdigit() and 0 < int(value[:9]) <= 65535 and len(value) < 9
         ):
             raise CorpusError(
-                f"{where}: behind # stands the value of an object in the mask, 1 to 65535, or *; got"
+                f"{where}: expected the value of an object in the mask after #, 1 to 65535, or *; got"
                 f" {value[:80]!r}"
             )
         value = value if value == "*" else str(int(value))
@@ -138,11 +137,12 @@ def _file(name: str, files: frozenset[str], where: str) -> str:
     normal = posixpath.normpath(name)
     if normal.startswith(("../", "/")) or normal == "..":
         raise CorpusError(
-            f"{where}: {name[:200]!r} lies outside the folder; put the file into it, and name it relative"
+            f"{where}: {name[:200]!r} is outside the folder; move the file into it and give its name relative"
             " to it"
         )
     if normal not in files:
         raise CorpusError(
-            f"{where}: {name[:200]!r} is not a file of the folder, or a hidden one, or a link out of it"
+            f"{where}: {name[:200]!r} is not a file of the folder, is hidden, or is a link that leads out of"
+            " it"
         )
     return normal

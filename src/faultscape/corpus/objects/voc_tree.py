@@ -106,7 +106,7 @@ def _objects(
     names = {id_: name for id_, name in zip(voc().ids, voc().names, strict=True) if id_}
     if odd := [int(v) for v in np.unique(labels) if v not in names and v not in (0, VOID)]:
         raise ImageError(
-            f"{image}: its mask holds {odd[0]}, which is not a class of PASCAL VOC; expected 0 to 20, and 255"
+            f"{image}: its mask holds {odd[0]}, which is not a PASCAL VOC class; expected 0 to 20, or 255"
         )
     if not instances:
         yield from _regions(harvest, image, pixels, labels, names)
@@ -130,7 +130,7 @@ def _objects(
         if under.any():
             yield cutout_of_mask(pixels, inside, image, names[int(under.argmax())]), inside
         else:
-            harvest.leave(image, f"object {value}: no class lies under it")
+            harvest.leave(image, f"object {value}: has no class in SegmentationClass")
 
 
 def _regions(
@@ -172,7 +172,7 @@ def _splits(harvest: Harvest, root: str) -> dict[str, str]:
         for id_ in (line.split()[0] for line in text.splitlines() if line.strip()):
             if splits.setdefault(id_, split) != split:
                 raise CorpusError(
-                    f"{harvest.tree.root / folder / list_}: {id_[:80]!r} is an image of validation too;"
-                    " objects serve in one of both"
+                    f"{harvest.tree.root / folder / list_}: {id_[:80]!r} is a validation image too;"
+                    " list it in only one of them"
                 )
     return splits

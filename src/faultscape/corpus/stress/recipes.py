@@ -2,7 +2,7 @@
 
 Conventions: the source of such an image is ``stress:`` and a JSON object: ``of``, the source of the image
 that it is made of (its parent), ``digest``, that of the parent as it was collected, and one step with all its
-parameters. What is made follows from these alone, so that it is the same bytes whoever reads it. The digest
+parameters. What is made follows from these alone, so that every reader gets the same bytes. The digest
 of a made image is that of its recipe, without the place of the parent: a parent that was moved makes the same
 image, one that changed makes none.
 """

@@ -30,7 +30,7 @@ def clean(url: str) -> str:
     """
     text = url.strip()
     if not text or not text.isprintable():
-        raise WebError("it holds characters that no URL has")
+        raise WebError("it holds characters that are not allowed in a URL")
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
@@ -38,11 +38,11 @@ def clean(url: str) -> str:
     except ValueError as error:
         raise WebError(f"it is not a URL: {error}") from None
     if "%" in parts.netloc:
-        raise WebError("its host holds a percent sign; write the host itself")
+        raise WebError("its host holds a percent sign; write the host unescaped")
     if parts.scheme.lower() not in ("http", "https") or not re.fullmatch(r"[A-Za-z0-9._:-]+", host):
-        raise WebError("only http:// and https:// with a host are asked")
+        raise WebError("expected http:// or https:// with a host")
     if parts.username is not None or parts.password is not None:
-        raise WebError("it holds a user name or password; those are not sent")
+        raise WebError("it holds a user name or password, which are never sent; remove them")
     place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     kept = "%/:=&?~+!$,;'@()*[]"
     return urlunsplit(
@@ -95,15 +95,16 @@ def check(url: str, named: str, resolve: Resolve) -> None:
         return
     if inside:
         raise WebError(
-            f"{host} is an address on a private network; only what a list names itself is asked there"
+            f"{host} is an address on a private network; only addresses that your list names are requested"
+            " there"
         )
     if proxied(url):
         return
     for address in resolve(host):
         if private(address):
             raise WebError(
-                f"{host} leads to {address} on a private network; name that address itself in the list if you"
-                " mean it"
+                f"{host} resolves to {address} on a private network; name that address in the list if you"
+                " want it"
             )
 
 
@@ -118,4 +119,4 @@ def look_up(host: str) -> list[str]:
     try:
         return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)})
     except (OSError, UnicodeError):
-        raise WebError(f"{host} is not found") from None
+        raise WebError(f"{host}: host not found") from None

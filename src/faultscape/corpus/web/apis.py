@@ -47,6 +47,6 @@ def searching(api: str, web: Web, url: str) -> Callable[[str, Wanted], Iterator[
         try:
             yield from APIS[api].search(ask, query, wanted, url)
         except (AttributeError, TypeError, LookupError, ValueError, ArithmeticError) as fault:
-            raise WebError(f"{api} answers in a shape that is not its own: {fault}") from None
+            raise WebError(f"{api} sent an unexpected answer: {fault}") from None
 
     return search

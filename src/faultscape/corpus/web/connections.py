@@ -98,7 +98,7 @@ def _connecting(
             reached = self.sock.getpeername()[0]
             if private(reached) and not meant and not proxied(req.full_url):
                 self.close()
-                raise WebError(f"{req.host} leads to {reached} on a private network")
+                raise WebError(f"{req.host} resolves to {reached} on a private network")
 
     def made(host: str, **about: Any) -> http.client.HTTPConnection:
         connection = Looking(host, **about)

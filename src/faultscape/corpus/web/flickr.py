@@ -25,9 +25,7 @@ _EXTRAS = ("license", "date_upload", "owner_name", "original_format", *(f"url_{s
 def key() -> str:
     """Return the user's API key; OptionError when there is none."""
     if not (found := os.environ.get("FLICKR_API_KEY", "").strip()):
-        raise OptionError(
-            "--api flickr needs a key: ask Flickr for one and put it in the environment as FLICKR_API_KEY"
-        )
+        raise OptionError("--api flickr needs an API key; get one from Flickr and set it as FLICKR_API_KEY")
     return found
 
 
@@ -60,7 +58,7 @@ def search(
 def _hit(
     photo: dict[str, Any], query: str, licences: dict[str, tuple[str, str]], wanted: Wanted
 ) -> Hit | None:
-    """Return a photo in its largest size, or None when no address of a size that can do is given."""
+    """Return an image in its largest size, or None when no address of a size that can do is given."""
     sizes = [size for size in _SIZES if photo.get(f"url_{size}")]
     if wanted.transparent:  # all other sizes are JPEG
         sizes = [size for size in sizes if size == "o" and str(photo["url_o"]).lower().endswith(".png")]
@@ -101,7 +99,7 @@ def _said(said: Any, part: str) -> dict[str, Any]:
         words = (
             f"{said.get('message', '')} (code {said.get('code', '?')})" if isinstance(said, dict) else said
         )
-        raise WebError(f"Flickr refuses: {line(words)}")
+        raise WebError(f"Flickr refused the request: {line(words)}")
     return said[part]
 
 

@@ -1,7 +1,7 @@
-"""A picture that somebody says exists, and what of these is wanted: date, size, transparency, licence.
+"""An image that a list or an API names, and which of these are wanted: date, size, transparency, licence.
 
 Conventions: dates are ISO days or moments in UTC as the source gives them; a window holds its first day and
-not its last. A picture without a date is outside of every window. Licences are told apart by the address of
+not its last. An image without a date is outside of every window. Licences are distinguished by the address of
 their text, as Creative Commons writes them.
 """
 
@@ -22,7 +22,7 @@ LICENCES = get_args(Licence)
 
 @dataclass(frozen=True)
 class Hit:
-    """What a list or an API says of a picture; width and height are 0 when it does not say them."""
+    """What a list or an API says of an image; width and height are 0 when it does not say them."""
 
     id: str
     url: str
@@ -49,7 +49,7 @@ class Wanted:
 
 
 def line(text: Any, longest: int = 300) -> str:
-    r"""Return words from somebody else as one printable line.
+    r"""Return untrusted text as one printable line.
 
     >>> line("a\n <b>cat</b>\x07 &amp; dog")
     'a cat & dog'
@@ -65,7 +65,7 @@ def whole(number: Any) -> int:
 
 
 def key(url: str) -> str:
-    """Return the id of a picture that has no other name."""
+    """Return the id of an image that has no other name."""
     return f"url-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
@@ -87,12 +87,12 @@ def option_day(name: str, text: str | None) -> date | None:
     if text is None:
         return None
     if (found := day(str(text))) is None:
-        raise OptionError(f"--{name} {text}: give a day, for example 2024-03-01")
+        raise OptionError(f"--{name} {text}: expected a date such as 2024-03-01")
     return found
 
 
 def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
-    """Return why a picture's date keeps it out, '' when it does not.
+    """Return why an image's date keeps it out, '' when it does not.
 
     >>> window = Wanted(after=date(2024, 3, 1), before=date(2024, 4, 1))
     >>> (
@@ -105,7 +105,7 @@ def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
         return ""
     found = day(hit.date)
     if found is None:
-        return "its date is not known, and a window of dates is asked for"
+        return "its date is not known, and --after or --before is given"
     if wanted.after is not None and found < wanted.after:
         return f"its date {found} is before {wanted.after}"
     if wanted.before is not None and found >= wanted.before:
@@ -114,7 +114,7 @@ def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
 
 
 def too_small(width: int, height: int, wanted: Wanted) -> str:
-    """Return why a size keeps a picture out, '' when it does not."""
+    """Return why a size keeps an image out, '' when it does not."""
     if wanted.min_size and (width < wanted.min_size[0] or height < wanted.min_size[1]):
         return f"its {width} x {height} pixels are below --min-size {wanted.min_size[0]}x{wanted.min_size[1]}"
     return ""

@@ -100,10 +100,10 @@ class Web:
             except (urllib.error.URLError, OSError, http.client.HTTPException, ValueError) as fault:
                 reason = getattr(fault, "reason", None) or fault
                 words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-                what = f"{host}: {'takes too long' if isinstance(reason, TimeoutError) else words}"
+                what = f"{host}: {'took too long' if isinstance(reason, TimeoutError) else words}"
                 if isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES:
                     # it cannot even be reached
-                    self._closed[host] = f"{what} (asked {TRIES} times)"
+                    self._closed[host] = f"{what} (tried {TRIES} times)"
                     raise ClosedError(self._closed[host]) from None
             else:
                 if answer.status not in _AGAIN:
@@ -113,12 +113,10 @@ class Web:
                 if answer.status in _MOVED and answer.headers.get("location"):
                     hops += 1
                     if hops > HOPS:
-                        raise WebError(f"{host}: redirects more than {HOPS} times")
+                        raise WebError(f"{host}: redirected more than {HOPS} times")
                     here = clean(urljoin(here, answer.headers["location"]))
                     continue
-                what = (
-                    f"{host}: answers {answer.status} {http.client.responses.get(answer.status, '')}".rstrip()
-                )
+                what = f"{host}: HTTP {answer.status} {http.client.responses.get(answer.status, '')}".rstrip()
                 if answer.status not in _AGAIN:
                     raise WebError(what)
                 again = self._retry_after(answer)
@@ -146,7 +144,7 @@ class Web:
             if not busy(said):
                 return said
             tries += 1
-            self.back_off(host, tries, f"{host}: says that it is busy", self._retry_after(answer))
+            self.back_off(host, tries, f"{host}: is busy", self._retry_after(answer))
 
     def back_off(self, host: str, tries: int, what: str, again: float | None) -> None:
         """Wait before a host is asked again; WebError when it was asked often enough, ClosedError when it
@@ -154,11 +152,11 @@ class Web:
         """
         if again is not None and again > PATIENCE:
             self._closed[host] = (
-                f"{what} and wants to be left alone for {again:.0f} seconds; run the same line again later"
+                f"{what} and asks to wait {again:.0f} seconds; run the same command again later"
             )
             raise ClosedError(self._closed[host])
         if tries >= TRIES or self._failures.get(host):
-            raise self._failed(host, what if tries == 1 else f"{what} (asked {tries} times)")
+            raise self._failed(host, what if tries == 1 else f"{what} (tried {tries} times)")
         self._sleep(again if again is not None else float(2 ** (tries - 1)))
 
     def _failed(self, host: str, what: str) -> WebError:
@@ -169,7 +167,7 @@ class Web:
         if self._failures[host] < FAILURES:
             return WebError(what)
         self._closed[host] = (
-            f"{what}; it failed {FAILURES} times in a row and is left alone; run the same line again later"
+            f"{what}; it failed {FAILURES} times in a row and is skipped; run the same command again later"
         )
         return ClosedError(self._closed[host])
 
@@ -194,12 +192,12 @@ class Web:
             headers = {k.lower(): v for k, v in answer.headers.items()}
             size = headers.get("content-length", "")
             if size.isdecimal() and int(size) > limit:
-                raise WebError(f"its {int(size):,} bytes are more than the {limit:,} that are downloaded")
+                raise WebError(f"it has {int(size):,} bytes; at most {limit:,} are downloaded")
             body = bytearray()
             while piece := answer.read1(65536):
                 body += piece
                 if len(body) > limit:
-                    raise WebError(f"it is larger than the {limit:,} bytes that are downloaded")
+                    raise WebError(f"it is larger than {limit:,} bytes, the most that is downloaded")
             if size.isdecimal() and len(body) < int(size):
                 raise http.client.IncompleteRead(bytes(body))
             return Answer(answer.status, headers, bytes(body))
@@ -224,6 +222,6 @@ def agent(contact: str) -> str:
     'Faultscape'
     """
     if contact and not re.fullmatch(r"[!-'*-~]*[@/][!-'*-~]+", contact):
-        raise OptionError(f"--contact {contact!r}: give an e-mail address or a web page, without blanks")
+        raise OptionError(f"--contact {contact!r}: expected an e-mail address or a web page, without spaces")
     about = "+https://github.com/faultscape/faultscape" + (f"; {contact}" if contact else "")
     return f"Faultscape/{__version__} ({about})"

@@ -1,7 +1,7 @@
-"""Search Openverse: openly licensed pictures of many collections; no key is needed.
+"""Search Openverse: openly licensed images of many collections; no key is needed.
 
 Conventions: an anonymous request gets 20 results at most and 240 a query; how many requests an hour and a day
-it grants changes, and is told by Retry-After. It knows when it indexed a picture, not when that was uploaded:
+it grants changes, and is told by Retry-After. It knows when it indexed an image, not when that was uploaded:
 dates and windows mean the day of indexing.
 """
 
@@ -33,7 +33,7 @@ def search(
         said = ask(url, {"q": query, "page": page, "page_size": PAGE, **kinds})
         results = said.get("results") if isinstance(said, dict) else None
         if not isinstance(results, list):
-            raise WebError(f"Openverse answers without results: {line(said)}")
+            raise WebError(f"Openverse sent no results: {line(said)}")
         yield from (_hit(found, query) for found in results if isinstance(found, dict) and found.get("url"))
         if page >= whole(said.get("page_count")):
             return

@@ -1,4 +1,4 @@
-"""Look at what was downloaded: is it a picture, how large, how much of it can be seen through; and a
+"""Look at what was downloaded: is it an image, how large, how much of it can be seen through; and a
 thumbnail for the person who reviews it.
 
 Conventions: transparency is the share of pixels whose alpha is below one half; a cut-out object has ``CLEAR``
@@ -34,7 +34,7 @@ _PLAIN = ("", "application/octet-stream", "binary/octet-stream")
 
 @dataclass(frozen=True)
 class Look:
-    """A downloaded picture as it really is; ``ending`` is what its file's name ends in, ``thumbnail`` a
+    """A downloaded image as it really is; ``ending`` is what its file's name ends in, ``thumbnail`` a
     WebP.
     """
 
@@ -48,7 +48,7 @@ def look(data: bytes, content_type: str) -> Look:
     """Return what bytes show; WebError when they are not an image that is kept."""
     said = content_type.partition(";")[0].strip().lower()
     if not said.startswith("image/") and said not in _PLAIN:
-        raise WebError(f"the server calls it {said}, no picture")
+        raise WebError(f"the server says it is {said}, not an image")
     try:
         picture = examine(data, "it")
         with decoding("it", ImageError):
@@ -67,7 +67,7 @@ def look(data: bytes, content_type: str) -> Look:
         raise WebError(str(error).removeprefix("it: ")) from None
     ending = _ENDINGS.get(kind, "")
     if not ending:
-        raise WebError(f"its format {kind} is not kept; kept are {', '.join(sorted(_ENDINGS))}")
+        raise WebError(f"its format {kind} is not supported; supported are {', '.join(sorted(_ENDINGS))}")
     return Look(picture, ending, round(share, 4), out.getvalue())
 
 
@@ -75,8 +75,8 @@ def not_transparent(share: float) -> str:
     """Return why a share of clear pixels is not a cut-out object, '' when it is one.
 
     >>> not_transparent(0.4), not_transparent(1.0)
-    ('', 'all of it is transparent')
+    ('', 'it is fully transparent')
     """
     if share < CLEAR:
         return "it has no transparency"
-    return "all of it is transparent" if share > 1 - CLEAR else ""
+    return "it is fully transparent" if share > 1 - CLEAR else ""

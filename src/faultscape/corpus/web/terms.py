@@ -26,7 +26,7 @@ def terms(
     """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to
     what WordNet says of them.
 
-    ``pairs`` of classes find crowded scenes; a picture of one class, for classifiers, does without (S2 2.1:
+    ``pairs`` of classes find crowded scenes; an image of one class, for classifiers, does without (S2 2.1:
     single objects).
 
     >>> pets = Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1)), synonyms={"dog": ("hound",)})
@@ -70,7 +70,7 @@ def spoken(name: str) -> str:
 def merge(
     held: Sequence[Term], offered: Sequence[Term], made: Sequence[Term], names: Sequence[str]
 ) -> tuple[list[Term], list[Term]]:
-    """Return (the new lines of queries.csv, what has been offered by now).
+    """Return (the new lines of queries.csv, the terms offered so far).
 
     ``held`` are its lines, ``offered`` the terms that earlier runs put there, ``made`` those of this run,
     ``names`` the classes. A line that is no longer there as it was offered was struck out or edited by a

@@ -1,5 +1,5 @@
 """Lists of URLs that a person has: a text file with a URL a line, or CSV with a column url and what is known
-of each picture.
+of each image.
 
 Conventions: an id is a name as sets and models have; without one it is made from the URL. A line that cannot
 be used is told with its number, the rest goes on.
@@ -20,7 +20,7 @@ _MORE = ("query", "title", "licence", "creator", "source")
 
 
 def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
-    """Return the pictures that a list names, each URL once, and (URL, reason) of the lines that cannot be
+    """Return the images that a list names, each URL once, and (URL, reason) of the lines that cannot be
     used; CorpusError when it is not a list.
     """
     if path.suffix.lower() == ".csv":
@@ -32,7 +32,7 @@ def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
             raise CorpusError(f"{path}: cannot be read as text in UTF-8: {error}") from None
         rows = [{"url": text.strip()} for text in lines if text.strip() and not text.lstrip().startswith("#")]
     else:
-        raise CorpusError(f"{path}: a list of URLs ends in .txt or .csv")
+        raise CorpusError(f"{path}: expected a list of URLs ending in .txt or .csv")
     hits: dict[str, Hit] = {}
     bad, ids = [], set()
     for row in rows:
@@ -41,14 +41,14 @@ def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
             if hit.url in hits:
                 continue
             if hit.id in ids:
-                raise CorpusError(f"another URL of the list has the id {hit.id!r}")
+                raise CorpusError(f"another URL in the list has the id {hit.id!r}")
         except FaultscapeError as error:
             bad.append((line(row["url"], 500) or path.name, str(error)))
             continue
         ids.add(hit.id)
         hits[hit.url] = hit
     if not hits and not bad:
-        raise CorpusError(f"{path}: names no URL")
+        raise CorpusError(f"{path}: names no URLs; expected one per line")
     return list(hits.values()), bad
 
 
@@ -56,10 +56,10 @@ def _hit(row: dict[str, str]) -> Hit:
     url = clean(row["url"])
     id_ = check_name(row["id"], "picture") if row.get("id") else key(url)
     if id_.startswith("+"):
-        raise CorpusError(f"{id_!r} cannot name a picture: it must not start with +")
+        raise CorpusError(f"{id_!r} cannot be an image id: it must not start with +")
     when = line(row.get("date"))
     if when and day(when) is None:
-        raise CorpusError(f"its date {when!r} is not a day; write 2024-03-01")
+        raise CorpusError(f"its date {when!r} is not valid; expected a date such as 2024-03-01")
     query, title, licence, creator, source = (line(row.get(name)) for name in _MORE)
     licence, source = licence or line(row.get("license")), source or (urlsplit(url).hostname or "")
     return Hit(id_, url, query, title, licence, creator, source, when)

@@ -43,7 +43,7 @@ def search(
         said = ask(url, about | more)
         if not isinstance(said, dict) or "error" in said:
             raise WebError(
-                "Wikimedia Commons refuses:"
+                "Wikimedia Commons refused the request:"
                 f" {line((said.get('error') or {}).get('info') if isinstance(said, dict) else said)}"
             )
         pages = (said.get("query") or {}).get("pages") or []

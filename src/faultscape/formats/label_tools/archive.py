@@ -1,4 +1,4 @@
-"""A zip that a tool made, or the folder that somebody unpacked it to: its files by their names, none larger
+"""A zip that a tool made, or the folder that it was unpacked to: its files by their names, none larger
 than is read.
 
 Conventions: names are POSIX, relative to the folder of one file by which the archive is known, which may lie
@@ -66,7 +66,7 @@ def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
         key=lambda name: name.count("/"),
     )
     if not found:
-        raise error(f"{path}: holds no {known_by}")
+        raise error(f"{path}: does not hold {known_by}")
     above = found[0][: -len(known_by)]
     by_name = {info.filename[len(above) :]: info for info in infos if info.filename.startswith(above)}
 
@@ -77,7 +77,9 @@ def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
         with decoding(f"{path}: {name[:200]!r}", error), archive.open(info) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
-            raise error(f"{path}: {name[:200]!r} has more than {limit:,} bytes, though it says less")
+            raise error(
+                f"{path}: {name[:200]!r} has more than {limit:,} bytes, although its header says less"
+            )
         return data
 
     return Archive(tuple(by_name), read)
@@ -107,7 +109,8 @@ def unpack(
                         left -= len(part)
                         if left < 0:
                             raise error(
-                                f"{path}: would unpack to more than {most:,} bytes; send fewer images at once"
+                                f"{path}: would unpack to more than {most:,} bytes; export fewer images at"
+                                " once"
                             )
                         out.write(part)
     return len(wanted)
@@ -139,7 +142,7 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
         tail = file.read()
     at = len(tail) - 22 if tail[-22:-18] == _END else tail.rfind(_END)
     if at < 0 or len(tail) - at < 22:
-        raise error(f"{path}: is not a zip, or lacks its end")
+        raise error(f"{path}: is not a zip file, or is truncated")
     listed, files = (
         int.from_bytes(tail[at + 12 : at + 16], "little"),
         int.from_bytes(tail[at + 10 : at + 12], "little"),
@@ -151,8 +154,8 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
         or _END_64 in tail[max(at - 20, 0) : at]
     ):
         raise error(
-            f"{path}: is a zip of more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, or says so; at"
-            " most this many are read; export fewer images at once"
+            f"{path}: claims more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, the most"
+            " that is read; export fewer images at once"
         )
 
 
@@ -168,17 +171,17 @@ def _hold_bounds(infos: list[zipfile.ZipInfo], path: Path, error: type[Faultscap
             or "\\" in info.orig_filename
             or ":" in parts[0][1:2]
         ):
-            raise error(f"{path}: {name[:200]!r} leaves the folder that the zip is unpacked to")
+            raise error(f"{path}: {name[:200]!r} leads out of the folder that the zip is unpacked to")
         if name in seen:
             raise error(f"{path}: holds {name[:200]!r} twice")
         seen.add(name)
         if info.flag_bits & 1:
-            raise error(f"{path}: {name[:200]!r} is under a password; export it without")
+            raise error(f"{path}: {name[:200]!r} is password-protected; export it without a password")
         if info.compress_type not in _PLAIN:
-            raise error(f"{path}: {name[:200]!r} is packed in a way that is not read; pack it with deflate")
+            raise error(f"{path}: {name[:200]!r} uses an unsupported compression; use deflate")
     unpacked = sum(info.file_size for info in infos)
     if unpacked > MOST_UNPACKED or unpacked > max(_FREE, _RATIO * os.path.getsize(path)):
         raise error(
-            f"{path}: would unpack to {unpacked:,} bytes, more than a zip of pictures of"
-            f" {os.path.getsize(path):,} bytes does"
+            f"{path}: would unpack to {unpacked:,} bytes, too many for a zip of images of"
+            f" {os.path.getsize(path):,} bytes"
         )

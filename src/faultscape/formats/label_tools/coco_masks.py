@@ -2,9 +2,9 @@
 any file of COCO with masks or polygons.
 
 Conventions: category ids are 1, 2, ... in the order of the classes, one more for void where unlabelled pixels
-are background; ``file_name`` is where a photo lies, relative to the folder. Annotations are painted in the
-order of the file, later over earlier, crowds as others. COCO knows no annotators. Names of categories lose
-blanks around them, as `coco` reads them.
+are background; ``file_name`` is where an image lies, relative to the folder. Annotations are painted in the
+order of the file, later over earlier, crowds as others. COCO does not record annotators. Names of categories
+lose blanks around them, as `coco` reads them.
 Source: the data format of Lin et al. 2014, Microsoft COCO; that category 0 is not read by CVAT: its issue
 4750.
 """
@@ -102,7 +102,7 @@ def read(path: Path) -> list[ToolLabel]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what COCO's tools, or CVAT, would refuse or show wrongly of a file, a sentence each; photos are
+    """Return what COCO's tools, or CVAT, would refuse or show wrongly of a file, a sentence each; images are
     looked for beside it, and in images/.
     """
     try:
@@ -167,7 +167,7 @@ def ends_of(path: Path) -> tuple[bytes, bytes]:
 def categories_at_fault(categories: list[Any], path: Path) -> list[str]:
     """Return a sentence where a category has the id 0."""
     return [
-        f"{path}, categories[{k}]: has the id 0, which CVAT takes for no label; number them from 1 on"
+        f"{path}, categories[{k}]: has the id 0, which CVAT treats as no label; start at 1"
         for k, entry in enumerate(categories)
         if isinstance(entry, dict) and entry.get("id") == 0
     ]
@@ -179,12 +179,14 @@ def twice(rows: list[Any], key: str, name: str, path: Path) -> list[str]:
         str(row[key]) for row in rows if isinstance(row, dict) and isinstance(row.get(key), int | str)
     )
     return [
-        f"{path}, {name}: {count} have the {key} {value[:80]!r}" for value, count in held.items() if count > 1
+        f"{path}, {name}: {count} entries have the {key} {value[:80]!r}"
+        for value, count in held.items()
+        if count > 1
     ]
 
 
 def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
-    """Return a sentence where the photo of an annotation file is not on the disk, or has another (width,
+    """Return a sentence where the image of an annotation file is not on the disk, or has another (width,
     height).
     """
     parts = Path(file).parts
@@ -192,7 +194,7 @@ def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
         return [f"{path}: the file_name {file[:80]!r} leads out of its folder"]
     photo = next((at for at in (path.parent / file, path.parent / FOLDER / file) if at.is_file()), None)
     if photo is None:
-        return [f"{path}: there is no photo {file[:80]!r} beside it, nor in {FOLDER}/"]
+        return [f"{path}: image {file[:80]!r} not found beside it or in {FOLDER}/"]
     return [fault] if (fault := size_fault(photo, path, size)) else []
 
 
@@ -238,7 +240,7 @@ def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes:
 
 
 def _undefined(object_: coco.CocoObject, where: str) -> str:
-    return f"{where}: has the {object_.lacks}, which the file does not define"
+    return f"{where}: has the {object_.lacks}, which is not defined in the file"
 
 
 def _turned(size: tuple[int, int]) -> tuple[int, int]:

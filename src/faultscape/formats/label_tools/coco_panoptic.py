@@ -42,7 +42,7 @@ FOLDER = "panoptic"
 _COLOURS = 1 << 24
 _MOST_SEGMENTS = 100_000  # of a PNG
 _AT_ONCE = 1 << 20  # pixels
-_NOUN = "a panoptic file of COCO"
+_NOUN = "a COCO panoptic file"
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes)
     pixels = _pixels(path)
     if pixels[..., 2].any():
         raise LabellingError(
-            f"{path}: has a third channel; the variant with two has categories in red and instances in green"
+            f"{path}: has a third channel; expected two: categories in red, instances in green"
         )
     table = np.full(256, UNKNOWN, np.uint16)
     table[0] = _void(classes, pixels[..., 0] == 0, str(path))
@@ -146,7 +146,7 @@ def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes)
 
 def check(path: Path) -> list[str]:
     """Return what COCO's tools would refuse or count wrongly of a panoptic file and its PNG files, a sentence
-    each; photos are looked for beside it, and in images/.
+    each; images are looked for beside it, and in images/.
     """
     try:
         file = _loaded(path)
@@ -170,7 +170,9 @@ def check(path: Path) -> list[str]:
         where = f"{path}, annotations[{number}]"
         image = _image(file, row)
         if not image:
-            said.append(f"{where}: has the image_id {_text(row.get('image_id'))!r}, which no image has")
+            said.append(
+                f"{where}: has the image_id {_text(row.get('image_id'))!r}, which is not an image of the file"
+            )
         try:
             png = _png(path, row, where)
             segments = _segments(png)
@@ -180,7 +182,7 @@ def check(path: Path) -> list[str]:
         size = (segments.shape[1], segments.shape[0])
         if image and size != (image.get("width"), image.get("height")):
             said.append(
-                f"{png}: is {size[0]} x {size[1]} pixels, in {path.name} {image.get('width')} x"
+                f"{png}: is {size[0]} x {size[1]} pixels, but in {path.name} {image.get('width')} x"
                 f" {image.get('height')}"
             )
         said += _disagreements(segments, row, file, where)
@@ -195,12 +197,12 @@ def _loaded(path: Path) -> _File:
     ]
     for name, table in zip(("images", "annotations", "categories"), tables, strict=True):
         if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
-            raise LabellingError(f"{path}: is not {_NOUN}: it has no list `{name}` of objects")
+            raise LabellingError(f"{path}: is not {_NOUN}: it has no list of objects `{name}`")
     images, annotations, categories = (table or [] for table in tables)
     names = {}
     for k, entry in enumerate(categories):
         if type(entry.get("id")) is not int or not isinstance(entry.get("name"), str):
-            raise LabellingError(f"{path}: categories[{k}] needs an id in whole numbers and a name")
+            raise LabellingError(f"{path}: categories[{k}] needs a whole-number id and a name")
         names[entry["id"]] = entry["name"]
     return _File(
         path, {row["id"]: row for row in images if type(row.get("id")) in (int, str)}, annotations, names
@@ -229,13 +231,13 @@ def _png(path: Path, row: dict[str, Any], where: str) -> Path:
         or Path(name).is_absolute()
         or ".." in Path(name).parts
     ):
-        raise LabellingError(f"{where}: its file_name {_text(name)[:80]!r} is not a file within the folder")
+        raise LabellingError(f"{where}: its file_name {_text(name)[:80]!r} is not a file in the folder")
     places = (path.with_suffix("") / name, path.parent / FOLDER / name, path.parent / name)
     for place in places:
         if place.is_file():
             return place
     raise LabellingError(
-        f"{where}: there is no {name[:200]!r} in {path.with_suffix('').name}/, in {FOLDER}/ or beside"
+        f"{where}: {name[:200]!r} not found in {path.with_suffix('').name}/, in {FOLDER}/ or beside"
         f" {path.name}"
     )
 
@@ -248,7 +250,9 @@ def _pixels(path: Path) -> np.ndarray:
             data, path, LabellingError, lossless="changes the numbers of segments; save them as PNG"
         )
         if picture.mode not in ("RGB", "RGBA"):
-            raise LabellingError(f"{path}: is of mode {picture.mode}; numbers of segments are three channels")
+            raise LabellingError(
+                f"{path}: has mode {picture.mode}; expected segment numbers in three channels"
+            )
         if picture.size[0] * picture.size[1] > MOST_MASK_PIXELS:
             raise LabellingError(f"{path}: has more than {MOST_MASK_PIXELS:,} pixels")
         return np.asarray(picture)[..., :3]
@@ -265,7 +269,7 @@ def _segments(path: Path) -> np.ndarray:
 
 
 def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, Any]]]:
-    """Return number, category and all that is said of each segment of an annotation."""
+    """Return number, category and all fields of each segment of an annotation."""
     rows, seen = row.get("segments_info"), set[int]()
     if not isinstance(rows, list):
         raise LabellingError(f"{where}: has no list `segments_info`")
@@ -274,7 +278,7 @@ def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, An
         id_, category = (info.get(key) if isinstance(info, dict) else None for key in ("id", "category_id"))
         if type(id_) is not int or not 0 < id_ < _COLOURS or type(category) is not int:
             raise LabellingError(
-                f"{where}, segment {k}: needs an id from 1 to {_COLOURS - 1} and a category_id, in whole"
+                f"{where}, segment {k}: needs an id from 1 to {_COLOURS - 1} and a category_id, as whole"
                 " numbers"
             )
         if id_ in seen:
@@ -291,14 +295,14 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
     for id_, category, _ in infos:
         if category not in file.names:
             raise LabellingError(
-                f"{where}: segment {id_} has the category_id {category}, which the file does not define"
+                f"{where}: segment {id_} has the category_id {category}, which is not defined in the file"
             )
         meant[id_] = id_of(file.names[category], classes, where)
     png = _png(file.path, row, where)
     segments = _segments(png)
     if segments.shape != size[::-1]:
         raise LabellingError(
-            f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, in {file.path.name} {size[0]} x"
+            f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, but in {file.path.name} {size[0]} x"
             f" {size[1]}"
         )
     meant[0] = _void(classes, segments == 0, where)
@@ -309,7 +313,8 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
     if not (good := _look_up(known, segments, np.empty(segments.shape, bool))).all():
         y, x = divmod(int(np.argmin(good)), size[0])
         raise LabellingError(
-            f"{png}: holds the segment {segments[y, x]} in column {x}, row {y}, which segments_info lacks"
+            f"{png}: holds the segment {segments[y, x]} at column {x}, row {y}, which is missing in"
+            " segments_info"
         )
     return _look_up(table, segments, ids)
 
@@ -335,7 +340,7 @@ def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
     if where_void.any():
         row, column = divmod(int(np.argmax(where_void)), where_void.shape[1])
         raise LabellingError(
-            f"{where}: the pixel in column {column}, row {row} is of no segment, and the class list has"
+            f"{where}: the pixel at column {column}, row {row} belongs to no segment, and the class list has"
             " neither a void id nor a background for it"
         )
     return UNKNOWN
@@ -351,7 +356,7 @@ def _facts(mask: np.ndarray) -> dict[str, Any]:
 
 
 def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where: str) -> Iterator[str]:
-    """Yield where a PNG and what is said of its segments disagree."""
+    """Yield where a PNG and its segments_info disagree."""
     try:
         infos = _infos(row, where)
     except LabellingError as error:
@@ -362,10 +367,7 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
     numbers, place = np.unique(np.concatenate([part for part, _ in parts]), return_inverse=True)
     areas = np.bincount(place, np.concatenate([counts for _, counts in parts])).astype(np.int64).tolist()
     if len(numbers) > _MOST_SEGMENTS:
-        yield (
-            f"{where}: its PNG holds {len(numbers):,} segments; more than {_MOST_SEGMENTS:,} are not looked"
-            " through"
-        )
+        yield (f"{where}: its PNG holds {len(numbers):,} segments; at most {_MOST_SEGMENTS:,} are checked")
         return
     for k in range(0, flat.size, _AT_ONCE):
         flat[k : k + _AT_ONCE] = np.searchsorted(numbers, flat[k : k + _AT_ONCE]) + 1
@@ -373,12 +375,12 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
     found = {number: (area, box) for number, area, box in zip(numbers.tolist(), areas, boxes, strict=True)}
     listed = {id_ for id_, _, _ in infos}
     for number in sorted(found.keys() - listed - {0}):
-        yield f"{where}: its PNG holds the segment {number}, which segments_info lacks"
+        yield f"{where}: its PNG holds the segment {number}, which is missing in segments_info"
     for id_, category, info in infos:
         if category not in file.names:
-            yield f"{where}: segment {id_} has the category_id {category}, which the file does not define"
+            yield f"{where}: segment {id_} has the category_id {category}, which is not defined in the file"
         if id_ not in found:
-            yield f"{where}: segments_info has the segment {id_}, and its PNG no pixel of it"
+            yield f"{where}: segments_info has the segment {id_}, but its PNG has no pixels of it"
             continue
         area, (down, across) = found[id_]
         box = [across.start, down.start, across.stop - across.start, down.stop - down.start]

@@ -3,10 +3,10 @@ has an area.
 
 Conventions: ids come from class names. Masks of one image do not overlap, and have z_order 0; polygons, which
 are painted one over the other, have as z_order how deep they lie. Shapes are painted by z_order, then in the
-order of the file (`cvat_shapes`). An image is called by its id and the ending of its photo, as CVAT calls the
-frames of a task made from the folder of photos; CVAT finds the frame by that name without its ending. Whoever
-a job, or else its task, is assigned to drew it; the owner did not. Labels are read from the shapes alone, as
-CVAT itself does.
+order of the file (`cvat_shapes`). An image is named by its id and the extension of its file, as CVAT calls
+the frames of a task made from the folder of images; CVAT finds the frame by that name without its ending. The
+person whom a job, or else its task, is assigned to drew it; the owner did not. Labels are read from the
+shapes alone, as CVAT itself does.
 Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; nothing of
 its code is used. No live server was asked; datumaro 1.13, another reader of the format, gives the same maps
 of what is written here, from masks and from polygons.
@@ -136,14 +136,16 @@ def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
 
 def check(path: Path) -> list[str]:
     """Return what CVAT would refuse of a file, or show otherwise than it is meant, a sentence each with its
-    place; nothing where it takes all. Photos are looked for in images/ beside it.
+    place; nothing where it takes all. Images are looked for in images/ beside it.
     """
     try:
         file = parsed(path)
     except LabellingError as error:
         return [str(error)]
     found = (
-        [] if file.labels else [f"{path}: names no labels in meta; the task must have those of the shapes"]
+        []
+        if file.labels
+        else [f"{path}: names no labels in meta; the task must have the labels of its shapes"]
     )
     stems: dict[tuple[str, str], str] = {}
     numbers: dict[tuple[str, str], str] = {}
@@ -156,7 +158,7 @@ def check(path: Path) -> list[str]:
             how = (
                 "is listed twice"
                 if other == image.name
-                else f"is called as {_short(other)} but for the ending, and CVAT finds images without it"
+                else f"has the same name as {_short(other)} except for the extension, which CVAT ignores"
             )
             found.append(f"{where} {how}")
         if (image.task, image.number) in numbers:
@@ -200,7 +202,7 @@ def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
             if any(shapes.pixels_of(area, box).any() for box in shapes.bands(area)):
                 good.append(area)
             else:
-                found.append(f"{area.where}: a {area.kind} that covers no pixel")
+                found.append(f"{area.where}: a {area.kind} that covers no pixels")
         except LabellingError as error:
             found.append(str(error))
     return found + _overlaps(good, size, where)
@@ -233,8 +235,8 @@ def _overlaps(areas: list[shapes.Area], size: tuple[int, int], where: str) -> li
                     )
                     return [
                         (
-                            f"{where}: shapes {pair} overlap and have one z_order, {area.layer}, so that an"
-                            " export as masks may show either above; give each a z_order of its own"
+                            f"{where}: shapes {pair} overlap and have the same z_order, {area.layer}, so an"
+                            " export as masks may show either on top; give each its own z_order"
                         )
                     ]
             np.copyto(part, place, where=inside)
@@ -243,7 +245,7 @@ def _overlaps(areas: list[shapes.Area], size: tuple[int, int], where: str) -> li
 
 def _size(image: SaidImage, where: str) -> tuple[int, int]:
     if image.size is None or image.size[0] * image.size[1] > MAX_PIXELS:
-        raise LabellingError(f"{where}: its width and height must be whole numbers of a picture")
+        raise LabellingError(f"{where}: its width and height must be valid whole numbers")
     if len(image.shapes) > shapes.MOST:
         raise LabellingError(f"{where}: has {len(image.shapes):,} shapes; at most {shapes.MOST:,} are read")
     return image.size
@@ -308,7 +310,9 @@ def _allowed(text: str, where: str) -> str:
         (ord(c) < 32 and c not in "\t\n\r") or 0xD800 <= ord(c) < 0xE000 or ord(c) in (0xFFFE, 0xFFFF)
         for c in text
     ):
-        raise LabellingError(f"{where}: its name holds characters that XML cannot; rename it: {_short(text)}")
+        raise LabellingError(
+            f"{where}: its name has characters that XML does not allow; rename it: {_short(text)}"
+        )
     return text
 
 

@@ -1,5 +1,5 @@
 """Issues of CVAT's review stage, as its REST API gives them and a person saved them: where on an image
-something is wrong, what was said of it and by whom, and whether it is settled.
+something is wrong, the comments on it and by whom, and whether it is settled.
 
 Conventions: a file holds {"issues": ..., "comments": ..., "meta": ...}, what GET /api/issues, /api/comments
 and /api/jobs/ID/data/meta (or /api/tasks/ID/data/meta) answered; issues and comments are a page with
@@ -37,7 +37,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Message:
-    """What somebody said: the user's name, "" where the server no longer knows it, the text, and when, as the
+    """A comment: the user's name, "" where the server no longer knows it, the text, and when, as the
     server writes it.
     """
 
@@ -84,11 +84,11 @@ def read_issues(path: Path) -> tuple[Issue, ...]:
         document = json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         text = " ".join(str(error).split())[:200] or "it does not fit into memory"
-        raise LabellingError(f"{path}: is not JSON that can be read: {text}") from None
+        raise LabellingError(f"{path}: is not valid JSON: {text}") from None
     if not isinstance(document, dict) or not ("issues" in document or "results" in document):
         raise LabellingError(
-            f'{path}: holds no issues of CVAT; expected {{"issues": ..., "comments": ..., "meta": ...}} or a'
-            ' page with "results"'
+            f'{path}: does not hold CVAT issues; expected {{"issues": ..., "comments": ..., "meta": ...}} or'
+            ' a page with "results"'
         )
     alone = "issues" not in document
     issues = _results(document if alone else document["issues"], "issues", path)
@@ -104,13 +104,13 @@ def read_issues(path: Path) -> tuple[Issue, ...]:
         id_ = _whole(row, "id", f"{path}: issue {place}")
         where = f"{path}: issue {id_}"
         if id_ in found:
-            raise LabellingError(f"{where}: is there twice")
+            raise LabellingError(f"{where}: is listed twice")
         found[id_] = _issue(
             row, comments.pop(id_, []), names, where, told="comments" in document and not alone
         )
     if comments:
         raise LabellingError(
-            f"{path}: comment of issue {min(comments)}, which is not among the issues; save all pages of both"
+            f"{path}: a comment belongs to issue {min(comments)}, which is missing; save all pages of both"
         )
     return tuple(found[id_] for id_ in sorted(found))
 
@@ -133,15 +133,16 @@ def _issue(
         told and isinstance(within, dict) and type(count := within.get("count")) is int and count != len(said)
     ):
         raise LabellingError(
-            f"{where}: has {count} comments, of which {len(said)} are there; save all pages of /api/comments"
+            f"{where}: has {count} comments, but the file has {len(said)}; save all pages of /api/comments"
         )
     frame, resolved = _whole(row, "frame", where), row.get("resolved", False)
     if type(resolved) is not bool:
-        raise LabellingError(f"{where}: its resolved is neither true nor false")
+        raise LabellingError(f"{where}: its resolved must be true or false")
     if names is not None and frame not in names:
-        span = f"has those from {min(names)} to {max(names)}" if names else "has none"
+        span = f"has frames {min(names)} to {max(names)}" if names else "has none"
         raise LabellingError(
-            f"{where}: is of frame {frame}, and meta {span}; save the meta of its job, or of the whole task"
+            f"{where}: belongs to frame {frame}, but meta {span}; save the meta of its job, or of the whole"
+            " task"
         )
     corners = _corners(row.get("position"), where)
     xs, ys = zip(*corners, strict=True)
@@ -161,7 +162,7 @@ def _issue(
 def _corners(position: object, where: str) -> tuple[Point, ...]:
     good = isinstance(position, list) and 2 <= len(position) <= _MOST_POINTS and len(position) % 2 == 0
     if not good or not all(type(v) in (int, float) and abs(v) < _FAR for v in position):  # type: ignore[union-attr]
-        raise LabellingError(f"{where}: its position is not a list of pairs of finite numbers x, y")
+        raise LabellingError(f"{where}: its position must be a list of pairs of finite numbers x, y")
     return tuple(zip(map(float, position[::2]), map(float, position[1::2]), strict=True))  # type: ignore[index]
 
 
@@ -171,7 +172,7 @@ def _message(row: dict[str, Any], where: str) -> Message:
     text, created = row.get("message", ""), row.get("created_date") or ""
     if not isinstance(author, str) or not isinstance(text, str) or not isinstance(created, str):
         raise LabellingError(
-            f"{where}: a comment has a message, a created_date and the username of its owner as texts"
+            f"{where}: a comment needs a message, a created_date and the username of its owner, as text"
         )
     return Message(author, text, created)
 
@@ -186,7 +187,7 @@ def _names(meta: object, path: Path) -> dict[int, str]:
         or not all(isinstance(f, dict) and isinstance(f.get("name"), str) for f in frames)
     ):
         raise LabellingError(
-            f"{where}: has no list of frames with names; save what /api/jobs/ID/data/meta answers"
+            f"{where}: has no list of named frames; save the answer of /api/jobs/ID/data/meta"
         )
     included = meta.get("included_frames")
     if included is not None:
@@ -195,9 +196,7 @@ def _names(meta: object, path: Path) -> dict[int, str]:
             or not all(type(v) is int and v >= 0 for v in included)
             or len(included) != len(frames)
         ):
-            raise LabellingError(
-                f"{where}: its included_frames are not as many whole numbers as it has frames"
-            )
+            raise LabellingError(f"{where}: its included_frames must be one whole number per frame")
         numbers = included
     else:
         start = _whole(meta, "start_frame", where) if meta.get("start_frame") is not None else 0
@@ -205,13 +204,13 @@ def _names(meta: object, path: Path) -> dict[int, str]:
         each = max(int(step[1]), 1) if step else 1
         if start % each:
             raise LabellingError(
-                f"{where}: its start_frame {start} is not a multiple of its step {each}, so that frames"
+                f"{where}: its start_frame {start} is not a multiple of its step {each}, so frames"
                 " cannot be numbered"
             )
         numbers = range(start // each, start // each + len(frames))
     size = meta.get("size")
     if type(size) is int and size > len(frames) == 1:
-        raise LabellingError(f"{where}: is of a video, whose frames have no names")
+        raise LabellingError(f"{where}: belongs to a video, whose frames have no names")
     return {number: frame["name"] for number, frame in zip(numbers, frames, strict=True)}
 
 
@@ -221,7 +220,7 @@ def _results(said: object, name: str, path: Path) -> list[dict[str, Any]]:
     """
     pages = [said] if isinstance(said, dict) else said
     if not isinstance(pages, list) or not all(isinstance(page, dict) for page in pages):
-        raise LabellingError(f"{path}: its {name} are neither a page with results nor a list")
+        raise LabellingError(f"{path}: expected its {name} as a page with results, or a list")
     if not any("results" in page for page in pages):
         if isinstance(said, dict):
             raise LabellingError(f"{path}: its {name} have no results")
@@ -240,12 +239,12 @@ def _rows(pages: list[dict[str, Any]], name: str, path: Path) -> Iterator[dict[s
     for page in pages:
         rows = page.get("results")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise LabellingError(f"{path}: a page of {name} has no results, a list of objects")
+            raise LabellingError(f"{path}: a page of {name} needs results, a list of objects")
         yield from rows
 
 
 def _whole(row: dict[str, Any], key: str, where: str) -> int:
     value = row.get(key)
     if type(value) is not int or not 0 <= value < 1 << 53:
-        raise LabellingError(f"{where}: its {key} is not a whole number from 0 on; got {repr(value)[:40]}")
+        raise LabellingError(f"{where}: its {key} must be a whole number, 0 or more; got {repr(value)[:40]}")
     return value

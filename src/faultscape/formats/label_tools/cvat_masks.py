@@ -1,4 +1,4 @@
-"""CVAT's Segmentation mask 1.1: a zip of pictures in the colours of its labelmap.txt, one of classes and one
+"""CVAT's Segmentation mask 1.1: a zip of images in the colours of its labelmap.txt, one of classes and one
 of instances an image; a folder that it was unpacked to is read by its labelmap.txt.
 
 Conventions: a line of the labelmap is NAME:RED,GREEN,BLUE:: (parts and actions of PASCAL VOC, which stay
@@ -6,8 +6,8 @@ empty); what it says holds when reading, whatever colours the class list has. Wr
 `distinct_colours`, and black, under the name background, for what nobody drew on, as CVAT itself does; where
 a class that is not the background is called so, black has the name of what it stands for. Instances have the
 colours of PASCAL VOC in their order, one a class: black is none, and what is black there CVAT does not
-import. It knows 255 colours, so that an image of more classes goes without. Pictures are RGB, since a grey
-picture is read as places in the labelmap. CVAT splits a line at its colons, drops spaces around it, and skips
+import. It knows 255 colours, so that an image of more classes goes without. Images are RGB, since a grey
+image is read as places in the labelmap. CVAT splits a line at its colons, drops spaces around it, and skips
 what begins with #: a class or an image called so cannot be written. All that CVAT imports has one z_order, so
 that what people draw over it may come back below (issue 9713 of its repository): to correct what a model
 drew, CVAT for images is the better format.
@@ -84,7 +84,7 @@ def write(
     for names of classes and images that it cannot hold.
     """
     if outlines:
-        raise LabellingError("masks of CVAT have no outlines; take CVAT for images")
+        raise LabellingError("CVAT masks have no outlines; use CVAT for images")
     colours = _colours(classes)
     table = np.zeros((1 << 16, 3), np.uint8)
     for value, name in name_of_ids(classes).items():
@@ -100,7 +100,7 @@ def write(
             where = f"image {image.image[:200]!r}"
             if (name := _line(image.image, where, "\\")) in names or len(names) >= _MOST_IMAGES:
                 raise LabellingError(
-                    f"{where}: is there twice"
+                    f"{where}: is given twice"
                     if name in names
                     else f"a zip holds at most {_MOST_IMAGES:,} images"
                 )
@@ -165,18 +165,18 @@ def check(path: Path) -> list[str]:
         if labelmap.packed[first] == labelmap.packed[second]:
             pair = " and ".join(repr(labelmap.names[labelmap.places[k]][:80]) for k in (first, second))
             found.append(
-                f"{path}: {LABELMAP} gives {pair} one colour, {_unpacked(int(labelmap.packed[first]))}"
+                f"{path}: {LABELMAP} gives {pair} the same colour, {_unpacked(int(labelmap.packed[first]))}"
             )
     masks, objects, photos = (_pictures(archive, where) for where in (_CLASSES, _OBJECTS, _PHOTOS))
     times, beside = Counter(listed), PhotosBeside(path)
     found += [f"{path}: {name[:200]!r} is listed twice" for name, count in times.items() if count > 1]
     found += [
-        f"{path}: {name[:200]!r} is listed and has no {_CLASSES}{name[:200]}.png"
+        f"{path}: {name[:200]!r} is listed but has no {_CLASSES}{name[:200]}.png"
         for name in times
         if name not in masks
     ]
     found += [
-        f"{path}: {masks[name][:200]} is in no list of {_LISTS}, and CVAT passes over it"
+        f"{path}: {masks[name][:200]} is in no list of {_LISTS}, so CVAT ignores it"
         for name in masks
         if name not in times
     ]
@@ -209,12 +209,12 @@ def _of_image(
     found = beside.faults(file[len(_CLASSES) :], (places.shape[1], places.shape[0])) if photo is None else []
     if photo is not None and (size := _size(archive, photo, f"{path}: {photo[:200]}")) != places.shape[::-1]:
         found.append(
-            f"{where}: is {places.shape[1]} x {places.shape[0]} pixels, its photo {size[0]} x {size[1]}"
+            f"{where}: is {places.shape[1]} x {places.shape[0]} pixels, its image {size[0]} x {size[1]}"
         )
     if instances is None:
         return [
             *found,
-            f"{where}: has no {_OBJECTS}, so that CVAT makes a mask of each colour, of {BACKGROUND} too",
+            f"{where}: has no {_OBJECTS}, so CVAT makes a mask of each colour, including {BACKGROUND}",
         ]
     there = f"{path}: {instances[:200]}"
     numbers = _decoded(archive, instances, there, None)
@@ -248,7 +248,7 @@ def _of_image(
         elif number and len(names) > 1:
             found.append(
                 f"{there}: the instance of the colour {_INSTANCES[number]} covers {names[0]} and {names[1]};"
-                " an instance has one class"
+                " an instance must have one class"
             )
     return found + _holes(
         numbers, {number: labelmap.names[labels[0]][:80] for number, labels in under.items() if number}, there
@@ -267,7 +267,7 @@ def _holes(numbers: np.ndarray, names: dict[int, str], where: str) -> list[str]:
             return [
                 (
                     f"{where}: {name!r} has a hole near column {x}, row {y}, which CVAT loses or makes a"
-                    " shape of where it turns masks into polygons; upload with that switched off, or as"
+                    " shape of when it turns masks into polygons; switch that off when uploading, or use"
                     " CVAT for images"
                 )
             ]
@@ -277,7 +277,7 @@ def _holes(numbers: np.ndarray, names: dict[int, str], where: str) -> list[str]:
 def _ids(archive: Archive, labelmap: LabelMap, file: str | None, where: str, classes: Classes) -> np.ndarray:
     """Return the (H, W) ids of one image."""
     if file is None:
-        raise LabellingError(f"{where}: is not there: nobody drew on this image")
+        raise LabellingError(f"{where}: is missing: nobody labelled this image")
     with decoding(where, LabellingError):
         places = _decoded(archive, file, where, labelmap)
         values = np.zeros(len(labelmap.names), np.uint16)
@@ -312,7 +312,7 @@ def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Class
                     continue
             pair = f"{labelmap.names[place][:80]!r} and {labelmap.names[other][:80]!r}"
             raise LabellingError(
-                f"{where}: the colour {_unpacked(int(colour))} is that of {pair} in {LABELMAP}"
+                f"{where}: the colour {_unpacked(int(colour))} belongs to both {pair} in {LABELMAP}"
             )
 
 
@@ -323,7 +323,7 @@ def _value(name: str, classes: Classes, where: str) -> int:
     if name == BACKGROUND and name not in classes.names:
         if (nothing := nothing_of(classes)) is None:
             raise LabellingError(
-                f"{where}: has pixels of {name!r}, which need a background class or a void id, and the class"
+                f"{where}: has pixels of {name!r}, which need a background class or a void id, but the class"
                 " list has neither"
             )
         return nothing
@@ -331,7 +331,7 @@ def _value(name: str, classes: Classes, where: str) -> int:
 
 
 def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None) -> np.ndarray:
-    """Return the (H, W) places in the labelmap of a picture's colours, or of those of PASCAL VOC;
+    """Return the (H, W) places in the labelmap of an image's colours, or of those of PASCAL VOC;
     LabellingError names a colour that is not there, and its first pixel.
     """
     with decoding(where, LabellingError):
@@ -342,7 +342,7 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
             lossless="changes colours; save masks as PNG",
         )
         if picture.mode not in ("P", "RGB", "L"):
-            raise LabellingError(f"{where}: has pixels of mode {picture.mode}; expected RGB or a palette")
+            raise LabellingError(f"{where}: has mode {picture.mode}; expected RGB or a palette")
         picture.load()
         width, height = picture.size
         grey = picture.mode == "L"
@@ -363,7 +363,7 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
                 value = (
                     f"the grey value {values[y, x]}" if grey else f"the colour {_unpacked(int(values[y, x]))}"
                 )
-                known = LABELMAP if labelmap else "the 256 of PASCAL VOC, in which CVAT knows instances"
+                known = LABELMAP if labelmap else "the 256 of PASCAL VOC, which CVAT uses for instances"
                 raise LabellingError(
                     f"{where}: {value} at column {x}, row {y + rows.start} is not in {known}"
                 )
@@ -372,7 +372,7 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
 
 
 def _size(archive: Archive, file: str, where: str) -> tuple[int, int]:
-    """Return (width, height) of a picture, (0, 0) where it is none: reading it says why."""
+    """Return (width, height) of an image, (0, 0) where it is none: reading it says why."""
     try:
         with decoding(where, LabellingError):
             return open_picture(archive.read(file, _MOST_PNG), where, LabellingError).size
@@ -413,7 +413,7 @@ def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
         where, fields = f"{path}: {LABELMAP}, line {number}", line.split(":")
         if len(fields) != 4:
             raise LabellingError(
-                f"{where}: has {len(fields)} fields with colons between them; expected NAME:RED,GREEN,BLUE::"
+                f"{where}: has {len(fields)} fields separated by colons; expected NAME:RED,GREEN,BLUE::"
             )
         name, said = fields[:2]
         if name in colours:
@@ -424,14 +424,13 @@ def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
             or not all(p.isascii() and p.isdigit() and len(p) < 4 and int(p) < 256 for p in parts)
         ):
             raise LabellingError(
-                f"{where}: expected a colour of three numbers 0-255 with commas between them; got"
-                f" {said[:40]!r}"
+                f"{where}: expected a colour, three numbers 0-255 separated by commas; got {said[:40]!r}"
             )
         colours[name] = (int(parts[0]), int(parts[1]), int(parts[2])) if said else None
         if len(colours) > _MOST_LABELS:
-            raise LabellingError(f"{where}: more than {_MOST_LABELS:,} labels")
+            raise LabellingError(f"{where}: has more than {_MOST_LABELS:,} labels")
     if not colours:
-        raise LabellingError(f"{path}: {LABELMAP} names no label")
+        raise LabellingError(f"{path}: {LABELMAP} names no labels")
     if not any(colours.values()):
         colours = dict(zip(colours, voc_colours(), strict=False))
     return LabelMap(tuple(colours), *_packed(tuple(colours.values())))
@@ -473,8 +472,8 @@ def _line(name: str, where: str, without: str) -> str:
     """
     if name != name.strip() or name.startswith("#") or without in name or len(name.splitlines()) != 1:
         raise LabellingError(
-            f"{where}: its name cannot stand in a list of CVAT: it is empty, begins with #, has spaces around"
-            f" it, or holds {without!r} or the end of a line; rename it, or take CVAT for images"
+            f"{where}: its name cannot be in a CVAT list: it is empty, begins with #, has spaces around"
+            f" it, or holds {without!r} or the end of a line; rename it, or use CVAT for images"
         )
     if not name.isprintable() and any(0xD800 <= ord(c) < 0xE000 for c in name):
         raise LabellingError(f"{where}: its name is not text in UTF-8; rename it")

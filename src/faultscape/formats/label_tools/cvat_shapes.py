@@ -91,13 +91,13 @@ def inside_of(runs: str, width: int, height: int, where: str) -> np.ndarray:
     """
     if len(runs) > 12 * (width * height + 2) or not _RUNS.fullmatch(runs):
         raise LabellingError(
-            f"{where}: its rle is not a list of run lengths, whole numbers with commas between them; got"
+            f"{where}: its rle must be a list of run lengths, whole numbers separated by commas; got"
             f" {runs[:40]!r}"
         )
     lengths = np.fromstring(runs, np.int64, sep=",")
     if (total := int(lengths.sum())) != width * height:
         raise LabellingError(
-            f"{where}: its run lengths add up to {total:,} pixels, its box of {width} x {height} has"
+            f"{where}: its run lengths add up to {total:,} pixels, but its box of {width} x {height} has"
             f" {width * height:,}"
         )
     return np.repeat(np.arange(len(lengths)) % 2 == 1, lengths).reshape(height, width)
@@ -108,7 +108,7 @@ def checked(kind: str, said: Attributes, id_: int, size: tuple[int, int], where:
     cannot.
     """
     if kind not in AREAS:
-        raise LabellingError(f"{where}: a {kind} has no area; draw masks, polygons, boxes or ellipses")
+        raise LabellingError(f"{where}: a {kind} has no area; use masks, polygons, boxes or ellipses")
     layer = layer_of(said, where)
     if kind == "mask":
         box = mask_box(said, size, where)
@@ -160,8 +160,8 @@ def too_long(areas: list[Area]) -> None:
     """Raise LabellingError where painting the shapes of an image takes longer than people wait."""
     if (total := sum(area.nanoseconds for area in areas)) > MOST_NANOSECONDS:
         raise LabellingError(
-            f"{areas[0].where}: painting the {len(areas):,} shapes of its image would take some"
-            f" {total / 1e9:,.0f} s, and at most {MOST_NANOSECONDS / 1e9:.0f} s are taken; save it with fewer"
+            f"{areas[0].where}: painting the {len(areas):,} shapes of its image would take about"
+            f" {total / 1e9:,.0f} s, and the limit is {MOST_NANOSECONDS / 1e9:.0f} s; save it with fewer"
             " points or shapes, or as masks"
         )
 
@@ -186,10 +186,10 @@ def mask_box(said: Attributes, size: tuple[int, int], where: str) -> Box:
     """
     left, top, width, height = (_whole(said, key, where) for key in ("left", "top", "width", "height"))
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
-        raise LabellingError(f"{where}: its box of {width} x {height} pixels is none")
+        raise LabellingError(f"{where}: its box of {width} x {height} pixels is empty")
     if left < 0 or top < 0 or left + width > size[0] or top + height > size[1]:
         raise LabellingError(
-            f"{where}: leaves the image: columns {left} to {left + width - 1} and rows {top} to"
+            f"{where}: extends beyond the image: columns {left} to {left + width - 1} and rows {top} to"
             f" {top + height - 1} of {size[0]} x {size[1]} pixels"
         )
     return left, top, left + width, top + height
@@ -203,14 +203,14 @@ def layer_of(said: Attributes, where: str) -> int:
 def _whole(said: Attributes, key: str, where: str) -> int:
     text = said.get(key, "")
     if not _WHOLE.fullmatch(text.strip()):
-        raise LabellingError(f"{where}: its {key} is not a whole number; got {text[:40]!r}")
+        raise LabellingError(f"{where}: its {key} must be a whole number; got {text[:40]!r}")
     return int(text)
 
 
 def _number(said: Attributes, key: str, where: str) -> float:
     text = said.get(key, "")
     if not _NUMBER.fullmatch(text.strip()) or not abs(value := float(text)) < _FAR:
-        raise LabellingError(f"{where}: its {key} is not a number of a picture; got {text[:40]!r}")
+        raise LabellingError(f"{where}: its {key} must be a finite number; got {text[:40]!r}")
     return value
 
 
@@ -219,12 +219,11 @@ def _corners(said: Attributes, where: str) -> np.ndarray:
     text = said.get("points", "")
     if not _POINTS.fullmatch(text) or text.count(";") < 2:
         raise LabellingError(
-            f"{where}: a polygon needs three or more points x,y with semicolons between them; got"
-            f" {text[:40]!r}"
+            f"{where}: a polygon needs three or more points x,y separated by semicolons; got {text[:40]!r}"
         )
     xy = np.fromstring(text.replace(";", ","), np.float64, sep=",").reshape(-1, 2)
     if not (np.abs(xy) < _FAR).all():
-        raise LabellingError(f"{where}: its points lie farther than any picture reaches; got {text[:40]!r}")
+        raise LabellingError(f"{where}: its points are outside any possible image; got {text[:40]!r}")
     return xy
 
 
@@ -245,7 +244,7 @@ def _ellipse(said: Attributes, where: str) -> tuple[float, float, float, float, 
     """Return the middle, the radii and the turn, in radians, of an ellipse."""
     x, y, rx, ry = (_number(said, key, where) for key in ("cx", "cy", "rx", "ry"))
     if rx <= 0 or ry <= 0:
-        raise LabellingError(f"{where}: the radii of an ellipse are above 0; got {rx:g} and {ry:g}")
+        raise LabellingError(f"{where}: the radii of an ellipse must be above 0; got {rx:g} and {ry:g}")
     return x, y, rx, ry, math.radians(_number(said, "rotation", where)) if "rotation" in said else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What a file of CVAT's XML says, element by element: nothing is looked at yet but how it hangs together, and
+"""What a file of CVAT's XML says, element by element: only its structure is checked here, and
 nothing of it is larger than is read.
 
 Conventions: the file is parsed as it is read. A document type, with which XML names entities that grow or lie
@@ -82,7 +82,7 @@ def parsed(path: str | os.PathLike[str]) -> SaidFile:
         raise LabellingError(f"{path}: {fault.strerror}") from None
     except (expat.ExpatError, ValueError, LookupError, MemoryError) as fault:
         text = " ".join(str(fault).split())[:200] or "it does not fit into memory"
-        raise LabellingError(f"{path}: is not XML that can be read: {text}") from None
+        raise LabellingError(f"{path}: is not valid XML: {text}") from None
     return reader.file()
 
 
@@ -111,22 +111,22 @@ class _Reader:
 
     def doctype(self, *_: object) -> None:
         raise LabellingError(
-            f"{self.path}: has a document type, which CVAT does not write and which may name entities; it is"
-            " not read"
+            f"{self.path}: has a document type, which CVAT does not write and which may define entities;"
+            " remove it"
         )
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         above = self.above
         if not above and tag != "annotations":
             raise LabellingError(
-                f"{self.path}: is not a file of CVAT: it begins with <{tag[:40]}>; expected <annotations>"
+                f"{self.path}: is not a CVAT file: it begins with <{tag[:40]}>; expected <annotations>"
             )
         if len(above) >= _DEPTH:
-            raise LabellingError(f"{self.path}: its elements lie more than {_DEPTH} deep")
+            raise LabellingError(f"{self.path}: its elements are nested more than {_DEPTH} deep")
         if above == ["annotations"]:
             if tag == "track":
                 raise LabellingError(
-                    f"{self.path}: is CVAT for video, which has tracks; export the task as CVAT for"
+                    f"{self.path}: is CVAT for video, which is not supported; export the task as CVAT for"
                     " images 1.1"
                 )
             if tag == "image":

@@ -2,10 +2,10 @@
 polygons, and whatever people then drew that has an area.
 
 Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json: masks of a model as
-predictions, which people correct. Photos are served by Label Studio's local storage, whose document root is
+predictions, which people correct. Images are served by Label Studio's local storage, whose document root is
 the folder that is written; the storage must be added to the project before tasks are imported. Results are
 painted in the order of the list, later over earlier; `studio.shapes` says what each covers.
-Source: Label Studio's documentation of its tags and exports; a running server was not at hand.
+Source: Label Studio's documentation of its tags and exports; not tested against a running server.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
 
 def check(path: Path) -> list[str]:
     """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each;
-    label_config.xml beside it is looked at where it is there, and so are the photos in images/.
+    label_config.xml beside it is looked at where it is there, and so are the images in images/.
 
     Runs are walked through up to 8 million bytes of a file; of further ones only the number of values is
     compared with the size.
@@ -138,7 +138,7 @@ def check(path: Path) -> list[str]:
         said += _twice(seen, "task", task.get("id"), name)
         data = task.get("data")
         if not isinstance(data, dict) or not image_of(data):
-            said.append(f"{name}: its data name no image")
+            said.append(f"{name}: its data names no image")
         brushes, sizes = 0, _sizes([data.get("meta")] if isinstance(data, dict) else [], "width", "height")
         for kind in ("annotation", "prediction"):
             rows = task.get(f"{kind}s")
@@ -146,7 +146,7 @@ def check(path: Path) -> list[str]:
                 place = f"{name}, {kind} number {k}"
                 results: Any = row.get("result") if isinstance(row, dict) else None
                 if not isinstance(results, list):
-                    said.append(f"{place}: has no list `result`")
+                    said.append(f"{place}: has no `result` list")
                     continue
                 said += _twice(seen, kind, row.get("id"), place)
                 sizes += _sizes(results, "original_width", "original_height")
@@ -160,8 +160,8 @@ def check(path: Path) -> list[str]:
             said += photos.faults(photo, *sizes)
         if brushes > _HEAVY:
             said.append(
-                f"{name}: has {brushes} masks of the brush, for which browsers run out of memory; write one"
-                " mask a class, or bitmasks"
+                f"{name}: has {brushes} brush masks, so many that browsers run out of memory; write one"
+                " mask per class, or bitmasks"
             )
     return said
 
@@ -285,7 +285,7 @@ def _label(said: Said) -> ToolLabel:
 
 def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes) -> np.ndarray:
     if not results and size == (0, 0):
-        raise LabellingError(f"{said.where}: nothing is drawn, and nothing says how large the image is")
+        raise LabellingError(f"{said.where}: nothing is drawn, and the image size is not given")
     check_size(size, said.where)
     beside = {
         r.get("id"): value.get("labels")
@@ -331,7 +331,7 @@ def _faults(results: list[Any], place: str, config: Config | None, budget: int) 
         yield from ((text, 0) for text in _unknown(result.get("from_name"), kind, labels, config, where))
         width, height = result.get("original_width"), result.get("original_height")
         if type(width) is not int or type(height) is not int or width < 1 or height < 1:
-            yield f"{where}: has no original_width and original_height in whole numbers", 0
+            yield f"{where}: needs original_width and original_height as whole numbers", 0
             continue
         try:
             check_size((width, height), where)
@@ -358,11 +358,11 @@ def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, 
     if config is None:
         return
     if not isinstance(control, str) or control not in config.controls:
-        yield f"{where}: {CONFIG} has no control called {str(control)[:40]!r} (from_name)"
+        yield f"{where}: {CONFIG} has no control named {str(control)[:40]!r} (from_name)"
         return
     tag, known = config.controls[control]
     if tag != kind:
-        yield f"{where}: is of type {kind[:40]!r}, and {control[:40]!r} in {CONFIG} is of type {tag!r}"
+        yield f"{where}: has type {kind[:40]!r}, but {control[:40]!r} in {CONFIG} has type {tag!r}"
     for label in labels:
         if label not in known:
             yield f"{where}: {CONFIG} lacks the label {label[:80]!r}"
@@ -374,4 +374,8 @@ def _twice(seen: set[tuple[str, int]], kind: str, id_: Any, place: str) -> list[
         return []
     before = (kind, id_) in seen
     seen.add((kind, id_))
-    return [f"{place}: has the {kind} id {id_} of an earlier {kind}; import the two apart"] if before else []
+    return (
+        [f"{place}: has the {kind} id {id_} of an earlier {kind}; import the two separately"]
+        if before
+        else []
+    )

@@ -5,8 +5,8 @@ a person chooses left, right, both good, both bad, not sure or skip: by a click 
 list (Choices), of which the list counts where both are there and agree. A task that was skipped in Label
 Studio is an answer skip of a pair, and no answer to a question. What a task asked stands in its data.meta;
 models are named there, so keep the data of pairs from people who label (the labelling view shows images
-alone). Of one person's answers to a task the latest counts.
-Source: Label Studio's documentation of Choices, Pairwise and its exports; a running server was not at hand.
+alone). The latest answer of a person to a task counts.
+Source: Label Studio's documentation of Choices, Pairwise and its exports; a running server was not available.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True)
 class PairTask:
-    """Two label maps of one image that go out: the task's own id, the image, the two models, their pictures
+    """Two label maps of one image that go out: the task's own id, the image, the two models, their images
     relative to the folder that is written (POSIX), and whether the second model is shown on the left.
     """
 
@@ -65,7 +65,7 @@ class PairTask:
 
 @dataclass(frozen=True)
 class ClassAnswer:
-    """What somebody answered to a question: yes, no or unsure; ``where`` is file and place."""
+    """One person's answer to a question: yes, no or unsure; ``where`` is file and place."""
 
     image: str
     class_: str
@@ -76,7 +76,7 @@ class ClassAnswer:
 
 @dataclass(frozen=True)
 class PairAnswer:
-    """What somebody chose of two label maps: ``left`` and ``right`` are the models whose maps were shown
+    """One person's choice between two label maps: ``left`` and ``right`` are the models whose maps were shown
     there, ``choice`` is one of `CHOICES`, ``seconds`` that it took or nan; ``where`` is file and place,
     ``id`` the task's own, '' where it has none.
     """
@@ -97,7 +97,7 @@ def write_questions(
     """Yield the files of yes/no questions: label_config.xml and questions.json; ``glosses`` say what a class
     is.
 
-    >>> [path.name for path, _ in write_questions(Path("out"), [Question("a", "photos/a.jpg", "owl")])]
+    >>> [path.name for path, _ in write_questions(Path("out"), [Question("a", "images/a.jpg", "owl")])]
     ['label_config.xml', 'questions.json']
     """
     yield (
@@ -175,7 +175,7 @@ def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
 
 def check(path: Path) -> list[str]:
     """Return what Label Studio would refuse or show wrongly of a file of questions or pairs, a sentence each;
-    label_config.xml beside it is looked at where it is there, and so are the pictures in images/ or
+    label_config.xml beside it is looked at where it is there, and so are the images in images/ or
     pairs/.
     """
     try:
@@ -195,12 +195,12 @@ def check(path: Path) -> list[str]:
         data = task.get("data")
         meta = data.get("meta") if isinstance(data, dict) else None
         if not isinstance(data, dict) or not isinstance(meta, dict):
-            said.append(f"{where}: has no data.meta, from which answers are told apart")
+            said.append(f"{where}: has no data.meta, by which answers are distinguished")
             continue
         pairs = meta.get("ask") == "pairwise"
         addresses = ("left", "right") if pairs else ("image",)
         said += [
-            f"{where}: its data have no address `{a}` of an image"
+            f"{where}: its data has no image address `{a}`"
             for a in addresses
             if not isinstance(data.get(a), str)
         ]
@@ -211,7 +211,7 @@ def check(path: Path) -> list[str]:
             for fault in photos[pairs].faults(photo)
         ]
         if (before := asked.setdefault(json.dumps(meta, sort_keys=True), where)) != where:
-            said.append(f"{where}: asks what {before.rpartition(', ')[2]} asks")
+            said.append(f"{where}: asks the same as {before.rpartition(', ')[2]}")
         said += [text for text in _lacks(config, path.parent / CONFIG, pairs=pairs) if text not in said]
     return said
 
@@ -230,7 +230,7 @@ def _lacks(config: Config | None, path: Path, *, pairs: bool) -> Iterator[str]:
 
 def _question(question: Question, number: int, glosses: Mapping[str, str]) -> dict[str, Any]:
     gloss = glosses.get(question.class_, "")
-    text = f"Does this picture contain {article(question.class_)}?{gloss and f' ({gloss})'}"
+    text = f"Does this image contain {article(question.class_)}?{gloss and f' ({gloss})'}"
     meta = {"ask": "choices", "image": question.image, "class": question.class_}
     return {"id": number, "data": {"image": address(question.photo), "question": text, "meta": meta}}
 
@@ -267,22 +267,18 @@ def _meta(said: Said, key: str) -> str:
     """Return what a task says of itself; LabellingError where it does not."""
     meta = said.data.get("meta")
     if not isinstance(meta, dict) or not isinstance(value := meta.get(key), str) or not value:
-        raise LabellingError(
-            f"{said.where}: its data.meta has no text `{key}`; import the tasks as they were written"
-        )
+        raise LabellingError(f"{said.where}: its data.meta has no text `{key}`; import the tasks unchanged")
     return value
 
 
 def _swapped(said: Said) -> bool:
     if type(swapped := said.data["meta"].get("swapped")) is not bool:
-        raise LabellingError(
-            f"{said.where}: its data.meta does not say in true or false whether the two are `swapped`"
-        )
+        raise LabellingError(f"{said.where}: its data.meta must say true or false for `swapped`")
     return swapped
 
 
 def _choice(said: Said, known: tuple[str, ...]) -> str:
-    """Return which of the known words somebody chose, '' where nothing; LabellingError for another word, for
+    """Return which of the known words a person chose, '' where nothing; LabellingError for another word, for
     two, or where list and click disagree.
     """
     listed, clicked = [], []
@@ -297,12 +293,12 @@ def _choice(said: Said, known: tuple[str, ...]) -> str:
             clicked.append(str(value["selected"]))
     for word in (*listed, *clicked):
         if word not in known:
-            raise LabellingError(f"{said.where}: {word[:40]!r} is none of {', '.join(known)}")
+            raise LabellingError(f"{said.where}: {word[:40]!r} is not one of {', '.join(known)}")
     if len(set(listed)) > 1 or len(set(clicked)) > 1:
         raise LabellingError(
             f"{said.where}: chooses {' and '.join(repr(w) for w in dict.fromkeys((*listed, *clicked)))} at"
             " once"
         )
     if listed and clicked and listed[0] in ("left", "right") and listed[0] != clicked[0]:
-        raise LabellingError(f"{said.where}: chooses {listed[0]!r} in the list and {clicked[0]!r} by a click")
+        raise LabellingError(f"{said.where}: chooses {listed[0]!r} in the list but {clicked[0]!r} by click")
     return (listed or clicked or [""])[0]

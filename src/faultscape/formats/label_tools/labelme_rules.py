@@ -1,6 +1,6 @@
-"""What LabelMe refuses of its own files, or shows otherwise: asked before somebody opens them.
+"""What LabelMe refuses in its own files, or shows differently, checked before they are opened.
 
-Conventions: a path is one JSON file, or a folder of them. LabelMe loads the photo that ``imagePath`` names,
+Conventions: a path is one JSON file, or a folder of them. LabelMe loads the image that ``imagePath`` names,
 relative to the file, and refuses one of another size; it counts the points of each shape, and draws a mask
 into its inclusive box.
 """
@@ -57,7 +57,7 @@ def _problems(path: Path, known: set[str] | None) -> Iterator[str]:
         yield str(error)
         return
     except (ValueError, RecursionError, MemoryError) as error:
-        yield f"{path}: is not JSON that can be read: {' '.join(str(error).split())[:200]}"
+        yield f"{path}: is not valid JSON: {' '.join(str(error).split())[:200]}"
         return
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
         yield f"{path}: is not a LabelMe file: it has no list `shapes`"
@@ -65,13 +65,14 @@ def _problems(path: Path, known: set[str] | None) -> Iterator[str]:
     for name, kind in (("version", str), ("flags", dict), ("imagePath", str)):
         if not isinstance(document.get(name), kind):
             yield (
-                f"{path}: {name} is {str(document.get(name))[:40]!r}; LabelMe wants"
-                f" {'an object' if kind is dict else 'a text'}"
+                f"{path}: {name} is {str(document.get(name))[:40]!r}; LabelMe expects"
+                f" {'an object' if kind is dict else 'text'}"
             )
     size = document.get("imageWidth"), document.get("imageHeight")
     if not all(type(side) is int and side > 0 for side in size):
         yield (
-            f"{path}: imageWidth and imageHeight are {size[0]!r} and {size[1]!r}; LabelMe wants whole numbers"
+            f"{path}: imageWidth and imageHeight are {size[0]!r} and {size[1]!r}; LabelMe expects whole"
+            " numbers"
         )
     elif not document.get("imageData") and isinstance(document.get("imagePath"), str):
         yield from _photo(path, document["imagePath"], size)
@@ -80,10 +81,10 @@ def _problems(path: Path, known: set[str] | None) -> Iterator[str]:
 
 
 def _photo(path: Path, named: str, size: tuple[Any, ...]) -> Iterator[str]:
-    """Yield what is wrong with the photo that a file names."""
+    """Yield what is wrong with the image that a file names."""
     place = os.path.join(path.parent, named.replace("\\", "/"))
     if not os.path.isfile(place):
-        yield f"{path}: its photo {named!r} is not there"
+        yield f"{path}: image {named!r} not found"
         return
     try:
         with decoding(place, LabellingError), Image.open(place) as photo:
@@ -94,8 +95,7 @@ def _photo(path: Path, named: str, size: tuple[Any, ...]) -> Iterator[str]:
         return
     if found != size:
         yield (
-            f"{path}: is of {size[0]} x {size[1]} pixels, its photo {found[0]} x {found[1]}; LabelMe"
-            " refuses it"
+            f"{path}: is {size[0]} x {size[1]} pixels, its image {found[0]} x {found[1]}; LabelMe refuses it"
         )
 
 
@@ -105,10 +105,10 @@ def _shape(shape: Any, known: set[str] | None) -> Iterator[str]:
         yield "has no label"
         return
     if known is not None and shape["label"] not in known:
-        yield f"its label {shape['label'][:60]!r} stands not in labels.txt"
+        yield f"its label {shape['label'][:60]!r} is not in labels.txt"
     kind, points = shape.get("shape_type", "polygon"), shape.get("points")
     if kind not in _POINTS:
-        yield f"the shape_type {str(kind)[:40]!r} is not known; LabelMe knows {', '.join(_POINTS)}"
+        yield f"the shape_type {str(kind)[:40]!r} is not known; LabelMe supports {', '.join(_POINTS)}"
         return
     good = isinstance(points, list) and all(
         isinstance(p, list) and len(p) == 2 and all(type(v) in (int, float) and math.isfinite(v) for v in p)
@@ -116,11 +116,11 @@ def _shape(shape: Any, known: set[str] | None) -> Iterator[str]:
     )
     least, most = _POINTS[kind]
     if not isinstance(points, list) or not good or not least <= len(points) <= most:
-        yield f"a {kind} has {least if least == most else f'{least} or more'} points of two finite numbers"
+        yield f"a {kind} needs {least if least == most else f'{least} or more'} points of two finite numbers"
     elif kind == "mask":
         yield from _mask(shape.get("mask"), points)
     if not (shape.get("group_id") is None or type(shape["group_id"]) is int):
-        yield f"its group_id is {str(shape['group_id'])[:40]!r}; LabelMe wants a whole number or null"
+        yield f"its group_id is {str(shape['group_id'])[:40]!r}; LabelMe expects a whole number or null"
 
 
 def _mask(text: Any, points: list[list[float]]) -> Iterator[str]:

@@ -75,7 +75,7 @@ def covered(ids: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     if nothing_of(classes) is None and (bare := ids == ground_of(classes)).any():
         y, x = np.unravel_index(int(bare.argmax()), bare.shape)
         raise LabellingError(
-            f"{where}: pixels under no shape need a background class or a void id, and the class list has"
+            f"{where}: pixels outside all shapes need a background class or a void id, but the class list has"
             f" neither; the first is at column {x}, row {y}"
         )
     return ids.astype(np.uint8 if ids.max(initial=0) < 256 else np.uint16, copy=False)

@@ -73,8 +73,8 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
     check_size(size, where)
     if (seconds := sum(piece.nanoseconds for piece in pieces) / 1e9) > MOST_NANOSECONDS / 1e9:
         raise LabellingError(
-            f"{where}: painting its {len(pieces):,} masks would take some {seconds:,.0f} s, and at most"
-            f" {MOST_NANOSECONDS / 1e9:.0f} s are taken; save it with fewer masks, one for each class"
+            f"{where}: painting its {len(pieces):,} masks would take about {seconds:,.0f} s, and the limit is"
+            f" {MOST_NANOSECONDS / 1e9:.0f} s; save it with fewer masks, one for each class"
         )
     ground = ground_of(classes)
     ids = np.full(
@@ -90,21 +90,21 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
 
 
 def load_json(path: str | os.PathLike[str], kind: str) -> Any:
-    """Return what a file of labels in JSON holds, a ``kind`` such as "a COCO file"; LabellingError where it
-    is no JSON, or larger than is read.
+    """Return the content of a JSON file of labels, of a ``kind`` such as "a COCO file"; LabellingError where
+    it is not JSON, or larger than is read.
     """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
     if values > MOST_VALUES or containers > MOST_CONTAINERS:
         raise LabellingError(
-            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most"
-            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+            f"{path}: holds about {values:,} values in {containers:,} lists and objects; at most"
+            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are supported; split it"
         )
     try:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
         text = " ".join(str(error).split())[:200]
-        raise LabellingError(f"{path}: is not {kind}: {text or 'it does not fit into memory'}") from None
+        raise LabellingError(f"{path}: is not {kind}: {text or 'it does not fit in memory'}") from None
 
 
 def check_size(size: tuple[int, int], where: str) -> None:

@@ -86,8 +86,8 @@ def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.n
         count, numbers, boxes, _ = cv2.connectedComponentsWithStats(crop, connectivity=4)
         if len(patches) + count - 1 > MOST:
             raise LabellingError(
-                f"a map of {ids.shape[1]} x {ids.shape[0]} pixels falls into more than {MOST:,} patches, too"
-                " many to draw as polygons; write masks"
+                f"a map of {ids.shape[1]} x {ids.shape[0]} pixels has more than {MOST:,} patches, too"
+                " many for polygons; write masks"
             )
         for number in range(1, count):
             x, y, width, height = boxes[number, :4].tolist()

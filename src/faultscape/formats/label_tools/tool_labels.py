@@ -16,7 +16,7 @@ from faultscape.nouns import Classes
 
 @dataclass(frozen=True, eq=False)
 class DrawnImage:
-    """An image that goes out: its id, where its photo lies relative to the folder that is written (POSIX),
+    """An image that goes out: its id, the path of its file relative to the folder that is written (POSIX),
     (width, height), and (H, W) ids of the class list that a model filled in, or None.
     """
 

@@ -1,4 +1,4 @@
-"""What several people said of the same things: their consensus, how far they agree, which of two models they
+"""Labels by several people for the same items: their consensus, how far they agree, which of two models they
 prefer, and what to ask next.
 """
 

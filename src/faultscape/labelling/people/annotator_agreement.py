@@ -2,7 +2,7 @@
 of each two.
 
 Conventions: votes are columns (see ``vote_columns``); of several votes of one annotator on one item the last
-counts. Alpha compares votes on the same item, whoever gave them; an item with one vote has nothing to
+counts. Alpha compares votes on the same item, by any annotator; an item with one vote has nothing to
 compare. 1 is full agreement, 0 what chance would give. Undefined is NaN: alpha and kappa where all votes are
 alike, since then nothing says what chance would give. Tables of pairs are (A, A), symmetric; on the diagonal
 of ``common`` stands how many items each annotator has.
@@ -52,7 +52,7 @@ class Alpha:
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """Of each two annotators (A, A): Cohen's kappa, the share of common items on which they said the same,
+    """For each two annotators (A, A): Cohen's kappa, the share of common items on which they said the same,
     and how many items they have in common.
     """
 
@@ -63,7 +63,7 @@ class PairAgreement:
 
 @dataclass(frozen=True, eq=False)
 class MaskAgreement:
-    """Of each two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without any,
+    """For each two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without any,
     and how many these are.
     """
 
@@ -183,8 +183,8 @@ def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMM
             )
         elif np.isnan(said.kappa[a, b]):
             out.append(
-                f"{names[a]} and {names[b]}: both gave one and the same answer to all"
-                f" {counted(number, 'common item')}; kappa is not defined"
+                f"{names[a]} and {names[b]}: both gave the same answer to all"
+                f" {counted(number, 'common item')}; kappa is undefined"
             )
     return out
 
@@ -210,8 +210,7 @@ def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tup
         people = vote_column(who, f"annotators of image {number}", annotators)
         if len(people) != len(maps) or len(np.unique(people)) != len(people):
             raise LabellingError(
-                f"image {number}: expected one map of each of its annotators; got {len(maps)} maps of"
-                f" {people.tolist()}"
+                f"image {number}: expected one map per annotator; got {len(maps)} maps for {people.tolist()}"
             )
         images[people[:, None], people] += 1
         if len(people) < 2:

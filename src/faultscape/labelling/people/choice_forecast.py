@@ -58,7 +58,7 @@ class ChoiceForecast:
             return "settled now"
         if math.isinf(self.median):
             return (
-                f"forecast: not within {counted(self.limit, self.unit)} (likely to be within:"
+                f"forecast: more than {counted(self.limit, self.unit)} (probability of fewer:"
                 f" {self.within:.0%})"
             )
         high = f"beyond {self.limit}" if math.isinf(self.range[1]) else f"{self.range[1]:.0f}"
@@ -112,13 +112,12 @@ def forecast_answers(
     ('forecast: 10 more answers (80 % range 10 to 160)', 'settled now')
     """
     if min(f_wins, g_wins, undecided) < 0:
-        raise OptionError(f"numbers of answers cannot be below 0; got {f_wins}, {g_wins} and {undecided}")
+        raise OptionError(f"numbers of answers must be 0 or more; got {f_wins}, {g_wins} and {undecided}")
     if not 0.5 < level < 1:
-        raise OptionError(f"the level must lie between 0.5 and 1; got {level}")
+        raise OptionError(f"the level must be between 0.5 and 1; got {level}")
     if block < 1 or limit < block or worlds < 1:
         raise OptionError(
-            f"expected blocks of one answer or more, a limit of a block or more, and worlds; got {block},"
-            f" {limit} and {worlds}"
+            f"expected block >= 1, limit >= block and worlds >= 1; got {block}, {limit} and {worlds}"
         )
     chance, number = float(order_chance(f_wins, g_wins)), f_wins + g_wins + undecided
     if max(chance, 1 - chance) >= level and round(number, DECIMALS) >= least:

@@ -34,8 +34,8 @@ _SHARES = np.array([1.0, 0.0, 0.5, 0.5, 0.5, np.nan])
 
 @dataclass(frozen=True, eq=False)
 class PairShares:
-    """Of each image and two models, ``first`` < ``second`` (K,), the share for the first, how many answers it
-    rests on, and of how many people.
+    """For each image and two models, ``first`` < ``second`` (K,), the share for the first, how many answers
+    it rests on, and of how many people.
     """
 
     image: np.ndarray

@@ -241,14 +241,13 @@ def _votes(
     answers = classes if answers is None else answers
     if classes < 2 or answers < classes:
         raise OptionError(
-            f"votes need two classes or more, and an answer for each; got {classes} classes, {answers}"
-            " answers"
+            f"expected two classes or more, and an answer for each; got {classes} classes, {answers} answers"
         )
     if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
-        raise OptionError(f"the pseudo-count must be a number not below 0; got {pseudo_count}")
+        raise OptionError(f"the pseudo-count must be 0 or more; got {pseudo_count}")
     if iterations < 1 or not tolerance >= 0:
         raise OptionError(
-            f"expected one iteration or more, and a tolerance not below 0; got {iterations} and {tolerance}"
+            f"expected one iteration or more, and a tolerance of 0 or more; got {iterations} and {tolerance}"
         )
     item, annotator = vote_column(item, "item"), vote_column(annotator, "annotator")
     label = vote_column(label, "label", answers)

@@ -27,7 +27,7 @@ COMMON = 20
 
 @dataclass(frozen=True, eq=False)
 class EstimatedAccuracy:
-    """Of each person (A,): how likely they are right, NaN with fewer than ``common`` items; and how many
+    """For each person (A,): how likely they are right, NaN with fewer than ``common`` items; and how many
     items they have in common with each of the two others with whom they have most.
     """
 

@@ -121,13 +121,13 @@ def _stack(maps: Maps, classes: int) -> list[np.ndarray]:
     stack = [np.asarray(one) for one in maps]
     if not stack or len({one.shape for one in stack}) != 1 or stack[0].ndim != 2 or not stack[0].size:
         raise LabelMapError(
-            "expected maps of one size, H x W, of one annotator or more; got"
+            "expected maps of the same size, H x W, from one annotator or more; got"
             f" {sorted({one.shape for one in stack})}"
         )
     kinds = {one.dtype for one in stack}
     if len(kinds) > 1 or not kinds <= {np.dtype(np.uint8), np.dtype(np.uint16)}:
         raise LabelMapError(
-            f"expected uint8 or uint16 maps, all alike; got {sorted(str(kind) for kind in kinds)}"
+            f"expected maps of one type, uint8 or uint16; got {sorted(str(kind) for kind in kinds)}"
         )
     check(stack, classes + 1)
     return stack

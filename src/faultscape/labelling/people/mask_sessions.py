@@ -32,11 +32,11 @@ def share_images(
         )
     if not 1 <= overlap <= len(annotators):
         raise OptionError(
-            f"--overlap {overlap}: how many people label each image, 1 to {len(annotators)}, since"
+            f"--overlap {overlap}: expected 1 to {len(annotators)} people per image, since"
             f" {counted(len(annotators), 'annotator is', 'annotators are')} named"
         )
     if session < 1:
-        raise OptionError(f"--session {session}: how many images a session has, 1 or more")
+        raise OptionError(f"--session {session}: expected 1 or more images per session")
     mine: dict[str, list[str]] = {who: [] for who in annotators}
     for image in sorted(images, key=lambda image: by_chance(seed, "image", image)):
         first = sorted(mine, key=lambda who: (len(mine[who]), by_chance(seed, "annotator", image, who)))[

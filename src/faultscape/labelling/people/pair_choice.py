@@ -48,7 +48,7 @@ def score_posterior(wins: ArrayLike, pseudo_count: float = PSEUDO_COUNT) -> Scor
     """
     wins = np.array(wins, float)
     if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or len(wins) < 2:
-        raise RankingError(f"wins must be models by models, of two or more; got shape {wins.shape}")
+        raise RankingError(f"wins must be (models, models), two or more models; got shape {wins.shape}")
     if not (np.isfinite(pseudo_count) and pseudo_count > 0):
         raise OptionError(f"the pseudo-count must be a number above 0; got {pseudo_count}")
     j = len(wins)
@@ -83,7 +83,7 @@ def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT)
     [[0, 1], [0, 2], [1, 2]]
     """
     if number < 1:
-        raise OptionError(f"expected one pair or more to ask about; got {number}")
+        raise OptionError(f"expected a number of pairs, 1 or more; got {number}")
     posterior = score_posterior(wins, pseudo_count)
     covariance, spread, out = posterior.covariance, _spread(posterior.scores), np.empty((number, 2), np.int64)
     upper = np.triu(np.ones(covariance.shape, bool), 1)

@@ -2,7 +2,7 @@
 far leave in doubt (see `pair_choice`).
 
 Conventions: an answer is worth 1 where it is for an item's first model, 0 for the second, a half for neither,
-and NaN where it says nothing. An item that somebody has in hand counts as a half until it is answered, as if
+and NaN where it says nothing. An item that a person is answering counts as a half until it is answered, as if
 it were answered as expected of two models that are alike, so that several people are not sent to the same
 two. Priorities are of pairs alone: among the items of a pair their own order decides.
 """
@@ -20,7 +20,7 @@ _IN_HAND = 0.5
 
 
 class PairOrder:
-    """What was said of each two models, and so what to ask next. Not to be called by several threads at
+    """The choices between each two models, and so what to ask next. Not to be called by several threads at
     once.
     """
 
@@ -50,12 +50,12 @@ class PairOrder:
         self._count(item, self._worth[key], 1.0)
 
     def hold(self, who: str, item: str, repeat: int) -> None:
-        """Note that somebody has an item in hand, unless they answered it."""
+        """Mark an item as being answered, unless it has been answered."""
         if (who, item, repeat) not in self._worth:
             self.note(who, item, repeat, None)
 
     def release(self, who: str, item: str, repeat: int) -> None:
-        """Note that somebody has an item in hand no more."""
+        """Mark an item as no longer being answered."""
         self._count(item, self._worth.pop((who, item, repeat), np.nan), -1.0)
 
     def priorities(self) -> np.ndarray:

@@ -22,9 +22,7 @@ def vote_column(values: ArrayLike, name: str, below: int | None = None) -> np.nd
     """
     column = np.asarray(values)
     if column.ndim != 1:
-        raise LabellingError(
-            f"{name}: expected a column, one number a vote; got an array of shape {column.shape}"
-        )
+        raise LabellingError(f"{name}: expected a column, one number per vote; got shape {column.shape}")
     if not column.size:
         return np.zeros(0, np.int64)
     if column.dtype.kind not in "iub":
@@ -44,12 +42,12 @@ def same_length(**columns: np.ndarray) -> int:
 
     >>> same_length(item=np.zeros(2), label=np.zeros(3))
     Traceback (most recent call last):
-    faultscape.errors.LabellingError: columns of votes must be of one length; got item 2, label 3
+    faultscape.errors.LabellingError: columns of votes must have the same length; got item 2, label 3
     """
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise LabellingError(f"columns of votes must be of one length; got {given}")
+        raise LabellingError(f"columns of votes must have the same length; got {given}")
     return next(iter(lengths.values()))
 
 
@@ -62,7 +60,7 @@ def size_of(column: np.ndarray, given: int | None, name: str) -> int:
     """
     found = int(column.max()) + 1 if len(column) else 0
     if given is not None and found > given:
-        raise LabellingError(f"{name}: number {found - 1} is named; there are {given}")
+        raise LabellingError(f"{name}: has number {found - 1}, but there are only {given}")
     return found if given is None else given
 
 

@@ -32,28 +32,32 @@ KINDS = (
     Kind(
         "novel appearance",
         "n",
-        "An object looks unlike those of its class that models learn from: another design, material, colour"
+        "An object looks unlike those of its class in the training data: another design, material, colour"
         " or state.",
     ),
     Kind("untypical viewpoint", "v", "An object is seen from an angle from which it is rarely photographed."),
     Kind(
         "extreme scale", "s", "An object takes far more or far less of the image than its class usually does."
     ),
-    Kind("part only", "p", "Only a part of an object is in view, or is left uncovered by others."),
+    Kind("part only", "p", "Only a part of an object is visible; the rest is out of view or covered."),
     Kind("cut by the border", "c", "The border of the image runs through an object."),
-    Kind("background bias", "b", "A model follows the surroundings, and not the object."),
+    Kind("background bias", "b", "A model relies on the surroundings instead of the object."),
     Kind(
         "foreground bias",
         "f",
-        "A model follows one object in front, and passes over the rest of what the image shows.",
+        "A model relies on one object in front and ignores the rest of the image.",
     ),
     Kind(
         "relation inference",
         "r",
-        "A model names what usually goes with the things in view, and is not there itself.",
+        "A model predicts something that usually occurs with the visible objects but is not there.",
     ),
-    Kind("low-level bias", "l", "Colour, shape or texture alone decide, against what else the image says."),
-    Kind("rare instance", "i", "An object of a kind that is seldom met within its class."),
+    Kind(
+        "low-level bias",
+        "l",
+        "A model relies on colour, shape or texture alone, against other evidence in the image.",
+    ),
+    Kind("rare instance", "i", "An object of a kind that is rare within its class."),
     Kind("dark", "d", "There is little light."),
     Kind("bright", "h", "There is too much light, or glare."),
     Kind("blurred", "u", "Motion or focus has blurred the image."),
@@ -70,13 +74,13 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
     if not own:
         return KINDS
     if len(own) > MOST:
-        raise LabellingError(f"{place}: tags: there are {len(own)} kinds of failure; {MOST} are the most")
+        raise LabellingError(f"{place}: tags: {len(own)} kinds of failure; at most {MOST} are allowed")
     says, taken = {kind.name: kind.says for kind in KINDS}, dict[str, str]()
     for name, key in own.items():
         if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
             raise LabellingError(
-                f"{place}: tags: {name[:100]!r} is not a name of a kind; expected up to 100 printable"
-                " characters, without spaces around them"
+                f"{place}: tags: {name[:100]!r} is not a valid name; expected up to 100 printable"
+                " characters, without surrounding spaces"
             )
         if len(key) != 1 or not key.isprintable() or key.isspace():
             raise LabellingError(
@@ -85,8 +89,8 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
             )
         if key in taken:
             raise LabellingError(
-                f"{place}: tags: {taken[key]!r} and {name!r} have the key {key!r}; give each its own, such as"
-                f" {_free(own)!r}"
+                f"{place}: tags: {taken[key]!r} and {name!r} have the same key {key!r}; give each its own,"
+                f" such as {_free(own)!r}"
             )
         taken[key] = name
     return tuple(Kind(name, key, says.get(name, "")) for name, key in own.items())

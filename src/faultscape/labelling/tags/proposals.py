@@ -1,12 +1,12 @@
 """Tags that can be measured, proposed for a person to confirm: of an image's light and sharpness, of an
 object's size and place, of an image's group.
 
-Conventions: photos are (H, W, 3) uint8 RGB, label maps (H, W) hold places 0..C-1, and C or more for void. A
+Conventions: images are (H, W, 3) uint8 RGB, label maps (H, W) hold places 0..C-1, and C or more for void. A
 proposal is never a tag by itself. What is dark, bright or blurred follows from the pool, as quantiles of it:
 `thresholds` says where they lie. Light is the mean luminance, 0 to 1, with the weights of ITU-R BT.601.
 Sharpness is the variance of the Laplacian of the luminance relative to the variance of the luminance itself,
 so that it does not fall with contrast or light, at a longer side of at most 256, so that it does not hang on
-the number of pixels; NaN where the photo is of one tone.
+the number of pixels; NaN where the image is of one tone.
 Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of focus); S0 3.1.2 (scale of a
 class); the rest is ours.
 """
@@ -42,7 +42,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Light:
-    """What is measured of a photo: its light, 0 to 1, and its sharpness, NaN where it is of one tone."""
+    """What is measured of an image: its light, 0 to 1, and its sharpness, NaN where it is of one tone."""
 
     light: float
     sharpness: float
@@ -60,7 +60,7 @@ class Thresholds:
 
 
 def light_of(photo: np.ndarray) -> Light:
-    """Return the light and the sharpness of a photo (H, W, 3) uint8.
+    """Return the light and the sharpness of an image (H, W, 3) uint8.
 
     >>> light_of(np.full((4, 4, 3), 255, np.uint8))
     Light(light=1.0, sharpness=nan)
@@ -97,16 +97,14 @@ def thresholds(
     """
     for name, share in (("dark", dark), ("bright", bright), ("blurred", blurred)):
         if not 0 <= share <= 0.5:
-            raise OptionError(
-                f"{name} is the share of the pool that is called so, from 0 to 0.5; got {share}"
-            )
+            raise OptionError(f"{name} must be a share of the pool from 0 to 0.5; got {share}")
     found = list(pool)
     light, sharpness = np.array([one.light for one in found]), np.array([one.sharpness for one in found])
     return Thresholds(_quantile(light, dark), _quantile(light, 1 - bright), _quantile(sharpness, blurred))
 
 
 def propose_light(found: Light, ends: Thresholds) -> list[Proposal]:
-    """Return dark, bright and blurred, as far as a photo lies beyond the thresholds of its pool.
+    """Return dark, bright and blurred, as far as an image lies beyond the thresholds of its pool.
 
     >>> propose_light(Light(0.04, 0.3), Thresholds(0.1, 0.9, 0.2))
     [Proposal(tag='dark', measure=0.04, reason='mean luminance 0.04, below 0.1 of the darkest images of the

@@ -4,9 +4,9 @@ model loses where a tag is.
 Conventions: ``losses`` (J, I) are of J models on I labelled images, 0 = none, NaN where unknown; ``tagged``
 (T, J, I) says which image has which tag as far as each model is concerned: a tag of an image, or of a region
 of it, concerns all models, a tag of what one model made of it that model alone. All of it describes the
-images that are there: of images that were chosen for what models say of them, and tagged by whoever saw a
-failure, it is not an estimate for others, and a tag that was given *because* a model failed explains that
-failure by definition. Images are the unit, or whole groups of them.
+images that are there: of images that were chosen for what models say of them, and tagged by the person who
+saw a failure, it is not an estimate for others, and a tag that was given *because* a model failed explains
+that failure by definition. Images are the unit, or whole groups of them.
 Source: Wilson 1927; Welch 1947; Fisher 1935; Newcombe 1998, method 10 (difference of two shares); Holm 1979;
 groups: Liang and Zeger 1986, with one degree of freedom fewer than groups.
 """
@@ -29,7 +29,7 @@ FEW = 5  # tagged or other images, fewer of which tell nothing of a difference
 
 
 class Given(Protocol):
-    """A tag that somebody gave: of an image, and where ``model`` is not '' of what that model made of it."""
+    """A tag that a person gave: to an image, and where ``model`` is not '' of what that model made of it."""
 
     @property
     def image(self) -> str: ...
@@ -134,7 +134,7 @@ def explain(
     """
     losses = _check(held, losses)
     if groups is not None and len(groups) != losses.shape[1]:
-        raise LabellingError(f"groups are one for each image; got {len(groups)} for {losses.shape[1]}")
+        raise LabellingError(f"expected one group per image; got {len(groups)} for {losses.shape[1]}")
     units = units_of(losses.shape[1] if groups is None else groups)
     shape = held.of_models.shape[:2]
     difference, low, high, p_value = (np.full(shape, math.nan) for _ in range(4))

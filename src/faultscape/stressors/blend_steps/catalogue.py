@@ -1,7 +1,7 @@
 """BLEND_STEPS: every step in the paper's order, and which of them each preset has.
 
-Conventions: an entry applies its step to a layer with the numbers of a placement. Histogram matching is no
-step of known objects.
+Conventions: an entry applies its step to a layer with the numbers of a placement. Histogram matching is not
+a step of known objects.
 Source: Blum et al. 2021 (S4) 3.1: steps without a star are v1 (March 2019), all are v2 (June 2019), v3
 (January 2020) adds known objects.
 """
@@ -135,7 +135,7 @@ def steps_of(preset: str, use: str) -> tuple[BlendStep, ...]:
     """
     if preset not in get_args(BlendPreset):
         raise OptionError(
-            f"preset is one of {', '.join(get_args(BlendPreset))}; got"
+            f"preset must be one of {', '.join(get_args(BlendPreset))}; got"
             f" {preset!r}.{closest(preset, get_args(BlendPreset))}"
         )
     return tuple(step for step in BLEND_STEPS if preset in step.presets and (step.known or use != "known"))

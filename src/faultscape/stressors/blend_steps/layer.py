@@ -127,7 +127,7 @@ def gaussian(sigma: float) -> np.ndarray:
     ([1, 436, 3222, 436, 1], 4096)
     """
     if not 0 <= sigma < np.inf:
-        raise OptionError(f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}")
+        raise OptionError(f"the deviation of a Gaussian must be 0 pixels or more; got {sigma:g}")
     radius = int(3 * sigma + 0.5)
     if not radius:
         return np.array([WHOLE], np.int64)
@@ -149,7 +149,7 @@ def resized(planes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """
     height, width = size
     if height < 1 or width < 1:
-        raise ImageError(f"an object cannot be {width} x {height} pixels in size; give at least 1 x 1")
+        raise ImageError(f"an object cannot have {width} x {height} pixels; expected at least 1 x 1")
     first_y, weights_y = _weights(planes.shape[0], height)
     first_x, weights_x = _weights(planes.shape[1], width)
     planes = np.ascontiguousarray(planes, np.int32)

@@ -55,11 +55,11 @@ class Cutout:
             or not alpha.size
         ):
             raise ImageError(
-                f"{self.name}: a cut-out has (h, w, 3) uint8 pixels and (h, w) uint8 alpha; got"
+                f"{self.name}: a cut-out must have (h, w, 3) uint8 pixels and (h, w) uint8 alpha; got"
                 f" {pixels.dtype} of shape {pixels.shape} and {alpha.dtype} of shape {alpha.shape}"
             )
         if self.use not in ("anomaly", "known"):
-            raise OptionError(f"{self.name}: use is 'anomaly' or 'known'; got {self.use!r}")
+            raise OptionError(f"{self.name}: use must be 'anomaly' or 'known'; got {self.use!r}")
 
     def __repr__(self) -> str:
         height, width = self.alpha.shape
@@ -107,7 +107,8 @@ def cutout_of_mask(
     image, mask = np.asarray(image), np.asarray(mask) > 0
     if mask.shape != image.shape[:2]:
         raise ImageError(
-            f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must be of one size"
+            f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must have the same"
+            " size"
         )
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
@@ -150,7 +151,7 @@ def cutout_of_rgba(
     alpha = image[..., 3]
     if (alpha == 255).all():
         raise ImageError(
-            f"{name}: its alpha channel is opaque everywhere, so that nothing is cut out; make its background"
+            f"{name}: its alpha channel is opaque everywhere, so nothing is cut out; make its background"
             " transparent"
         )
     cut = cutout_of_mask(image[..., :3], alpha > 0, name, class_, split=split, use=use)
@@ -226,13 +227,11 @@ def reason_to_drop(cutout: Cutout, smallest: int = SMALLEST) -> str:
     ``smallest`` pixels; '' where it may be.
 
     >>> reason_to_drop(Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box"))
-    'a box: its 6 pixels are fewer than 400'
+    'a box: has 6 pixels, fewer than 400'
     """
     if cutout.border:
-        return f"{cutout.name}: cut by the border of its image ({cutout.border} of its pixels lie there)"
-    return (
-        f"{cutout.name}: its {cutout.area} pixels are fewer than {smallest}" if cutout.area < smallest else ""
-    )
+        return f"{cutout.name}: cut off by the image border ({cutout.border} of its pixels touch it)"
+    return f"{cutout.name}: has {cutout.area} pixels, fewer than {smallest}" if cutout.area < smallest else ""
 
 
 def usable_cutouts(cutouts: Iterable[Cutout], smallest: int = SMALLEST) -> tuple[list[Cutout], list[str]]:
@@ -242,7 +241,7 @@ def usable_cutouts(cutouts: Iterable[Cutout], smallest: int = SMALLEST) -> tuple
     >>> usable_cutouts(
     ...     [Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box")], smallest=7
     ... )
-    ([], ['a box: its 6 pixels are fewer than 7'])
+    ([], ['a box: has 6 pixels, fewer than 7'])
     """
     good: dict[str, Cutout] = {}
     dropped = []

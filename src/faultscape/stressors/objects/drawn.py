@@ -62,7 +62,9 @@ def drawn_cutout(name: str, variant: int = 0, seed: int = 0) -> Cutout:
             entry.draw(ink, stream)
             return ink.cutout(f"{name} {variant}", entry.class_)
     names = [entry.name for entry in DRAWN_OBJECTS]
-    raise OptionError(f"no drawn object is called {name!r}; known: {', '.join(names)}.{closest(name, names)}")
+    raise OptionError(
+        f"drawn object {name!r} is not known; known are {', '.join(names)}.{closest(name, names)}"
+    )
 
 
 def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
@@ -75,7 +77,7 @@ def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
     (19, 'test')
     """
     if variants < 1:
-        raise OptionError(f"variants: expected 1 or more of each drawn object; got {variants}")
+        raise OptionError(f"variants: expected 1 or more; got {variants}")
     return [*_drawn(variants, seed)]
 
 

@@ -81,11 +81,11 @@ def _checked(textures: Sequence[np.ndarray], place: int) -> np.ndarray:
         textures.ndim < 3 or (textures.ndim == 3 and textures.shape[2] == 3)
     ):
         raise ImageError(
-            f"frost: textures are one array {textures.shape}; give a list of images, [texture] for one"
+            f"frost: textures is a single array {textures.shape}; give a list of images, [texture] for one"
         )
     if not len(textures):
         raise ImageError(
-            "frost: no textures given; give one or more images, or leave them out for those that are drawn"
+            "frost: textures is empty; give one or more images, or leave it out to use drawn ones"
         )
     texture = np.asarray(textures[place])
     if (
@@ -95,7 +95,7 @@ def _checked(textures: Sequence[np.ndarray], place: int) -> np.ndarray:
         or not texture.size
     ):
         raise ImageError(
-            f"frost: texture {place + 1} is {texture.dtype} {texture.shape}; textures are uint8 of (h, w) or"
+            f"frost: texture {place + 1} is {texture.dtype} {texture.shape}; expected uint8 (h, w) or"
             " (h, w, 3)"
         )
     return texture[..., None] if texture.ndim == 2 else texture

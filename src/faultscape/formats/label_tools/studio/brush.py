@@ -7,8 +7,8 @@ of its length; the length less one; and the value of a run once, or all values. 
 tools of Label Studio do: the shortest kind that holds a run, runs of more than 65,536 values in pieces of
 that many, all of them of the last kind, and 1 to 8 bits of zeros behind. Blocks of single values are only
 read: no run of a pixel is shorter than four.
-Source: the README file of @thi.ng/rle-pack; which kind is chosen and what stands behind was found by encoding
-masks with label-studio-sdk.
+Source: the README file of @thi.ng/rle-pack; which kind is chosen and the layout of the data were found by
+encoding masks with label-studio-sdk.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def values_of(rle: bytes | Sequence[int]) -> int:
     try:
         head = bytes(rle[:7])
     except (TypeError, ValueError):
-        raise LabelMapError("its runs are not bytes: they must be whole numbers from 0 to 255") from None
+        raise LabelMapError("its runs must be bytes, whole numbers from 0 to 255") from None
     if len(head) < 7:
-        raise LabelMapError("its runs have no head of 7 bytes")
+        raise LabelMapError("its runs have no 7-byte head")
     return int.from_bytes(head[:4])
 
 
@@ -110,7 +110,7 @@ def _walked(
     try:
         data = bytes(rle)
     except (TypeError, ValueError):
-        raise LabelMapError("its runs are not bytes: they must be whole numbers from 0 to 255") from None
+        raise LabelMapError("its runs must be bytes, whole numbers from 0 to 255") from None
     wide = _widths(data, pixels)
     begins = _blocks(data, wide)
     single, kind, length = _facts(_words(data, begins), wide)
@@ -130,11 +130,11 @@ def _widths(data: bytes, pixels: int) -> np.ndarray:
     """Return the widths of the four kinds of lengths, once the head is found to fit."""
     if (said := values_of(data)) != 4 * pixels:
         raise LabelMapError(
-            f"its runs are of {said:,} values; an image of {pixels:,} pixels has {4 * pixels:,}, four each"
+            f"its runs have {said:,} values; an image of {pixels:,} pixels has {4 * pixels:,}, four each"
         )
     head = int.from_bytes(data[:7]) >> 3
     if (wide := (head >> 16 & 31) + 1) != _WORD:
-        raise LabelMapError(f"its runs have values of {wide} bits; masks have values of 8")
+        raise LabelMapError(f"its runs have {wide}-bit values; expected 8 bits")
     return np.array([(head >> 4 * (3 - k) & 15) + 1 for k in range(4)])
 
 

@@ -57,11 +57,13 @@ def piece_of(
         )
     if (result.get("original_width"), result.get("original_height")) != size:
         said = f"{str(result.get('original_width'))[:12]} x {str(result.get('original_height'))[:12]}"
-        raise LabellingError(f"{where}: is of an image of {said} pixels, others of {size[0]} x {size[1]}")
+        raise LabellingError(
+            f"{where}: belongs to an image of {said} pixels, others to one of {size[0]} x {size[1]}"
+        )
     if result.get("image_rotation", 0) not in (0, None):
         raise LabellingError(
-            f"{where}: its image was turned by {str(result['image_rotation'])[:12]} degrees in Label Studio;"
-            " turn it back"
+            f"{where}: its image was rotated by {str(result['image_rotation'])[:12]} degrees in Label Studio;"
+            " rotate it back"
         )
     labels = (
         value.get(kind)
@@ -71,18 +73,18 @@ def piece_of(
     if not isinstance(labels, list) or len(labels) != 1 or not isinstance(labels[0], str):
         count = len(labels) if isinstance(labels, list) else 0
         raise LabellingError(
-            f"{where}: has {count or 'no'} label{'s' if count > 1 else ''}, and a pixel is of one class"
+            f"{where}: has {count or 'no'} label{'s' if count > 1 else ''}; expected exactly one"
         )
     id_ = id_of(labels[0], classes, where)
     pixels = size[0] * size[1]
     match AREAS[kind]:
         case "brush":
             if not isinstance(rle := value.get("rle"), list) or value.get("format", "rle") != "rle":
-                raise LabellingError(f"{where}: its mask is not a list `rle` of runs")
+                raise LabellingError(f"{where}: its mask must be a list of runs `rle`")
             return Piece(id_, 200 * len(rle) + 3 * pixels, where, partial(_brush, rle, size))
         case "bitmask":
             if not isinstance(text := value.get("imageDataURL"), str):
-                raise LabellingError(f"{where}: its mask is not text imageDataURL")
+                raise LabellingError(f"{where}: its mask must be text `imageDataURL`")
             return Piece(id_, 20 * pixels, where, partial(bitmask, text, size, where))
         case "ellipse":
             x, y, a, b, turn = (
@@ -173,7 +175,7 @@ def bitmask(text: str, size: tuple[int, int], where: str) -> Box:
 
 
 def check_bitmask(text: str, size: tuple[int, int], where: str) -> None:
-    """Raise LabellingError where `bitmask` would, but for pixels that are damaged: none is looked at."""
+    """Raise LabellingError where `bitmask` would, except for damaged pixels: none are decoded."""
     with decoding(where, LabellingError):
         _opened(text, size, where).verify()
 
@@ -193,11 +195,11 @@ def _opened(text: str, size: tuple[int, int], where: str) -> Image.Image:
             )
         if size[0] * size[1] > MOST_MASK_PIXELS:
             raise LabellingError(
-                f"{where}: masks of more than {MOST_MASK_PIXELS:,} pixels are read only as runs of the brush"
+                f"{where}: masks of more than {MOST_MASK_PIXELS:,} pixels are read only as brush runs"
             )
         if not picture.has_transparency_data:
             raise LabellingError(
-                f"{where}: its mask has no transparency, and so covers the whole image; save it as PNG with"
+                f"{where}: its mask has no transparency and so covers the whole image; save it as PNG with"
                 " alpha"
             )
         return picture

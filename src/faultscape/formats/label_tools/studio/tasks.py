@@ -2,7 +2,7 @@
 which labels its configuration knows.
 
 Conventions: a task has ``data`` (addresses of images among it) and, once exported, ``annotations``, each with
-a list ``result``. Of one person's annotations of a task the latest counts that was not skipped. Images are
+a list ``result``. A person's latest annotation of a task that was not skipped counts. Images are
 named as Label Studio's local storage names them, /data/local-files/?d=PATH. What is ours of a task stands in
 data.meta: ``image`` is its id, and ``ask`` what was asked. A configuration with a DOCTYPE is refused.
 Source: Label Studio's documentation of its task format, and exports of versions 1.x.
@@ -38,8 +38,8 @@ _KEYS = re.compile(rb'"(annotations|predictions|data)"\s*:\s*[\[{]')
 
 @dataclass(frozen=True)
 class Said:
-    """What one person, or one model, said of a task: the task's ``data``, who, the list of results, seconds
-    that it took or nan, whether it was skipped, and where it stands.
+    """What one person, or one model, answered for a task: the task's ``data``, who, the list of results,
+    seconds that it took or nan, whether it was skipped, and where it stands.
     """
 
     data: dict[str, Any]
@@ -75,10 +75,10 @@ def load(path: Path) -> list[Any]:
     """Return the tasks of a file, not looked at yet; LabellingError where it is not a list of tasks, or
     larger than is read.
     """
-    tasks = load_json(path, "JSON of Label Studio")
+    tasks = load_json(path, "a Label Studio JSON file")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise LabellingError(
-            f"{path}: is not JSON of Label Studio: expected a list of tasks; export it as JSON"
+            f"{path}: is not a Label Studio JSON file: expected a list of tasks; export it as JSON"
         )
     if tasks and not any(isinstance(task.get("data"), dict) for task in tasks):
         raise LabellingError(f"{path}: its tasks have no `data`; export it as JSON, not as JSON-MIN or CSV")
@@ -88,7 +88,7 @@ def load(path: Path) -> list[Any]:
 def said_of(
     task: dict[str, Any], path: Path, number: int, *, predictions: bool = False, skipped: bool = False
 ) -> Iterator[Said]:
-    """Yield what each person said of a task, in the order in which they first said something: the latest that
+    """Yield each person's annotation of a task, in the order of their first one: the latest that
     was not skipped (also skipped ones with ``skipped``); of ``predictions`` what each model version said.
     """
     data = task.get("data")
@@ -127,11 +127,11 @@ def task_name(task: dict[str, Any], number: int) -> str:
 
 
 def address(photo: str) -> str:
-    """Return the address of a photo for Label Studio's local storage, whose root is the folder that is
+    """Return the address of an image for Label Studio's local storage, whose root is the folder that is
     written.
 
-    >>> address("photos/a b.jpg")
-    '/data/local-files/?d=photos/a%20b.jpg'
+    >>> address("images/a b.jpg")
+    '/data/local-files/?d=images/a%20b.jpg'
     """
     return _LOCAL + quote(photo, safe="/", errors="surrogateescape")
 
@@ -141,10 +141,10 @@ def image_of(data: dict[str, Any], key: str = "image") -> str:
     it has none.
 
     >>> (
-    ...     image_of({"image": "/data/local-files/?d=photos/a%20b.jpg"}),
+    ...     image_of({"image": "/data/local-files/?d=images/a%20b.jpg"}),
     ...     image_of({"photo": "s3://bucket/a/b.png"}),
     ... )
-    ('photos/a b.jpg', 'a/b.png')
+    ('images/a b.jpg', 'a/b.png')
     >>> (
     ...     image_of({"image": "/data/upload/3/0a1b2c3d-street.jpg"}),
     ...     image_of({"image": "x", "meta": {"image": "street 1"}}),
@@ -164,7 +164,7 @@ def image_of(data: dict[str, Any], key: str = "image") -> str:
 
 
 def local_photo(data: dict[str, Any], key: str = "image") -> str:
-    """Return the path of a task's photo below the root of Label Studio's local storage, '' where its address
+    """Return the path of a task's image below the root of Label Studio's local storage, '' where its address
     leads elsewhere.
 
     >>> (
@@ -232,7 +232,7 @@ def read_config(path: Path) -> Config:
             open_.pop()
 
     def refuse(*_: object) -> None:
-        raise LabellingError(f"{path}: has a DOCTYPE, and none is read; remove it")
+        raise LabellingError(f"{path}: has a DOCTYPE, which is not supported; remove it")
 
     data = read_bytes(path, LabellingError, limit=_MOST_CONFIG)
     parser = expat.ParserCreate()
