@@ -81,7 +81,7 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert "is 48 x 20 pixels, its photo 48 x 36" in reason["part0/photo 002"]
     assert "has three channels and the colour (99, 99, 99)" in reason["part0/photo 004"]
     assert "JPEG changes label values" in reason["part1/photo 001"]
-    assert "no map of this image was found" in reason["part1/photo 003"]
+    assert "no map found for this image" in reason["part1/photo 003"]
     fs.compare(str(study), engine="local")
     slots = fs.select(
         str(study), maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0)
