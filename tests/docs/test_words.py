@@ -62,7 +62,7 @@ WORDS = (
     Word(r"knows? no", "knows no", "has no; does not know"),
     Word(r"(?:say|says|said) no(?! more)", "says no probabilities", "has no"),
     Word(r"said otherwise", "said otherwise", "unless you set it"),
-    Word(r"(?<!there )(?:is|are) no (?!longer|more than|less|fewer|such|one\b)\w+", "is not a class", "is not a class"),
+    Word(r"(?<!there )(?:is|are) no (?!longer|more than|less|fewer|such|one\b)\w+", "is no class", "is not a class"),
     Word(r"(?:is|are) of (?:another|other|no|none)", "is of another study", "belongs to another study"),
     Word(r"at most so many|so many more images", "at most so many", "at most this many"),
     Word(r"stands? twice", "stands twice", "is given twice"),
