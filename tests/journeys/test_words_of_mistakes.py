@@ -202,7 +202,7 @@ def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(
 ) -> None:
     said = refused_line("predict", answers.study, f"d={tmp_path / 'made' / 'classes.txt'}")
     assert said.endswith("or a network for a classifier; got a list of files\n")
-    assert refused_line("predict", answers.study, f"d={tmp_path}").endswith("this is a folder\n")
+    assert refused_line("predict", answers.study, f"d={tmp_path}").endswith("got a folder\n")
     np.savez(tmp_path / "p.npz", said=np.zeros(8))
     (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-30])
     said = refused_line("predict", answers.study, f"d={tmp_path / 'p.npz'}")
@@ -358,6 +358,6 @@ def test_a_value_that_begins_with_a_dash_is_told_how_to_be_written() -> None:
         " write --size=-5x10"
     )
     assert "begins as" not in refused_text("collect", "new", "photos", "--size", "--classes", "voc")
-    assert "size '-5x10' is not understood" in refused_text(
+    assert "size '-5x10' is invalid" in refused_text(
         "collect", "new", ".", "--classes", "voc", "--size=-5x10"
     )

@@ -313,7 +313,7 @@ class Wrong(OpenModel):
         ("order", "yields rows of"),
         ("joined", "yields 4 batches where 2 were asked for|yields 2 batches where 1"),
         ("label", "holds the label 77"),
-        ("size", "is 48 x 7 pixels, its photo 48 x 36"),
+        ("size", "is 48 x 7 pixels, its image 48 x 36"),
         ("empty", "neither an answer nor a problem"),
         ("digest", "are said to follow from the same as before"),
         ("chance", "answers otherwise when it is asked again"),

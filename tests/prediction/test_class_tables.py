@@ -330,7 +330,7 @@ def test_words_that_meant_a_class_which_is_gone_are_asked_for_again(study: str, 
     with refused(StudyError, "the class list changed since its table was read; run `faultscape predict"):
         fs.select(study)
     assert made.states(study)["predict"] == "stale"
-    with refused(ClassesError, "'kitty' was said to be 'cat', which is not a class of the study any more"):
+    with refused(ClassesError, "'kitty' was said to be 'cat', which is no longer a class of the study"):
         fs.predict(study, f"net={path}")
     assert said(study, path, labels=text(tmp_path / "labels.json", '{"kitty": "hen"}'))[0] == [
         "hen",
@@ -579,7 +579,7 @@ def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than
     )
     assert "come from several lists, folders or sets; add an array" in refusal_of(str(tmp_path / "B"), three)
     fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **group_options(fs.collect, options))
-    assert "order of its own" in refusal_of(
+    assert "list in its own order" in refusal_of(
         str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1]))
     )
     fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **group_options(fs.collect, options))

@@ -227,7 +227,7 @@ def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
         ),
         (
             ["labels", "logits"],
-            "--keep labels (labels only) and --keep logits exclude each other; give one of them",
+            "--keep labels and --keep logits exclude each other; give one of them",
         ),
     ],
 )

@@ -155,16 +155,16 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
         (
             "flat",
             (
-                "gave int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H"
+                "returned int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H"
                 " x W)"
             ),
         ),
         ("nothing", "the function returned None; expected labels, logits, or a dict of them"),
-        ("negative", "gave labels from -1 to 0; labels are 0 to 65535"),
+        ("negative", "returned labels from -1 to 0; labels are 0 to 65535"),
         ("one_channel", "returned one channel, whose largest is always class 0"),
         ("no_number", "returned a confidence that is not a number; expected 0 to 1 per pixel, H x W"),
         ("wrong_confidence", "returned a confidence of shape (20, 24, 3); expected 0 to 1 per pixel, H x W"),
-        ("other_words", "gave a dict of ['scores']; expected `logits` or `labels` among them"),
+        ("other_words", "returned a dict of ['scores']; expected `logits` or `labels` among them"),
     ],
 )
 def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(

@@ -268,7 +268,7 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
             {"size": "1000000x1000000"},
             "input-size '1000000x1000000' is too large; a side has at most 16384 pixels",
         ),
-        ({"window": "0x5"}, "window '0x5' is not understood"),
+        ({"window": "0x5"}, "window '0x5' is invalid"),
         ({"window": "5x20000"}, "window '5x20000' is too large"),
         ({"window": "8x8", "stride": "99999x8"}, "stride '99999x8' is too large"),
         ({"stride": "5x5"}, "--stride is the step of windows; give --window WIDTHxHEIGHT too"),

@@ -200,9 +200,7 @@ def parse(words: Sequence[str]) -> Keep:
     Keep(confidence=False, probabilities=3, logits=False, embeddings=(), scorers=())
     """
     if "labels" in words and (other := next((word for word in words if word != "labels"), "")):
-        raise OptionError(
-            f"--keep labels (labels only) and --keep {other} exclude each other; give one of them"
-        )
+        raise OptionError(f"--keep labels and --keep {other} exclude each other; give one of them")
     shares = [word for word in dict.fromkeys(words) if word.partition("=")[0] == "probabilities"]
     if len(shares) > 1:
         raise OptionError(f"--keep {shares[0]} and --keep {shares[1]} exclude each other; give one of them")
