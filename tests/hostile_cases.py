@@ -422,7 +422,7 @@ NETWORKS = (
     _of_network(
         "weights shorter than named",
         partial(_with_weights, 60, 40),
-        r"its weights 'net\.bin' have 40 bytes, and it names 60",
+        r"its weights 'net\.bin' have 40 bytes, but 60 are expected",
     ),
     _of_network(
         "an ONNX file of 3 GB", _three_gigabytes, r"has 3,221,225,472 bytes; an ONNX file has at most"
@@ -435,14 +435,14 @@ NETWORKS = (
     _of_network(
         "one answer an image",
         partial(_of_one_node, "GlobalAveragePool"),
-        r"gives one answer for a whole image of 48 x 36, as a classifier does",
+        r"returns one answer for a whole image of 48 x 36, as a classifier does",
     ),
     _of_network(
         "an answer of two axes",
         lambda folder: _network(
             [_node("GlobalAveragePool", ["five"], ["a"]), _node("Flatten", ["a"], ["out"])], folder
         ),
-        r"gives each image an array of shape \(5,\)",
+        r"has shape \(5,\) per image",
     ),
     _of_network(
         "a label an image",
@@ -454,7 +454,7 @@ NETWORKS = (
             folder,
             output=_info("INT64"),
         ),
-        r"gives each image an array of shape \(\)",
+        r"has shape \(\) per image",
     ),
     _of_network(
         "words",
@@ -478,7 +478,7 @@ NETWORKS = (
     _of_network(
         "an image of 10**6 x 10**6",
         partial(_plain, shape=[1, 3, 10**6, 10**6]),
-        "cannot be brought to 1000000 x 1000000 pixels|fit into memory",
+        "cannot be resized to 1000000 x 1000000 pixels|fit into memory",
     ),
     _of_network(
         "a mean of lists within lists",
@@ -628,7 +628,7 @@ STUDIES = (
         "a selection of lists within lists",
         partial(_damaged, "selection.json", DEEP),
         "status",
-        r"selection\.json is damaged: its lists lie too deep",
+        r"selection\.json is damaged: its lists are nested too deep",
     ),
     _of_study(
         "a selection without models",
@@ -646,7 +646,7 @@ STUDIES = (
         "a change of lists within lists",
         partial(_damaged, ".change.json", DEEP),
         "select --engine local",
-        r"\.change\.json is damaged \(its lists lie too deep",
+        r"\.change\.json is damaged \(its lists are nested too deep",
     ),
     _of_study(
         "a change without its line",
@@ -710,7 +710,7 @@ STUDIES = (
             '{"models": [], "labels": {}, "matrices": {}, "rankings": {"mean": {}}, "definitions": {}}',
         ),
         "report",
-        r"these are not standings: ranking 'mean' is damaged; make them anew",
+        r"these are not standings: ranking 'mean' is damaged; rerun",
     ),
     _of_study(
         "standings of lists within lists",

@@ -2,7 +2,7 @@
 list.
 
 Conventions: light. A room that refuses another value reads the values with ``typing.get_args``; options that
-also take a name of a person's own (file.py:NAME), or a file, are texts.
+also take a name of your own (file.py:NAME), or a file, are texts.
 """
 
 from __future__ import annotations

@@ -19,35 +19,36 @@ _ADVICE = (
     (
         r"trust_remote_code|remote code",
         (
-            "it needs code of its own, which is never run; write a function that builds the network, and name"
+            "it needs its own code, which is never run; write a function that builds the network, and pass"
             " it as file.py:function"
         ),
     ),
     (
         r"max_header_size",
-        "its header is longer than that of any array of numbers; write it again with numpy.save",
+        "its header is too long for an array of numbers; write it again with numpy.save",
     ),
     (
         r"weights[ _]only|WeightsUnpickler|safe_globals|vulnerability issue in `torch\.load`|use_safetensors",
         (
-            "it holds more than weights, or weights that only unpickling could read, and nothing is"
+            "it contains more than weights, or weights that only unpickling could read, and nothing is"
             " unpickled; save them as safetensors"
         ),
     ),
     (
         r"allow_pickle|pickle\.load|pickled",
-        "it holds Python objects, and nothing is unpickled; save plain numbers or words",
+        "it contains Python objects, and nothing is unpickled; save plain numbers or strings",
     ),
 )
 _OTHER_FOLDER = "choose a folder you may write to"
 _CURES = {
     errno.ENOSPC: "free some space on that disk",
-    errno.EDQUOT: "your share of that disk is used up: delete files of yours, or ask for a larger share",
+    errno.EDQUOT: "your quota on that disk is used up: delete files, or ask for a larger quota",
     errno.EFBIG: (
-        "one file may not be so large there, however much space is free: raise the limit (`ulimit -f`), or"
+        "the file is too large for that disk or for your limit, even if space is free: raise the limit"
+        " (`ulimit -f`), or"
         " choose a folder on a disk that takes larger files (FAT takes 4 GB)"
     ),
-    errno.EROFS: "that disk can only be read; choose a folder on another",
+    errno.EROFS: "that disk is read-only; choose a folder on another",
     errno.EACCES: _OTHER_FOLDER,
     errno.EPERM: _OTHER_FOLDER,
 }
@@ -88,7 +89,7 @@ class LabelMapError(FaultscapeError):
 
 
 class ImageError(FaultscapeError):
-    """A picture cannot be read: truncated, not a picture, or too large to be safe."""
+    """An image cannot be read: truncated, not an image, or too large to be safe."""
 
 
 class SelectionError(FaultscapeError):
@@ -166,7 +167,7 @@ def library_text(error: BaseException, *, first_line: bool = False, most: int = 
     >>> library_text(ValueError("a\n b")), library_text(KeyError())
     ('a b', 'KeyError')
     >>> library_text(ValueError("Object arrays cannot be loaded when allow_pickle=False"))
-    'it holds Python objects, and nothing is unpickled; save plain numbers or words'
+    'it contains Python objects, and nothing is unpickled; save plain numbers or strings'
     """
     text = str(error).strip()
     for advice, ours in _ADVICE:

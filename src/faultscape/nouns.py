@@ -194,7 +194,7 @@ class Draw:
     """One image that a selector drew for all models at once: its score, the probability with which it was
     drawn among what was left at this step, and how large the ``pool`` was at first.
 
-    A selector that draws nothing by chance has probability NaN.
+    A selector that does not draw at random has probability NaN.
     """
 
     selector: str
@@ -246,8 +246,8 @@ class ScaleEntry(TypedDict):
 
 
 class Definition(TypedDict, total=False):
-    """What fixes a selection, as its file holds it: each selector has its part of it, one of a person's own
-    has keys of its own, and files of earlier versions lack some.
+    """What fixes a selection, as its file holds it: each selector has its part of it, one of your own has
+    keys of its own, and files of earlier versions lack some.
     """
 
     selector: Required[str]

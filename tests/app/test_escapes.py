@@ -153,7 +153,7 @@ def test_names_of_people_are_words_on_every_page_that_has_them(entrance: Entranc
     assert f"Welcome, {harm}" in seen(entrance.client().get(f"/join/{token}")).words
     twice = organiser.form("/people", act="invite", name=harm)
     assert twice.status_code == 422
-    assert "there is an annotator called" in seen(twice).words
+    assert "an annotator called" in seen(twice).words
 
 
 def test_comments_and_kinds_of_failure_are_words(organiser: Person) -> None:

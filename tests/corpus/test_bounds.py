@@ -135,7 +135,7 @@ def test_a_map_has_its_photos_aspect_ratio_within_a_pixel(
     if fits:
         assert model.read(str(path), *photo)
     else:
-        with refused(LabelMapError, f"is {size[0]} x {size[1]} pixels, its photo {photo[0]} x {photo[1]}"):
+        with refused(LabelMapError, f"is {size[0]} x {size[1]} pixels, its image {photo[0]} x {photo[1]}"):
             model.read(str(path), *photo)
     assert FolderModel(fs.classes.resolve(5), {}, None, resize_maps=True).read(str(path), *photo)
     assert FolderModel(fs.classes.resolve(5), {}, size, resize_maps=False).read(str(path), *photo)

@@ -245,7 +245,7 @@ def test_ids_that_lead_out_of_a_folder_are_not_taken(
             r"row 0: https://example.org/a.jpg is on the web; `faultscape collect STUDY --urls FILE`",
         ),
         ({"uri": ["ftp://host/a.jpg"]}, "is neither a path nor an s3:// or gs:// address"),
-        ({"uri": ["s3://key:word@bucket/a.jpg"]}, "credentials do not stand in an address"),
+        ({"uri": ["s3://key:word@bucket/a.jpg"]}, "credentials must not be part of an address"),
         ({"image": pa.array([], pa.binary())}, "has no rows"),
         ({"id": ["a", "a"], "image": [b"x", b"y"]}, "two files have the id 'a'"),
     ],

@@ -43,15 +43,15 @@ def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study
     (tmp_path / "turned.csv").write_text("\n".join([rows[0], *turned]) + "\n")
     fs.predict(answers.study, {"turned": str(tmp_path / "turned.csv")})
     words = repr(fs.compare(answers.study))
-    assert "warning: turned agrees with nobody" in words
+    assert "warning: turned agrees with no other model" in words
     assert "shifted by one; with image i + 1 it would agree" in words
     capsys.readouterr()
     fs.select(answers.study, as_="again")
-    assert "warning: turned agrees with nobody" in capsys.readouterr().out
+    assert "warning: turned agrees with no other model" in capsys.readouterr().out
     assert json.loads(file.read_text())["models"][-1] == "turned"
     fs.report(answers.study, selection="again", output=str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text()
-    assert '<p class="remark">turned agrees with nobody' in page
+    assert '<p class="remark">turned agrees with no other model' in page
     table = page[page.index('id="agreement"') :].partition("</table>")[0]
     assert table.count(f">{same:.2f}</td>") >= 2
     file.write_text("{")

@@ -78,10 +78,10 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert made_.models["model-1"] == (1, 5)
     reason = {row["image"]: row["reason"] for row in failures(study)}
     assert "photo 000.png: holds the value 77; allowed are 0-4, 255 (void)" in reason["part0/photo 000"]
-    assert "is 48 x 20 pixels, its photo 48 x 36" in reason["part0/photo 002"]
+    assert "is 48 x 20 pixels, its image 48 x 36" in reason["part0/photo 002"]
     assert "has three channels and the colour (99, 99, 99)" in reason["part0/photo 004"]
     assert "JPEG changes label values" in reason["part1/photo 001"]
-    assert "no map of this image was found" in reason["part1/photo 003"]
+    assert "no map found for this image" in reason["part1/photo 003"]
     fs.compare(str(study), engine="local")
     slots = fs.select(
         str(study), maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0)
@@ -104,7 +104,7 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     )
     assert "Did you mean 'camvid'" in refused_line("collect", study, corpus.photos, "--classes", "camvit")
     assert "needs --classes" in refused_line("collect", study, corpus.photos)
-    assert "is not understood" in refused_line(
+    assert "is invalid" in refused_line(
         "collect", study, corpus.photos, "--classes", corpus.classes, "--size", "big"
     )
     assert not study.exists()

@@ -153,7 +153,7 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
         assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
         assert found.rankings["reuse_mean"].order[0] == "model-0"
         assert {row.speaks_of for row in found.rankings.values()} == {"chosen"}
-        assert any("draws nothing by chance" in note for note in found.notes)
+        assert any("does not draw at random" in note for note in found.notes)
         page = Page(Path(fs.report(answers.study, selection=selector).path).read_text(encoding="utf-8"))
         said = " ".join("".join(page.text).split())
         assert "not at random: scores, ranks and intervals describe these images only" in said
@@ -196,9 +196,9 @@ def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of
     note = next(
         n
         for n in fs.rank(answers.study, selection="disputed", resamples=0).notes
-        if "drawn there by chance" in n
+        if "drawn there at random" in n
     )
-    assert f"{len(agreed & set(many.images))} labels drawn there by chance" in note
+    assert f"{len(agreed & set(many.images))} labels drawn there at random" in note
     fs.predict(answers.study, {"late": answers.tables["model-0"]})
     again = fs.select(answers.study, selector="disputed", budget=20, as_="disputed-2")
     made_answers.import_labels(answers, [*disputed.images, *few.images, *many.images, *again.images])
@@ -272,7 +272,9 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "groups" not in capsys.readouterr().out
     fs.select(answers.study)
     capsys.readouterr()
-    assert "say nothing of data to come" in refused_line("rank", answers.study, "--population", "future")
+    assert "so they do not represent future data" in refused_line(
+        "rank", answers.study, "--population", "future"
+    )
 
 
 def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_data_to_come(

@@ -306,12 +306,13 @@ def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(
     fs.predict(study, {"two": str(path)}, scorer=["msp", "knn"], engine="local", shown=view)
     assert doubt_of(study, "two", "msp").std() > 0
     fs.fit(study, "odin", model="two", method_options=fs.MethodOptions(epsilon=0.1))
-    with refused(ModelError, "input preprocessing needs gradients of logits, which only torch networks have"):
+    with refused(
+        ModelError, "input preprocessing needs gradients of logits, which only torch networks provide"
+    ):
         fs.predict(study, {"two": str(path)}, scorer=["odin"], engine="local", shown=view)
     other = fs.Shown(window="8x8")
     with refused(
         ModelError,
-        "its method knn was fitted to images shown with .*, and now it is window 8x8; predict without knn"
-        " first",
+        "its method knn was fitted with .*, but the model now uses window 8x8; predict without knn first",
     ):
         fs.predict(study, {"two": str(path)}, scorer=["knn"], engine="local", shown=other)

@@ -32,8 +32,7 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
     shutil.copytree(Path(study, "methods", "plain"), Path(study, "methods", "other"))
     with refused(
         ModelError,
-        r".*its method knn was fitted to another network, or to other weights; run `faultscape fit` for it"
-        r" again",
+        r".*its method knn was fitted to a different network or different weights; run `faultscape fit` for it again",
     ):
         fs.predict(study, {"other": f"{study}/models/other/backbone.py:net"}, scorer=["knn"], engine="local")
 
@@ -68,7 +67,7 @@ def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:
 def test_images_that_are_shown_at_another_size_or_at_several_are_refused(predicted: Trained) -> None:
     fitted(predicted, "knn")
     for shown in (fs.Shown(input_size="64x48"), fs.Shown(scales=[0.5, 1.0])):
-        with refused(ModelError, "its method knn was fitted to images shown with no options, and now it is "):
+        with refused(ModelError, "its method knn was fitted with no options, but the model now uses "):
             fs.predict(
                 predicted.study, {"plain": predicted.source}, scorer=["knn"], engine="local", shown=shown
             )
@@ -147,8 +146,7 @@ def test_a_score_that_is_no_number_is_a_failure_of_its_image(predicted: Trained)
     write(path, about, {**tensors, "means": tensors["means"] * float("nan")})
     with refused(
         ModelError,
-        "its method mahalanobis gave NaN or infinity, because features were not finite or lie too far from"
-        " those of training images",
+        "its method mahalanobis returned NaN or infinity: features are not finite or too far from those of training images",
     ):
         fs.predict(study, {"plain": predicted.source}, scorer=["mahalanobis"], engine="local")
 

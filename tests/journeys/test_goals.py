@@ -258,7 +258,7 @@ def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_ans
     [
         (
             {"goal": "best", "selector": "mad"},
-            "--goal best chooses the selector; give --goal or --selector mad, not both",
+            "--goal best chooses the selector; use --goal or --selector mad, not both",
         ),
         ({"goal": "worst"}, "--goal is order or best; got 'worst'"),
         (

@@ -122,7 +122,7 @@ def test_folders_are_seen_that_are_no_objects_themselves(bucket: Bucket) -> None
 def test_what_is_not_there_is_one_sentence(corpus: made.Corpus, bucket: Bucket, tmp_path: Path) -> None:
     with refused(CorpusError, r"^gs://anonymous@bucket/nothing\?.*: no images found; expected files"):
         fs.collect(str(tmp_path / "a"), bucket.at("nothing"), classes=str(corpus.classes))
-    with refused(StudyError, r"^gs://anonymous@none/parts.*: there is no bucket 'none' there"):
+    with refused(StudyError, r"^gs://anonymous@none/parts.*: bucket 'none' does not exist"):
         fs.collect(
             str(tmp_path / "b"),
             str(corpus.photos),

@@ -316,7 +316,7 @@ def test_a_selection_whose_scale_lacks_a_class_names_the_line_that_a_person_can_
     assert fs.status(maps).next == f"faultscape select {maps} --scale SCALE --replace"
     with refused(
         ClassesError,
-        "the usual sizes say nothing of class 'dog'.*make a file of these classes with `faultscape scale`",
+        "the usual sizes do not include class 'dog'.*make a file for these classes with `faultscape scale`",
     ):
         select(maps, replace=True)
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(scale))

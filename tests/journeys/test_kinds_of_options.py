@@ -177,6 +177,6 @@ def test_a_ranking_is_not_set_beside_itself(ready: tuple[str, made.Corpus]) -> N
 
 def test_what_is_advised_for_data_to_come_names_the_study(ready: tuple[str, made.Corpus]) -> None:
     with refused(
-        OptionError, f"draw some by chance with `faultscape select {ready[0]} --goal order --budget N`"
+        OptionError, f"draw some at random with `faultscape select {ready[0]} --goal order --budget N`"
     ):
         fs.rank(ready[0], population="future")

@@ -229,7 +229,7 @@ def test_scores_that_are_no_numbers_name_the_image_and_how_many(scene: Any) -> N
         (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number per pixel"),
         (
             lambda p: np.save(p, np.array([{"a": 1}], object), allow_pickle=True),
-            "frame 2.npy: it holds Python objects, and nothing is unpickled",
+            "frame 2.npy: it contains Python objects, and nothing is unpickled",
         ),
         (lambda p: p.write_bytes(b"\x93NUMPY broken"), "frame 2.npy"),
         (lambda p: p.write_bytes(b"PK\x03\x04 broken"), "frame 2.npy"),

@@ -315,7 +315,7 @@ def test_models_of_a_store_are_renamed_and_removed_there(
     bucket.server.refusing = lambda method, path: (
         "403 Forbidden" if method == "PUT" and "pairs/new/00001" in path else None
     )
-    with refused(StudyError, "lets nobody in"):
+    with refused(StudyError, "rejected these credentials"):
         fs.predict(str(far), **group_options(fs.predict, options))
     bucket.server.refusing = None
     with refused(StudyError, "finish it first"):

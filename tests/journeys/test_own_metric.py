@@ -194,9 +194,7 @@ def test_a_metric_may_lie_in_another_range_that_it_declares(line: list[str], tmp
 
 @pytest.mark.parametrize("most", [0, -1.0, float("nan"), "1"])
 def test_the_end_of_a_range_is_a_number_above_0(most: Any) -> None:
-    with refused(
-        MetricError, "most is the largest value that it can take, a number above 0 or math.inf; got"
-    ):
+    with refused(MetricError, "most is the largest possible value, a number above 0 or math.inf; got"):
         fs.metrics.metric_of_maps("x", lambda *_: 0, title="x", definition="x", better="low", most=most)
 
 

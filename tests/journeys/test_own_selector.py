@@ -146,12 +146,11 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
             "NO_ORDER",
             "mine.py:NO_ORDER: gave other numbers; it must give each of 16 images one number, -inf where",
         ),
-        ("HUGE", "mine.py:HUGE gives weights whose sum is not a finite number; divide them by the largest"),
+        ("HUGE", "mine.py:HUGE gives weights whose sum is not finite; divide them by the largest"),
         (
             "BELOW",
             (
-                "mine.py:BELOW: gave other numbers; it must give each of 16 images one finite weight, none"
-                " below 0"
+                "mine.py:BELOW: gave other numbers; it must give each of 16 images one finite weight, none below 0"
             ),
         ),
     ],

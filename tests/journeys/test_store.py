@@ -121,7 +121,7 @@ def test_a_kill_between_part_and_manifest_leaves_nothing_that_counts_and_the_nex
     bucket.server.refusing = lambda method, path: (
         "403 Forbidden" if method == "PUT" and path.endswith("manifest.json") else None
     )
-    with refused(StudyError, "lets nobody in"):
+    with refused(StudyError, "rejected these credentials"):
         fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     bucket.server.refusing = None
     left = set(bucket.objects("studies/one/"))
@@ -172,7 +172,7 @@ def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
     with refused(StudyError, r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
         fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/elsewhere"))
-    with refused(StudyError, "holds the parts of another study"):
+    with refused(StudyError, "contains the parts of another study"):
         fs.collect(
             str(tmp_path / "other"),
             str(corpus.photos),
@@ -204,8 +204,8 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
     [
         ("s3://", "is not an address of a store"),
         ("http://bucket/x", "is not an address of a store"),
-        ("s3://key:secret@bucket/x", "credentials do not stand in an address"),
-        ("s3://no-such-bucket-here/x", "there is no bucket 'no-such-bucket-here'"),
+        ("s3://key:secret@bucket/x", "credentials must not be part of an address"),
+        ("s3://no-such-bucket-here/x", "bucket 'no-such-bucket-here' does not exist"),
         ("s3://bucket/x?endpoint_override=127.0.0.1:9&scheme=http", "the store cannot be reached"),
     ],
 )
@@ -228,14 +228,14 @@ def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
     corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
     bucket.server.refusing = lambda _method, _path: "403 Forbidden"
-    with refused(StudyError, r"lets nobody in with these credentials; give others by AWS_ACCESS_KEY_ID"):
+    with refused(StudyError, r"rejected these credentials; set others with AWS_ACCESS_KEY_ID"):
         fs.collect(
             str(tmp_path / "new"),
             str(corpus.photos),
             classes=str(corpus.classes),
             storage=fs.Storage(store=f"{bucket.uri}/x"),
         )
-    with refused(CorpusError, r"lets nobody in"):
+    with refused(CorpusError, r"rejected these credentials"):
         fs.collect(str(tmp_path / "new"), f"{bucket.uri}/photos", classes=str(corpus.classes))
 
 

@@ -125,7 +125,7 @@ def test_a_picture_is_read_with_the_digest_of_its_bytes_and_not_at_all_once_it_i
     fs.collect(far, f"{bucket.uri}/photos")
     assert (read_photo(read_corpus(Path(far))[0])[0] != rgb).any()
     bucket.delete(f"photos/{image.id}.png")
-    with refused(ImageError, r"photo 000\.png: there is nothing of that name"):
+    with refused(ImageError, r"photo 000\.png: no such object"):
         read_photo(image)
 
 

@@ -134,7 +134,7 @@ def test_a_claim_of_images_that_it_left_out_is_not_confirmed(study: str, folder:
 
 def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Path) -> None:
     bad = f"exec:{writes(folder / 'bad', ANSWERS + 'sys.exit(7)')}"
-    assert "is refused: it ended with status 7" in refused_line(
+    assert "is refused: it exited with status 7" in refused_line(
         "reliability", study, "--submission", bad, "--output", str(folder / "out")
     )
     assert "submission" not in read_settings(Path(study)).models

@@ -150,7 +150,7 @@ def test_a_kill_while_a_network_is_written_leaves_none_that_is_half_another(
     with pytest.raises(KeyboardInterrupt):
         fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE)
     with refused(
-        ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"
+        ModelError, "its training was interrupted; repeat the `faultscape train` command to resume it"
     ):
         fs.prediction.open_model(str(folder))
     monkeypatch.undo()

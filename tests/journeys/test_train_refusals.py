@@ -170,7 +170,7 @@ def test_the_folder_of_a_network_that_is_not_whole_is_no_model(trained: Trained)
     gone.mkdir()
     (gone / "network.json").write_text("{}")
     with refused(
-        ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"
+        ModelError, "its training was interrupted; repeat the `faultscape train` command to resume it"
     ):
         fs.predict(study, {"half": str(half)})
     with refused(ModelError, "weights.safetensors is missing"):

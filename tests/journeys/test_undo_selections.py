@@ -269,8 +269,7 @@ def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: mad
     table.unlink()
     with refused(
         SelectionError,
-        r"is damaged: there is no selection\.csv; .*take both away with `faultscape select .* --remove main`"
-        r" and choose again with `faultscape select ",
+        r"is damaged: there is no selection\.csv; .*remove both with `faultscape select .* --remove main` and select again with `faultscape select ",
     ):
         fs.select(study, replace=True, engine="local")
     table.with_suffix(".json").unlink()
@@ -287,7 +286,7 @@ def test_a_selection_that_holds_a_drawn_image_twice_is_damaged_and_can_be_remove
     held = table.read_bytes()
     for line in (["status", study], ["select", study, "--remove", "main"]):
         assert re.search(
-            r"is damaged: it holds '.*' twice.*--remove drawn` and choose again", refused_line(*line)
+            r"is damaged: it holds '.*' twice.*--remove drawn` and select again", refused_line(*line)
         )
     assert main(["select", study, "--remove", "drawn"]) == 0
     assert "--remove other`" in refused_line("status", study)

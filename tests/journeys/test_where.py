@@ -94,7 +94,7 @@ def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(
     assert "prediction_powered" not in found.rankings
     assert "corpus" not in found.rankings
     assert any(
-        note.startswith("which images lie in tag=night is known only of those") for note in found.notes
+        note.startswith("whether an image lies in tag=night is known only for images") for note in found.notes
     )
 
 

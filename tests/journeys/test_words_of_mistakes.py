@@ -41,7 +41,7 @@ def test_tables_parted_by_semicolons_and_tables_without_a_first_line_are_called_
         assert other in refused_line("label", "import", answers.study, str(path))
     path.write_text("set0/000.png,cat,0.9\nset1/001.png,dog,0.8\n")
     said = refused_line("predict", answers.study, f"x={path}")
-    assert "it has set0/000.png, cat, 0.9, its first line, which is taken as the names of the columns" in said
+    assert "it has set0/000.png, cat, 0.9, its first line, which is read as the column names" in said
     path.write_text("image,guess\nset0/000,cat\n")
     assert "its first line" not in refused_line("predict", answers.study, f"x={path}")
 
@@ -76,8 +76,8 @@ def test_a_network_needs_pictures_and_a_classifier_that_is_a_function_returns_on
     )
     said = refused_line("predict", study, f"x={tmp_path / 'own.py'}:word")
     assert (
-        "the function gave 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one a"
-        " class)" in said
+        "the function returned 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one per class)"
+        in said
     )
 
 
@@ -199,12 +199,12 @@ def test_a_list_of_files_is_no_folder_and_broken_arrays_are_no_zip(
     answers: made_answers.Answers, tmp_path: Path
 ) -> None:
     said = refused_line("predict", answers.study, f"d={tmp_path / 'made' / 'classes.txt'}")
-    assert said.endswith("or a network; this is a list of files\n")
-    assert refused_line("predict", answers.study, f"d={tmp_path}").endswith("this is a folder\n")
+    assert said.endswith("or a network for a classifier; got a list of files\n")
+    assert refused_line("predict", answers.study, f"d={tmp_path}").endswith("got a folder\n")
     np.savez(tmp_path / "p.npz", said=np.zeros(8))
     (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-30])
     said = refused_line("predict", answers.study, f"d={tmp_path / 'p.npz'}")
-    assert "p.npz: is not an NPZ file, or was cut short; write it again with numpy.savez" in said
+    assert "p.npz: is not an NPZ file, or is truncated; write it again with numpy.savez" in said
 
 
 def test_a_file_of_distances_without_the_classes_says_what_one_holds(
@@ -229,7 +229,7 @@ def test_a_hierarchy_that_the_distance_does_not_look_at_is_refused(
         said = refused_line(
             "select", answers.study, "--distance", distance, "--hierarchy", tmp_path / "above.csv"
         )
-        assert "does not look at that; leave it out, or give --distance wordnet, path, hops" in said
+        assert "leave it out, or use --distance wordnet, path, hops" in said
     line = ["select", answers.study, "--distance", "hops", "--hierarchy", str(tmp_path / "above.csv")]
     assert main(line) == 0
 
@@ -356,6 +356,6 @@ def test_a_value_that_begins_with_a_dash_is_told_how_to_be_written() -> None:
         " write --size=-5x10"
     )
     assert "begins as" not in refused_text("collect", "new", "photos", "--size", "--classes", "voc")
-    assert "size '-5x10' is not understood" in refused_text(
+    assert "size '-5x10' is invalid" in refused_text(
         "collect", "new", ".", "--classes", "voc", "--size=-5x10"
     )

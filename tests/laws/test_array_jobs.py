@@ -146,7 +146,7 @@ def test_what_is_no_share_is_refused(verb: str, shard: str, corpus: made.Corpus,
     (study / "study.toml").touch()
     words = {"predict": (corpus.models,), "compare": (), "measure": (corpus.models,)}[verb]
     source = str(corpus.truth) if verb == "measure" else str(study)
-    no_share = "is not a share; write PART/PARTS with PART from 1 to PARTS, for example 2/3"
+    no_share = "is not a share; expected PART/PARTS with PART from 1 to PARTS, for example 2/3"
     with refused(OptionError, no_share if shard else "--shard is empty; give a value, or leave it out"):
         getattr(fs, verb)(
             source, *words, shard=shard, **({"classes": str(corpus.classes)} if verb == "measure" else {})
@@ -177,11 +177,15 @@ def held(study: Path, array: str) -> Iterator[None]:
     [
         ("", "", "another faultscape is writing to .*; wait until it has finished"),
         ("", "predict", "another faultscape is writing to .*; wait until it has finished"),
-        ("predict", "", r"jobs of an array \(--shard\) are at work in .*; wait until all of them have ended"),
+        (
+            "predict",
+            "",
+            r"jobs of an array \(--shard\) are running in .*; wait until all of them have finished",
+        ),
         (
             "predict",
             "compare",
-            "jobs of `predict --shard` are at work in .*; start those of compare when they have ended",
+            "jobs of `predict --shard` are running in .*; start those of compare when they have finished",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_nothing_is_preferred_that_some_model_says_nothing_of(selector: Selector
 @EVERY
 def test_probabilities_are_shares_of_what_is_left(selector: Selector) -> None:
     if not selector.chance:
-        with refused(OptionError, "draws nothing by chance"):
+        with refused(OptionError, "does not draw at random"):
             drawing_weights(selector.name, {"complete": np.ones(3, bool)})
         return
     for task in selector.tasks:

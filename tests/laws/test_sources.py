@@ -313,7 +313,7 @@ class Wrong(OpenModel):
         ("order", "yields rows of"),
         ("joined", "yields 4 batches where 2 were asked for|yields 2 batches where 1"),
         ("label", "holds the label 77"),
-        ("size", "is 48 x 7 pixels, its photo 48 x 36"),
+        ("size", "is 48 x 7 pixels, its image 48 x 36"),
         ("empty", "neither an answer nor a problem"),
         ("digest", "are said to follow from the same as before"),
         ("chance", "answers otherwise when it is asked again"),
@@ -470,7 +470,7 @@ def test_an_answer_may_be_none_of_the_classes_and_need_not_say_how_sure_it_is(
     ("wrong", "told"),
     [
         ("np.full((36, 48), 77)", "the answer for .*: holds the value 77; allowed are"),
-        ("np.ones((5, 48), int)", "the map of .*: is 48 x 5 pixels, its photo 48 x 36"),
+        ("np.ones((5, 48), int)", "the map of .*: is 48 x 5 pixels, its image 48 x 36"),
     ],
 )
 def test_the_check_finds_maps_that_predict_would_refuse(
@@ -493,7 +493,7 @@ def test_the_check_finds_maps_that_predict_would_refuse(
         ),
         (
             STACK.replace("self.maps[image.id]", "np.ones((5, 48), int)"),
-            r"the map of .*: is 48 x 5 pixels, its photo 48 x 36",
+            r"the map of .*: is 48 x 5 pixels, its image 48 x 36",
         ),
         (STACK.replace("for image in batch", "for image in batch[::-1]"), "expected a row for each of"),
         (
@@ -552,7 +552,7 @@ def test_a_kind_of_ones_own_needs_a_place(corpus: made.Corpus, tmp_path: Path) -
     fs.collect(str(tmp_path / "study"), str(corpus.photos), classes=str(corpus.classes))
     with refused(
         ModelError,
-        r"stack\.py:STACK: is a kind of model; name what it is to read too, as .*stack\.py:STACK:PLACE",
+        r"stack\.py:STACK: is a kind of model; name what it should read as well: .*stack\.py:STACK:PLACE",
     ):
         fs.predict(str(tmp_path / "study"), {"own": place.rpartition(":")[0]}, engine="local")
 

@@ -146,7 +146,7 @@ def test_words_that_are_no_scorers_are_refused() -> None:
         check_scorers(["mps"])
     with refused(OptionError, "--scorer msp is given twice"):
         check_scorers(["msp", "msp"])
-    with refused(OptionError, "--scorer none is to score nothing; give it alone"):
+    with refused(OptionError, "--scorer none means no scorer; use it alone"):
         check_scorers(["none", "msp"])
 
 

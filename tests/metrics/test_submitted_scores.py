@@ -71,5 +71,5 @@ def test_it_is_no_entry_of_the_catalogue_and_no_network_is_asked_for_it() -> Non
     assert SUBMITTED not in SCORERS
     assert scorer_named("submitted") is SUBMITTED
     assert rounded(SUBMITTED, np.array([0.5], np.float32), 19, None).tolist() == [0.0]
-    with refused(OptionError, "--scorer submitted is what a submission writes itself"):
+    with refused(OptionError, "--scorer submitted is written by a submission itself"):
         check_scorers(["submitted"])

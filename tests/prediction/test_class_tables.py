@@ -127,7 +127,7 @@ def test_a_score_that_is_no_probability_is_not_taken_and_that_is_said(
     )
     assert labels == ["cat", "dog", "hen"]
     assert np.isnan(shares).all()
-    assert "'score' leaves 0..1 and is not a probability; it is not taken" in capsys.readouterr().out
+    assert "'score' has values outside 0..1, so it is not read as probabilities" in capsys.readouterr().out
 
 
 def test_a_table_without_names_of_columns_loses_no_image_to_them(study: str, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_table_without_names_of_columns_loses_no_image_to_them(study: str, tmp
         said(study, source)
     with refused(
         ModelError,
-        r"its first line \(p1, cat\) looks like an image .*; write a line such as image,label above",
+        r"its first line \(p1, cat\) looks like an image.*; add a header line such as image,label",
     ):
         said(study, f"{source}:cat")
     assert said(study, f"{text(tmp_path / 'fn.csv', 'fn,pred' + chr(10) + 'p1,cat')}")[0] == ["cat", "", ""]
@@ -147,7 +147,7 @@ def test_names_with_and_without_an_ending_are_one_image(study: str, tmp_path: Pa
     assert said(study, text(tmp_path / "preds.csv", mixed)) == (["cat", "dog", "hen"], [0.5, 0.6, 0.7])
     twice = text(tmp_path / "twice.csv", PLAIN + "p1.jpg,cat,.5\np2.jpg,cat,.5\n")
     with refused(
-        ModelError, r"two lines of 2 images, named with and without an ending \('p1' and 'p1\.jpg'\)"
+        ModelError, r"two rows for 2 images, named with and without a file extension \('p1' and 'p1\.jpg'\)"
     ):
         fs.predict(study, f"net={twice}")
 
@@ -306,7 +306,7 @@ def test_unknown_words_are_failures_until_a_file_says_what_they_mean(
     assert why == {
         "p1": "'kitty' is not a class of the study",
         "p2": "'na' is not a class of the study",
-        "p10": "the table has no line of this image",
+        "p10": "the table has no row for this image",
     }
     meaning = text(tmp_path / "labels.json", '{"kitty": "cat", "na": "void", "cat": "hen"}')
     assert said(study, path, labels=meaning)[0] == ["cat", "", ""]
@@ -330,7 +330,7 @@ def test_words_that_meant_a_class_which_is_gone_are_asked_for_again(study: str, 
     with refused(StudyError, "the class list changed since its table was read; run `faultscape predict"):
         fs.select(study)
     assert made.states(study)["predict"] == "stale"
-    with refused(ClassesError, "'kitty' was said to be 'cat', which is not a class of the study any more"):
+    with refused(ClassesError, "'kitty' was said to be 'cat', which is no longer a class of the study"):
         fs.predict(study, f"net={path}")
     assert said(study, path, labels=text(tmp_path / "labels.json", '{"kitty": "hen"}'))[0] == [
         "hen",
@@ -356,10 +356,7 @@ def test_arrays_hold_labels_or_probabilities_and_rows_without_names_are_counted_
         labels=np.array([[4, 7], [9, 4], [7, 9]], np.uint8),
     )
     assert said(study, f"{path}:probabilities") == (["cat", "hen", "dog"], [0.7, 0.5, 0.8])  # p1, p2, p10
-    assert (
-        "taken as the images in the order in which people count, 'p1' first and 'p10' last"
-        in capsys.readouterr().out
-    )
+    assert "assuming the images in natural order, 'p1' first and 'p10' last" in capsys.readouterr().out
     assert said(study, f"{path}:labels:1")[0] == ["dog", "cat", "hen"]
     named = arrays(tmp_path / "n.npz", shares=SHARES, images=np.array(["p10", "p1", "p2"]))
     assert said(study, f"{named}:shares")[0] == ["hen", "dog", "cat"]
@@ -383,7 +380,7 @@ def test_columns_of_probabilities_are_as_many_as_classes_unless_a_file_says_whic
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = arrays(tmp_path / "p.npz", shares=np.eye(4)[[3, 0, 1]])
-    with refused(ModelError, "has probabilities of 4 classes, the study 3; give --labels FILE"):
+    with refused(ModelError, "has probabilities for 4 classes, but the study has 3; give a --labels FILE"):
         fs.predict(study, f"net={path}:shares")
     meaning = text(tmp_path / "l.json", '{"0": "dog", "1": "void", "3": "cat"}')
     assert said(study, f"{path}:shares", labels=meaning)[0] == ["cat", "dog", ""]
@@ -402,11 +399,11 @@ def refusal_of(study: str, source: str) -> str:
     [
         ("", "is empty"),
         ("image,label\n", "has no rows"),
-        ("image,label\np1,cat\np1,dog\n", "has two lines of the image 'p1'"),
-        ("image,label\np1.png,cat\np1.jpg,dog\n", "has two lines of the image 'p1'"),
+        ("image,label\np1,cat\np1,dog\n", "has two rows for the image 'p1'"),
+        ("image,label\np1.png,cat\np1.jpg,dog\n", "has two rows for the image 'p1'"),
         (
             "image,label,probability\np1,cat,1.5\n",
-            ", line 2: probabilities lie between 0 and 1; got 1.5; divide per cent by 100",
+            ", line 2: probabilities lie between 0 and 1; got 1.5; divide percentages by 100",
         ),
         ("image,label,probability\np1,cat,-1\n", "probabilities lie between 0 and 1; got -1"),
         ("image,label,probability\np1,cat,inf\n", "probabilities lie between 0 and 1; got inf"),
@@ -416,9 +413,9 @@ def refusal_of(study: str, source: str) -> str:
         ),
         (
             "image,label,probability,label_2,probability_2\np1,cat,.3,dog,.4\n",
-            ", line 2: 'p1' has probabilities 0.3, 0.4; the likeliest comes first",
+            ", line 2: 'p1' has probabilities 0.3, 0.4; expected the likeliest first",
         ),
-        ("image,label,probability,label_2,probability_2\np1,cat,.7,dog,.5\n", "all together are 1 at most"),
+        ("image,label,probability,label_2,probability_2\np1,cat,.7,dog,.5\n", "a sum of at most 1"),
         ("image,label,probability,label_2\np1,cat,.7,dog\n", "'label_2' has no column of probabilities"),
         ("image,label,label\np1,cat,dog\n", "has two columns 'label'"),
         (
@@ -480,16 +477,20 @@ def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_pa
         ("expected labels", ":a", {"a": np.zeros((3, 3, 3))}),
         ("expected labels", ":a", {"a": np.array([0.5, 0.5, 0.5])}),
         ("expected labels", ":a", {"a": np.array([True, False, True])}),
-        ("has 2 rows without names, the study 3 images", ":a", {"a": good[:2]}),
+        ("has 2 rows without names, but the study has 3 images", ":a", {"a": good[:2]}),
         ("names 2 images, and a is of shape (3,)", ":a", {"a": good, "images": np.array(["p1", "p2"])}),
         ("names 3 images, and a is of shape ()", ":a", {"a": np.array(3), "images": np.array(IDS)}),
-        ("two lines of the image 'p1'", ":a", {"a": good, "images": np.array(["p1", "p1", "p2"])}),
-        ("row 1 adds up to 0.5", ":a", {"a": SHARES * [[1], [0.5], [1]]}),
-        ("row 0 adds up to nan", ":a", {"a": np.where(SHARES == 0.7, NAN, SHARES)}),
-        ("probabilities lie between 0 and 1; got 70; divide per cent", ":a", {"a": SHARES * 100}),
+        ("two rows for the image 'p1'", ":a", {"a": good, "images": np.array(["p1", "p1", "p2"])}),
+        ("row 1 sums to 0.5", ":a", {"a": SHARES * [[1], [0.5], [1]]}),
+        ("row 0 sums to nan", ":a", {"a": np.where(SHARES == 0.7, NAN, SHARES)}),
+        ("probabilities lie between 0 and 1; got 70; divide percentages", ":a", {"a": SHARES * 100}),
         (", row 0 of a: probabilities lie between 0 and 1; got -2.3", ":a", {"a": SHARES - 3}),
         ("not one label", ":a", {"a": np.array([2**63] * 3, np.uint64)}),
-        ("it holds Python objects, and nothing is unpickled", ":a", {"a": np.array([{"x": 1}] * 3, object)}),
+        (
+            "it contains Python objects, and nothing is unpickled",
+            ":a",
+            {"a": np.array([{"x": 1}] * 3, object)},
+        ),
         ("has no rows", ":a", {"a": np.zeros((0, 3))}),
         ("utf-8", ":a", {"a": np.array([b"\xff", b"a", b"b"])}),
     ):
@@ -532,7 +533,7 @@ def test_rows_without_names_are_refused_where_the_list_of_images_has_an_order_of
     study = listed(tmp_path, *lists)
     path = arrays(tmp_path / "p.npz", said=np.array([0, 1, 2]))
     assert (
-        "a list gave the study's images in an order of its own; give it an array `images` that names"
+        "the study's images were collected from a list in its own order; add an array `images` that names"
         in refusal_of(study, path)
     )
     fs.predict(
@@ -570,17 +571,15 @@ def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than
         },
     )
     fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **group_options(fs.collect, options))
-    assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; give it an array" in refusal_of(
+    assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; add an array" in refusal_of(
         str(tmp_path / "A"), three
     )
     fs.collect(
         str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **group_options(fs.collect, options)
     )
-    assert "come from several lists, folders or sets; give it an array" in refusal_of(
-        str(tmp_path / "B"), three
-    )
+    assert "come from several lists, folders or sets; add an array" in refusal_of(str(tmp_path / "B"), three)
     fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **group_options(fs.collect, options))
-    assert "order of its own" in refusal_of(
+    assert "list in its own order" in refusal_of(
         str(tmp_path / "L"), arrays(tmp_path / "two.npz", said=np.array([0, 1]))
     )
     fs.collect(str(tmp_path / "C"), str(tmp_path / "c"), **group_options(fs.collect, options))

@@ -182,7 +182,7 @@ def test_how_many_probabilities_are_kept_is_asked_with_keep_and_another_number_d
     answers(study, net, keep=["confidence"])  # it is part of every answer
     assert label_maps.content_digest(label_maps.predictions(Path(study), "net")) == digest
     only = nets.as_onnx(tmp_path / "labels.onnx", labels=True)
-    with refused(ModelError, "gives labels and no logits, so that probabilities cannot be kept"):
+    with refused(ModelError, "returns labels without logits, so probabilities cannot be kept"):
         fs.predict(study, f"other={only}", engine="local", keep=["probabilities=2"])
 
 
@@ -235,11 +235,10 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path) -> 
     whole, pixels = nets.as_onnx(tmp_path / "net.onnx"), tmp_path / "maps.pt"
     torch_networks.scripted(pixels)
     seen = refused_line("predict", study, f"net={pixels}")
-    assert "gave a map of" in seen
-    assert "a classifier gives a picture one class" in seen
+    assert "a classifier returns one class per image" in seen
     assert "net" in refused_line("predict", maps, f"net={whole}")
     vit = nets.saved("vit", tmp_path / "vit")
-    assert "which gives no map of classes" in refused_line("predict", maps, f"net={vit}")
+    assert "does not segment by classes" in refused_line("predict", maps, f"net={vit}")
     assert "--window is for label maps" in refused_line("predict", study, f"net={whole}", "--window", "32x32")
     assert "--crop is for classifiers" in refused_line("predict", maps, f"net={whole}", "--crop", "0.9")
     assert "--measure is for label maps" in refused_line("predict", study, f"net={whole}", "--measure")

@@ -65,8 +65,8 @@ def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_d
     (line,) = done.stderr.strip().splitlines()
     assert "hf:some/model: the hub cannot be reached and the model is not in its cache (" in line
     assert (
-        "where there is a network run `hf download some/model`, copy that folder here, and name the folder"
-        " instead of the model" in line
+        "on a machine with network access run `hf download some/model`, copy that folder here, and pass the folder instead of the model"
+        in line
     )
     assert "m" not in fs.study.settings.read_settings(study).models
 
@@ -75,7 +75,7 @@ def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_d
 def test_offline_and_not_cached_says_so_too() -> None:
     with refused(
         ModelError,
-        r"hf:some/model: the hub cannot be reached and the model is not in its cache \(.+\); where",
+        r"hf:some/model: the hub cannot be reached and the model is not in its cache \(.+\); on",
     ) as caught:
         hub.fetch("some/model")
     assert "\n" not in str(caught.value)
@@ -86,7 +86,7 @@ def test_offline_and_not_cached_says_so_too() -> None:
     "name", ["model/with/three", "a--b", "sp ace/model", "../../etc", "owner/", "x" * 200]
 )
 def test_a_name_that_none_can_have_is_told(name: str) -> None:
-    with refused(ModelError, r"a model of the hub is named OWNER/MODEL, for example hf:nvidia/segformer"):
+    with refused(ModelError, r"expected a hub model as OWNER/MODEL, for example hf:nvidia/segformer"):
         hub.fetch(name)
 
 

@@ -198,7 +198,7 @@ def test_more_than_is_free_is_noted() -> None:
     # never rounded down
     assert keeping.told(values, 1001, 10**8)[0].startswith("keeping logits: at most 201 MB")
     assert keeping.told(values, 1000, 10**8)[1].startswith(
-        "note: 200 MB are more than the 100 MB that are free there"
+        "note: 200 MB are more than the 100 MB free on that disk"
     )
 
 
@@ -227,7 +227,7 @@ def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
         ),
         (
             ["labels", "logits"],
-            "--keep labels is to keep nothing else, and --keep logits to keep more; give one of them",
+            "--keep labels and --keep logits exclude each other; give one of them",
         ),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_network_of_labels_alone_is_refused_before_the_study_learns_of_it(
     before = made.bytes_under(study, "*.toml", "predictions")
     with refused(
         ModelError,
-        rf"labels.onnx: gives labels and no logits, so that {keep[0].partition('=')[0]} cannot be kept",
+        rf"labels.onnx: returns labels without logits, so {keep[0].partition('=')[0]} cannot be kept",
     ):
         fs.predict(str(study), {"net": only}, engine="local", keep=keep)
     assert made.bytes_under(study, "*.toml", "predictions") == before

@@ -149,9 +149,7 @@ def test_scores_that_fit_into_no_memory_are_told_of_that_picture_alone(
     monkeypatch.setattr(windows.Overlap, "add", add)
     pictures = photos((40, 30), (24, 40), (40, 30))
     out = Inference(Network(), Way(window=(16, 12))).predict(pictures)
-    words = (
-        "toy: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT shows it smaller"
-    )
+    words = "toy: the scores of one image do not fit into memory; shrink it with --input-size WIDTHxHEIGHT"
     assert [one.problem for one in out] == ["", words, ""]
 
 

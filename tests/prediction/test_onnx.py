@@ -118,7 +118,9 @@ def test_a_network_of_one_size_is_refused_windows_and_scales_before_it_runs(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
     net = str(network(tmp_path / "m.onnx", size=(18, 14)))
-    words = r"m.onnx: takes pictures of 18x14 only; leave --scales out, and --window too or let it be 18x14"
+    words = (
+        r"m.onnx: only takes images of 18x14; leave out --scales, and leave out --window or set it to 18x14"
+    )
     with refused(OptionError, words):
         open_model(net, **options)
 
@@ -134,9 +136,7 @@ def test_a_network_of_one_size_sees_larger_pictures_in_windows_of_that_size(
         flip=True,
     )
     assert (model.predict([photo])[0].labels == by_hand(photo, WEIGHTS)).mean() > 0.9
-    with refused(
-        ModelError, r"takes pictures of 18x14 only, and no window of a picture of 10x28 has that size"
-    ):
+    with refused(ModelError, r"only takes images of 18x14, and no window of an image of 10x28 has that size"):
         model.predict([photo[:, :10].copy()])
 
 
@@ -161,9 +161,7 @@ def test_a_network_of_something_else_than_pictures_is_told_what_it_takes(tmp_pat
     graph = helper.make_graph([helper.make_node("Relu", ["ids"], ["out"])], "text", [ids], [out])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, tmp_path / "text.onnx")
-    with refused(
-        ModelError, r"text.onnx: it takes ids of 2 axes; expected one input of pictures, which has 4 axes"
-    ):
+    with refused(ModelError, r"text.onnx: it takes ids of 2 axes; expected one image input with 4 axes"):
         open_model(str(tmp_path / "text.onnx"))
 
 
@@ -391,7 +389,7 @@ def test_one_channel_of_whole_numbers_is_labels(tmp_path: Path) -> None:
             3.0,
             0.3,
             "Identity",
-            "gave one channel of numbers that are not whole, whose largest is always class 0; let it give a",
+            "returned one channel of fractional numbers, whose largest is always class 0; return one",
         ),
         (
             np.nan,

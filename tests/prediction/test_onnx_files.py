@@ -135,7 +135,7 @@ def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -
     path = naming(tmp_path / "net.onnx", location)
     for way in (lambda: onnx_files.digest(str(path), {}), lambda: catalogue.open_model(str(path))):
         with refused(
-            ModelError, r"net\.onnx: names weights outside its folder, '.*'; put them beside it"
+            ModelError, r"net\.onnx: names weights outside its folder, '.*'; put them next to it"
         ) as caught:
             way()
         assert "\n" not in str(caught.value)
@@ -143,7 +143,7 @@ def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -
 
 @pytest.mark.parametrize("location", ["gone.bin", "*/_ORT_MEM_ADDR_/*"])
 def test_weights_that_are_not_there_are_named(tmp_path: Path, location: str) -> None:
-    with refused(ModelError, r"net\.onnx: its weights '.*' are not beside it; put that file into its folder"):
+    with refused(ModelError, r"net\.onnx: its weights '.*' are missing; put that file into its folder"):
         catalogue.open_model(str(naming(tmp_path / "net.onnx", location)))
 
 

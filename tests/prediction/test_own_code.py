@@ -155,16 +155,16 @@ def test_a_loader_returns_a_network_or_any_callable(code: str, photo: np.ndarray
         (
             "flat",
             (
-                "gave int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H"
+                "returned int64 of shape (3,); expected labels (whole numbers 0 to 65535, H x W) or logits (C x H"
                 " x W)"
             ),
         ),
-        ("nothing", "the function returned None; let it return labels, logits, or a dict of them"),
-        ("negative", "gave labels from -1 to 0; labels are 0 to 65535"),
-        ("one_channel", "gave one channel, whose largest is always class 0"),
-        ("no_number", "gave a confidence that is not a number; expected 0 to 1 a pixel, H x W"),
-        ("wrong_confidence", "gave a confidence of shape (20, 24, 3); expected 0 to 1 a pixel, H x W"),
-        ("other_words", "gave a dict of ['scores']; expected `logits` or `labels` among them"),
+        ("nothing", "the function returned None; expected labels, logits, or a dict of them"),
+        ("negative", "returned labels from -1 to 0; labels are 0 to 65535"),
+        ("one_channel", "returned one channel, whose largest is always class 0"),
+        ("no_number", "returned a confidence that is not a number; expected 0 to 1 per pixel, H x W"),
+        ("wrong_confidence", "returned a confidence of shape (20, 24, 3); expected 0 to 1 per pixel, H x W"),
+        ("other_words", "returned a dict of ['scores']; expected `logits` or `labels` among them"),
     ],
 )
 def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(
@@ -182,9 +182,9 @@ def test_what_a_predictor_does_wrong_is_the_problem_of_that_photo(
     [
         ("gone", "mine.py holds no function 'gone'"),
         ("CODE_", "mine.py holds no function 'CODE_'"),
-        ("load_number", "a function without arguments returns a network; it returned int"),
-        ("load_leaves", "it failed while loading: SystemExit: 3"),
-        ("load_nothing", "it failed while loading: OSError: the weights are gone"),
+        ("load_number", "a function without arguments must return a network; it returned int"),
+        ("load_leaves", "loading failed: SystemExit: 3"),
+        ("load_nothing", "loading failed: OSError: the weights are gone"),
         ("not a name", "name a function of .*, for example"),
     ],
 )
@@ -205,7 +205,7 @@ def test_a_file_that_is_not_there_or_fails_is_one_sentence(tmp_path: Path) -> No
         catalogue.open_model(f"{tmp_path}/bad.py:load")
     with refused(ModelError, r"there is no file .*gone.py"):
         catalogue.open_model(f"{tmp_path}/gone.py:load")
-    with refused(ModelError, r"name the function too, as .*bad.py:function"):
+    with refused(ModelError, r"name the function as well: .*bad.py:function"):
         catalogue.open_model(f"{tmp_path}/bad.py")
 
 
@@ -278,5 +278,5 @@ def test_a_loader_that_gives_other_weights_each_time_is_refused(
 ) -> None:
     code = tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=""))
-    with refused(ModelError, r"nets.py:unseeded: its weights differ on every load; set a seed in it"):
+    with refused(ModelError, r"nets.py:unseeded: its weights differ on every load; set a seed"):
         fs.predict(str(study), {"net": f"{code}:unseeded"}, engine=engine)

@@ -89,8 +89,8 @@ def test_its_confidence_is_kept(study: Path, program: str, way: str) -> None:
 @pytest.mark.parametrize(
     ("way", "image", "words"),
     [
-        ("picky", "p2", "the command wrote no map of it; it ended with status 5: one is missing"),
-        ("small", "p1", "the map of p1: is 24 x 5 pixels, its photo 24 x 20; expected the photo's size"),
+        ("picky", "p2", "the command wrote no map for it and exited with status 5: one is missing"),
+        ("small", "p1", "the map of p1: is 24 x 5 pixels, its image 24 x 20; expected the image's size"),
         ("broken", "p1", "the map of p1: "),
         ("odd", "p1", "the confidence of p1: holds 24 x 7 pixels of "),
     ],
@@ -115,8 +115,8 @@ def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("{program} dies", r"ended with status 3 and wrote no map: I give up"),
-        ("exec:no-such-program-here -x", "there is no program no-such-program-here, or it may not be run"),
+        ("{program} dies", r"exited with status 3 and wrote no map: I give up"),
+        ("exec:no-such-program-here -x", "program no-such-program-here not found, or not executable"),
         ("exec:segment 'unclosed", "is not a command line: No closing quotation"),
         ("exec: ", "name the command, for example exec:"),
     ],

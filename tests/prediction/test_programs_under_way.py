@@ -110,7 +110,9 @@ def test_a_program_that_changed_since_the_run_began_is_not_run(
     )
     program("raise SystemExit('was run')")
     spool = Spool(tmp_path / "spool", "key")
-    with refused(ModelError, r"its files changed while this line ran; .* does all of it with the new ones$"):
+    with refused(
+        ModelError, r"its files changed while this line ran; .* redoes everything with the new ones$"
+    ):
         fill(spool, model, read_corpus(study, 0), Part(), lambda _: None)
     assert not len(spool)
     spool.finish()
@@ -123,7 +125,7 @@ def test_a_program_that_writes_to_a_file_of_its_command_is_told(
     source = program(PROGRAM + "Path(sys.argv[3]).write_text('done')")
     with refused(
         ModelError,
-        r"its files changed .*; a file that the program writes itself must not stand in its command$",
+        r"its files changed .*; a file that the program writes itself must not be part of its command$",
     ):
         fs.predict(str(study), {"prog": f"{source} {{input}} {{output}} {tmp_path / 'log'}"}, engine="local")
 
@@ -198,7 +200,7 @@ def test_a_file_that_is_no_program_is_one_sentence(study: Path, tmp_path: Path) 
 
 
 def test_a_program_that_is_killed_tells_by_which_signal(study: Path, program: Callable[[str], str]) -> None:
-    with refused(ModelError, r"ended with status -9 and wrote no map: working$"):
+    with refused(ModelError, r"exited with status -9 and wrote no map: working$"):
         fs.predict(
             str(study),
             {"prog": program("import os; print('working', flush=True); os.kill(os.getpid(), 9)")},

@@ -65,7 +65,7 @@ def files(root: Path) -> dict[str, bytes]:
     [
         ("exec:false", {}, "wrote no map"),
         ("exec:there-is-no-such-program", {}, "there-is-no-such-program"),
-        ("mine.py:nothing_but_nan", {}, "gave NaN, for an empty picture and for part0/photo 000"),
+        ("mine.py:nothing_but_nan", {}, "returned NaN, both for an empty image and for part0/photo 000"),
         ("mine.py:ones", {"engine": "nope"}, "engine 'nope' is not known"),
         (
             "mine.py:ones",

@@ -206,7 +206,7 @@ def test_a_picture_that_fits_into_no_memory_is_told_alone() -> None:
     assert [bool(o.problem) for o in out] == [False, True, False]
     assert (
         out[1].problem
-        == "watched: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
+        == "watched: one image does not fit into memory; process it in parts with --window WIDTHxHEIGHT"
     )
 
 
@@ -233,11 +233,9 @@ def test_labels_cannot_be_averaged_and_layers_have_no_windows() -> None:
     (out,) = Inference(of_module(Labels(3, 4, 1), "toy", {}), Way(flip=True)).predict([photo()])
     assert (
         out.problem
-        == "toy: gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
+        == "toy: returns labels, but only logits can be averaged: leave out --window, --flip and --scales"
     )
-    with refused(
-        OptionError, "--keep embedding is for whole pictures: leave --window, --flip and --scales out"
-    ):
+    with refused(OptionError, "--keep embedding needs whole images: leave out --window, --flip and --scales"):
         Inference(network(), Way(flip=True), Keep(embeddings=("conv",)))
 
 
@@ -247,17 +245,14 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 1))
     module[0].idle = nn.ReLU()
     (out,) = Inference(of_module(module, "toy", {}), keep=Keep(embeddings=("0.idle",))).predict([photo()])
-    assert (
-        out.problem
-        == "toy: its layer '0.idle' is not called while it runs, so that nothing of it can be kept"
-    )
+    assert out.problem == "toy: its layer '0.idle' is not called by the network, so it has no output to keep"
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"mean": [0.1, 0.2]}, "mean is one number, or one for each of red, green and blue; got 0.1, 0.2"),
-        ({"std": [1.0] * 4}, "std is one number, or one for each of red, green and blue; got 1, 1, 1, 1"),
+        ({"mean": [0.1, 0.2]}, "mean must be one number, or one each for red, green and blue; got 0.1, 0.2"),
+        ({"std": [1.0] * 4}, "std must be one number, or one each for red, green and blue; got 1, 1, 1, 1"),
         ({"std": [0.0]}, "std must be above 0; got 0"),
         ({"mean": [float("nan")]}, "mean must be finite; got nan"),
         ({"layout": "hwcn"}, "layout 'hwcn' is not known; use nchw or nhwc"),
@@ -267,13 +262,13 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
         ({"batch": 10**9}, "batch is at most 4096; got 1000000000"),
         ({"threads": 100_000}, "threads is at most 64; got 100000"),
         ({"multiple": 10**9}, "multiple is at most 4096; got 1000000000"),
-        ({"size": "12"}, "input-size '12' is not understood; give WIDTHxHEIGHT, for example 512x512"),
+        ({"size": "12"}, "input-size '12' is invalid; expected WIDTHxHEIGHT, for example 512x512"),
         ({"size": "own"}, "input-size is WIDTHxHEIGHT, for example 512x512; got 'own'"),
         (
             {"size": "1000000x1000000"},
             "input-size '1000000x1000000' is too large; a side has at most 16384 pixels",
         ),
-        ({"window": "0x5"}, "window '0x5' is not understood"),
+        ({"window": "0x5"}, "window '0x5' is invalid"),
         ({"window": "5x20000"}, "window '5x20000' is too large"),
         ({"window": "8x8", "stride": "99999x8"}, "stride '99999x8' is too large"),
         ({"stride": "5x5"}, "--stride is the step of windows; give --window WIDTHxHEIGHT too"),
@@ -285,7 +280,7 @@ def test_a_layer_that_the_network_does_not_call_is_told() -> None:
         ({"scales": [float("nan")]}, "scales lie between 0.05 and 20"),
         ({"precision": "float8"}, "precision 'float8' is not known; use float32, float16, bfloat16"),
         ({"unmapped": "road"}, "--unmapped 'road' is not known; use void"),
-        ({"keep": ["embedding=x"], "flip": True}, "--keep embedding is for whole pictures"),
+        ({"keep": ["embedding=x"], "flip": True}, "--keep embedding needs whole images"),
     ],
 )
 def test_wrong_options_have_each_their_sentence(options: dict[str, Any], words: str) -> None:
@@ -333,7 +328,7 @@ def test_an_input_that_no_memory_holds_is_the_problem_of_its_picture(monkeypatch
     monkeypatch.setattr(cv2, "resize", short)
     with refused(
         ModelError,
-        "the picture cannot be brought to 4096 x 4096 pixels; make --input-size, --multiple or --scales"
+        "the image cannot be resized to 4096 x 4096 pixels; make --input-size, --multiple or --scales"
         " smaller",
     ):
         Inference(network(multiple=4096)).prepare(photo(), SIZE)
@@ -358,7 +353,7 @@ def test_what_a_network_says_of_its_input_in_vain_is_one_sentence(said: dict[str
     module = nn.Conv2d(3, 4, 3)
     for key, value in said.items():
         setattr(module, key, value)
-    with refused(ModelError, r"^toy: what it says of its input makes no sense: "):
+    with refused(ModelError, r"^toy: invalid input settings: "):
         of_module(module, "toy", {})
 
 
@@ -371,7 +366,7 @@ def test_without_a_graphics_processor_torch_is_not_even_imported(monkeypatch: py
     monkeypatch.setattr(devices, "_NODES", ())
     monkeypatch.setitem(sys.modules, "torch", object())  # whoever asks it anything fails
     assert devices.pick("", "script") == "cpu"
-    with refused(OptionError, "device cuda is not there; 0 GPUs can be used"):
+    with refused(OptionError, "device cuda is not available; 0 usable GPUs found"):
         devices.pick("cuda", "script")
     monkeypatch.setattr(devices, "_NODES", ("/",))
     with pytest.raises(AttributeError):

@@ -145,9 +145,9 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "fractions": (segmentation(ONES), "0001_segmentation.npy, of b, holds floats; expected whole numbers"),
     "other names": (
         lambda f: (f / "0001_anomaly.npy").rename(f / "b_anomaly.npy"),
-        "b_anomaly.npy is not the name of an answer",
+        "b_anomaly.npy is not a valid answer file name",
     ),
-    "a folder more": (lambda f: (f / "logs").mkdir(), "logs is not the name of an answer"),
+    "a folder more": (lambda f: (f / "logs").mkdir(), "logs is not a valid answer file name"),
 }
 
 
@@ -174,7 +174,7 @@ def test_all_wrong_files_are_counted_and_a_folder_that_is_another_is_not_read(tm
         answers(folder)
     folder.rename(tmp_path / "other")
     folder.symlink_to(tmp_path / "other")
-    with refused(RefusedError, "it took its output folder away"):
+    with refused(RefusedError, "it removed its output folder"):
         answers(folder)
 
 
@@ -268,21 +268,21 @@ def test_an_image_that_it_leaves_out_is_a_failure_of_that_image(study: Path, tmp
 
 
 WRONG = {
-    "sys.exit('no weights')": "it ended with status 1: no weights",
+    "sys.exit('no weights')": "it exited with status 1: no weights",
     "print('I saw', len(shown), file=sys.stderr)": "it wrote nothing of 4 images; it said: I saw 4",
-    ANSWERS + "sys.exit(3)": "it ended with status 3",
+    ANSWERS + "sys.exit(3)": "it exited with status 3",
     ANSWERS + "put('0002_anomaly.npy', '<f4', shown['0002'], bytes([0, 0, 192, 127]) * 480)": (
         "1 file of 8 cannot be used; the first: 0002_anomaly.npy, of p"
     ),
     ANSWERS + "os.rename(outward + '/0000_anomaly.npy', outward + '/p0.npy')": (
-        "1 file of 8 cannot be used; the first: p0.npy is not the name of an answer"
+        "1 file of 8 cannot be used; the first: p0.npy is not a valid answer file name"
     ),
     ANSWERS + "os.rename(outward, outward + '-'); os.symlink('/etc', outward)": (
-        "it took its output folder away"
+        "it removed its output folder"
     ),
     ANSWERS
     + "os.remove(outward + '/../said'); os.symlink('/etc/passwd', outward + '/../said'); sys.exit(4)": (
-        "it ended with status 4$"
+        "it exited with status 4$"
     ),
 }
 
@@ -316,7 +316,7 @@ def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_r
     command = writes(
         tmp_path / "program", f"{ANSWERS}{once.replace('__file__', 'sys.argv[0]')}if n == 2: sys.exit(9)\n"
     )
-    with refused(RefusedError, "is refused: it ended with status 9"):
+    with refused(RefusedError, "is refused: it exited with status 9"):
         predicted(study, command)
     assert not read_settings(study).models
     assert predicted(study, command) == (4, 0)  # its fourth run and those after
@@ -444,7 +444,7 @@ def test_where_nothing_can_be_had_it_is_said_and_paths_lead_nowhere(
     assert "photos" in seen
     assert len(seen["photos"]) == 4
     told = (
-        "with nothing out of its reach but our environment; within its reach: the network, other processes,"
+        "with access to everything but the environment; within its reach: the network, other processes,"
         " the study and its images, other files of this machine"
     )
     assert told in capsys.readouterr().out
@@ -459,7 +459,9 @@ def test_what_was_promised_and_cannot_be_had_is_no_refusal(
     said = f"{isolation.CANNOT}the network: unshare: Operation not permitted"
     # of another machine
     monkeypatch.setattr(isolation, "line_of", lambda *_: ["sh", "-c", f"echo {said}; exit 126"])
-    with refused(ModelError, f"{said}, as it was where this line began; run it where it can be") as caught:
+    with refused(
+        ModelError, f"{said}, as it was where this line began; run it on a machine where it can be isolated"
+    ) as caught:
         predicted(study, writes(tmp_path / "program", ANSWERS))
     assert not isinstance(caught.value, RefusedError)
 
@@ -480,7 +482,7 @@ def test_a_program_in_the_study_is_refused_and_one_among_the_images_is_said_to_s
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("there-is-no-such-program", "there is no program there-is-no-such-program"),
+        ("there-is-no-such-program", "program there-is-no-such-program not found"),
         (" ", "name the command"),
         ("'open", "is not a command line"),
     ],

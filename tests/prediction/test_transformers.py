@@ -206,7 +206,7 @@ def test_a_folder_without_a_processor_is_normalised_as_imagenet_is_or_as_asked(
     model = catalogue.open_model(str(folder), input_size="128x96")
     assert model.network.notes == (
         (
-            f"{folder} brings no processor; pictures are normalised by the means of ImageNet, or by --mean"
+            f"{folder} has no processor; images are normalised with ImageNet statistics, or with --mean"
             " and --std"
         ),
     )
@@ -240,7 +240,7 @@ def test_a_folder_of_another_kind_of_model_is_refused_with_the_kinds_that_work(t
     )
     with refused(
         ModelError,
-        r"bert: is of kind 'bert', which gives no map of classes; kinds that do are"
+        r"bert: model type 'bert' does not segment by classes; supported types:"
         r" .*eomt.*mask2former.*segformer",
     ):
         catalogue.open_model(str(tmp_path / "bert"))
@@ -297,7 +297,7 @@ def test_a_folder_that_needs_code_of_its_own_is_refused_without_advice_to_run_it
     said["auto_map"] = {"AutoConfig": "code.Config", "AutoImageProcessor": "code.Processor"}
     (folder / file).write_text(json.dumps(said))
     (folder / "code.py").write_text(f"open({str(tmp_path / 'created')!r}, 'w')")
-    with refused(ModelError, r"it needs code of its own, which is never run; write a function") as caught:
+    with refused(ModelError, r"it needs its own code, which is never run; write a function") as caught:
         catalogue.open_model(str(folder))
     assert "trust_remote_code" not in str(caught.value)
     assert not (tmp_path / "created").exists()

@@ -167,14 +167,13 @@ def test_where_no_weights_are_found_or_not_all_can_be_read_the_user_is_told() ->
     assert of_module(net(0), "toy", {}).notes == ()
     assert of_module(lambda images: images, "toy", {}).notes == (
         (
-            "note: toy: no weights were found in what it returns, so that it is not noticed when they change;"
-            " give the model another name then"
+            "note: toy: no weights were found in what it returns, so changes to them go unnoticed; rename the model when they change"
         ),
     )
     for module in (Odd(3, 5, 1), holding(torch.empty(3, device="meta"))):
         (said,) = weights.note("toy", *weights.digest(module))
         assert said.startswith(
-            "note: toy: some of its weights cannot be read, so that it is not noticed when they change"
+            "note: toy: some of its weights cannot be read, so changes to them go unnoticed"
         )
 
 

@@ -237,7 +237,7 @@ def test_islands_are_said_and_not_ranked_together():
     for name in FAITHFUL:
         assert np.isnan(scores(table, name)).tolist() == [True, True, False, False, False]
     assert any(
-        note.startswith("comparisons fall apart into 2 groups: net-2, net-3, net-4 | net-0, net-1")
+        note.startswith("comparisons fall into 2 groups: net-2, net-3, net-4 | net-0, net-1")
         for note in table.notes
     )
     assert np.isfinite(scores(table, "reuse_mean")).all()
@@ -295,7 +295,7 @@ def test_what_does_not_fit_is_refused_in_words():
     models, rows, correct, images = made()
     with refused(RankingError, r"a slot pairs 'net-0'; the models are net-1, net-2"):
         ranked(models[1:], rows, correct[1:], images)
-    with refused(RankingError, "not one of the"):
+    with refused(RankingError, "none of the"):
         ranked(models, rows, np.full((5, 80), np.nan), images)
     with refused(RankingError, "expected 5 models by 80 images"):
         ranked(models, rows, correct[:3], images)

@@ -81,7 +81,7 @@ def test_a_draw_without_label_is_as_if_it_had_never_been_in_the_pool() -> None:
     assert scores(rows, correct) == pytest.approx(scores(without))
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, learns=False).notes
     assert (
-        "1 draw without a label that decides for every model: taken out of the pool, as if lost by chance"
+        "1 draw without a label that decides for every model: removed from the pool, as if missing at random"
         in said
     )
 
@@ -92,7 +92,7 @@ def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
     correct[:, [0, 2]] = np.nan  # c and a, the last two draws
     assert scores(rows, correct) == pytest.approx(scores(rows[:2]))
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, learns=False).notes
-    assert "2 draws behind the last label: they change nothing yet" in said
+    assert "2 draws after the last label: they change nothing yet" in said
     assert any("of all 4 images that could be drawn" in note for note in said)
 
 
@@ -176,7 +176,7 @@ def test_a_selector_that_draws_nothing_by_chance_gets_no_unbiased_score() -> Non
     assert set(found.rankings) == {"reuse_mean"}  # right or wrong: Bradley-Terry would say the same
     assert found.rankings["reuse_mean"].speaks_of == "chosen"
     assert any(
-        "entropy draws nothing by chance" in note and "intervals are descriptive" in note
+        "entropy does not draw at random" in note and "intervals are descriptive" in note
         for note in found.notes
     )
 
@@ -448,7 +448,7 @@ def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, elsewhere={"a"}, learns=False)
     assert "draw 3 (c) waits for labels" in " ".join(said.notes)
     assert (
-        "unbiased scores count 1 draw; label it, and what follows in order, and 2 more will count"
+        "unbiased scores count 1 draw; label it and the following ones in order, and 2 more will count"
         in " ".join(said.notes)
     )
     assert said.labels["counted"] == 1  # d; b is the last that was labelled for its own sake

@@ -52,7 +52,7 @@ def test_labels_too_few_to_carry_an_interval_have_none_and_leave_all_ranks_open(
         for kind in ("rank_interval", "simultaneous_rank_interval"):
             assert set(map(tuple, getattr(said, kind).values())) == {(1, 3)}, name
     assert (
-        f"no interval of a score: fewer than 10 images ({images}) cannot carry one, nor tell models apart"
+        f"no score intervals: fewer than 10 images ({images}) are too few for intervals, or to tell models apart"
         in found.notes
     )
 

@@ -107,11 +107,11 @@ def test_connectivity_is_said_in_words():
     met[0, 1] = met[3, 4] = met[4, 2] = 2
     assert (
         connectivity("abcde", met)
-        == "comparisons fall apart into 2 groups: c, d, e | a, b; between groups nothing is known; 3 of 10"
+        == "comparisons fall into 2 groups: c, d, e | a, b; models of different groups cannot be compared; 3 of 10"
         " pairs were compared"
     )
     met[1, 2] = np.nan
     assert "2 groups" in connectivity("abcde", met)
     met[1, 2] = 1
     assert connectivity("abcde", met) == "all 5 models are linked; 4 of 10 pairs were compared"
-    assert connectivity("abc", np.eye(3)).startswith("comparisons fall apart into 3 groups: a | b | c;")
+    assert connectivity("abc", np.eye(3)).startswith("comparisons fall into 3 groups: a | b | c;")

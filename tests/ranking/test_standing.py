@@ -156,10 +156,7 @@ def test_replicates_that_lose_a_model_are_left_out_and_counted():
     drawn = bootstrap_weights(12, 60, seed=0)[:, np.argsort(sorted(range(12), key=lambda k: tie(images[k])))]
     lost = int((drawn[:, 0] == 0).sum())
     assert 0 < lost < 40
-    note = (
-        f"aggressiveness, resistance: {lost} of 60 bootstrap replicates lack comparisons and are left out of"
-        " the intervals"
-    )
+    note = f"aggressiveness, resistance: {lost} of 60 bootstrap replicates lack comparisons and are left out of the intervals"
     assert note in table.notes
     place = {image: k for k, image in enumerate(images)}
     columns = [
@@ -220,7 +217,7 @@ def test_no_bootstrap_and_few_images_are_said():
     assert np.isnan(table.rankings["reuse_mean"].score_interval[models[0]]).all()
     assert any(note.startswith("no bootstrap") for note in table.notes)
     assert any(
-        note.startswith("no interval of a score: fewer than 10 images (6)")
+        note.startswith("no score intervals: fewer than 10 images (6)")
         for note in ranked(models, rows, accuracy, images).notes
     )
     assert repr(table).startswith("Standings of 4 models from 6 labelled images")
@@ -306,7 +303,7 @@ def test_json_goes_round():
         "stability": {"ranking": "perron", "leave_one_out": {"a": {"slots": 1}}, "top_k": []},
         "parents": {group: {"rankings": raw["rankings"]}},
     }.items():
-        with refused(RankingError, "make them anew with `faultscape rank STUDY`"):
+        with refused(RankingError, "rerun `faultscape rank STUDY`"):
             from_json(raw | {key: damaged})
     odd = {name: said | {"tied_for_best": 3} for name, said in raw["parents"][group]["rankings"].items()}
     with refused(RankingError, "is damaged"):
@@ -330,7 +327,7 @@ def test_two_selections_compare():
 
 def test_wrong_input_is_named():
     models, rows, accuracy, images = made()
-    with refused(RankingError, r"not one of the \d+ chosen images has a label"):
+    with refused(RankingError, r"none of the \d+ chosen images has a label"):
         ranked(models, rows, np.full_like(accuracy, np.nan), images)
     with refused(RankingError, "has a label"):
         ranked(models, rows, np.ones((4, 1)), ["elsewhere"], all_labels=True)

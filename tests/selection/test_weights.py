@@ -82,7 +82,7 @@ def test_labels_so_far_tell_which_disputes_count() -> None:
 
 
 def test_nothing_to_draw_is_an_error() -> None:
-    with refused(SelectionError, "no image of which every model has something to say"):
+    with refused(SelectionError, "no image that every model has an answer for"):
         drawing_weights("random", {"complete": np.zeros(3, bool)})
     same = {"complete": np.ones(3, bool), "dispute": np.zeros(3), "labels": np.zeros((3, 3), int)}
     for selector in ("disputed", "information"):

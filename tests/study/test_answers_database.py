@@ -439,7 +439,7 @@ def test_a_password_in_an_address_is_refused_since_later_commands_would_lack_it(
     where = (
         "PGSERVICE"
         if "ssl" in hidden
-        else "leave it out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
+        else "leave it out, and set PGPASSWORD or use libpq's password file (~/.pgpass)"
     )
     with refused(StudyError, re.escape(where)) as error:
         bind(study, "postgresql://ann@/answers?host=/nowhere/at/all".replace(was, hidden, 1))
@@ -454,8 +454,8 @@ ODD = {
     "postgresql://ann@/answers?host=/nowhere/at/all": (
         "the database postgresql://ann@/answers.* cannot be reached: .*nowhere"
     ),
-    "postgresql://ann:Geheim9@host:port/answers": "--database is not an address of a database",
-    "Geheim9": "--database is not an address of a database",
+    "postgresql://ann:Geheim9@host:port/answers": "--database is not a database address",
+    "Geheim9": "--database is not a database address",
     "": "--database",
     "mysql://ann@host/answers": "--database mysql://...: write postgresql://USER@HOST/NAME",
     "sqlite://": (

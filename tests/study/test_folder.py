@@ -58,9 +58,9 @@ def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -
     ("code", "cure"),
     [
         (errno.ENOSPC, "free some space on that disk, then"),
-        (errno.EDQUOT, "your share of that disk is used up"),
-        (errno.EFBIG, "one file may not be so large there, however much space is free"),
-        (errno.EROFS, "that disk can only be read"),
+        (errno.EDQUOT, "your quota on that disk is used up"),
+        (errno.EFBIG, "the file is too large for that disk or for your limit"),
+        (errno.EROFS, "that disk is read-only"),
         (errno.EACCES, "choose a folder you may write to, then"),
         (errno.EIO, "free some space or choose a folder you may write to, then"),
         (errno.ENOENT, "choose a folder you may write to, then"),
@@ -84,7 +84,7 @@ def test_a_file_that_is_too_large_for_its_disk_is_not_cured_by_space(tmp_path: P
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     with a_disk_that_takes_no_more_than(100):
         err = refused_line("collect", tmp_path / "study", corpus.photos, "--classes", corpus.classes)
-    assert "File too large; one file may not be so large there" in err
+    assert "File too large; the file is too large for that disk" in err
     assert "free some space" not in err
 
 

@@ -66,7 +66,7 @@ def test_a_store_that_is_away_is_not_taken_for_an_empty_one(bucket: loopback.Buc
         lambda: parts.read_part(folder, "00000", part),
         lambda: parts.sweep(folder),
     ):
-        with refused(StudyError, "lets nobody in"):
+        with refused(StudyError, "rejected these credentials"):
             ask()
 
 
@@ -88,7 +88,7 @@ def test_an_address_is_taken_as_it_is_written(text: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (OSError("AWS Error NO_SUCH_BUCKET during PutObject operation"), "there is no bucket 'b'"),
+        (OSError("AWS Error NO_SUCH_BUCKET during PutObject operation"), "bucket 'b' does not exist"),
         (
             OSError(
                 "AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached"
@@ -100,7 +100,7 @@ def test_an_address_is_taken_as_it_is_written(text: str, path: str) -> None:
             "another region",
         ),
         (OSError("AWS Error INVALID_ACCESS_KEY_ID during GetObject"), "AWS_PROFILE"),
-        (FileNotFoundError("Path does not exist 'b/x'"), "nothing of that name"),
+        (FileNotFoundError("Path does not exist 'b/x'"), "no such object"),
         (OSError("something\nelse"), "s3://b/x: something else"),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_part_that_is_replaced_while_it_is_read_is_no_damage(tmp_path: Path) -
     parts.write_manifest(tmp_path, {"00000": new})
     reads = (parts.read_part, parts.read_schema, lambda *part: parts.read_small(*part, ["id"]))
     for read in reads:
-        with refused(StudyChangedError, f"{tmp_path} changed while it was read; run the line again"):
+        with refused(StudyChangedError, f"{tmp_path} changed while it was read; run the command again"):
             read(tmp_path, "00000", old)
     (tmp_path / f"00000-{new.sha256[:16]}.parquet").write_bytes(b"PAR1")
     for read in reads:

@@ -144,7 +144,7 @@ def test_an_ensemble_of_networks_with_members_has_the_members_of_all() -> None:
     (output,) = fewer.predict([photo()], [SIZE])
     assert (
         output.problem
-        == "ensemble:a,b: its members have 2, 1 members of their own; an ensemble takes networks of as many"
+        == "ensemble:a,b: its members have 2, 1 members of their own; an ensemble needs networks with equally many"
     )
 
 
@@ -175,4 +175,4 @@ def test_a_temperature_divides_scores_and_those_of_members(temperature: tuple[fl
     for member, before in zip(answer.members, held.members, strict=True):
         np.testing.assert_allclose(member, before / by, rtol=1e-6)
     (output,) = Inference(network, None, Keep(), (1.0, 2.0)).predict([photo()], [SIZE])
-    assert output.problem == "made: has a temperature for 2 classes, and 3 channels: fit it again"
+    assert output.problem == "made: has temperatures for 2 classes but 3 channels; fit it again"

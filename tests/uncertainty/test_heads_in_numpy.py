@@ -192,9 +192,9 @@ def test_the_cells_of_tokens_are_found_by_the_shape_of_the_image(torch) -> None:
     cells = counted.float().reshape(2, 4, 8, 6, 8).mean((2, 4))
     torch.testing.assert_close(shares_of_cells(counted.float(), (2, 4, 6, D)), cells)
     torch.testing.assert_close(shares_of_cells(counted.float(), (2, 24, D)), cells.flatten(1))
-    with refused(ModelError, r"features of shape \(2, 25, 6\) lie on no grid of 2 images of 48x32"):
+    with refused(ModelError, r"features of shape \(2, 25, 6\) do not form a grid for 2 images of 48x32"):
         shares_of_cells(counted.float(), (2, 25, D))
-    with refused(ModelError, r"features of shape \(6, 24, 6\) lie on no grid of 2 images"):
+    with refused(ModelError, r"features of shape \(6, 24, 6\) do not form a grid for 2 images"):
         shares_of_cells(counted.float(), (6, 24, D))
 
 

@@ -336,7 +336,7 @@ def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch
         (tmp_path / name).write_bytes(code)
         with refused(ModelError, r"not the file of a fitted method: .*; fit it again"):
             read_about(tmp_path / name)
-    with refused(ModelError, "there is no such fitted method"):
+    with refused(ModelError, "fitted method not found"):
         read(tmp_path / "nothing")
 
 
@@ -442,8 +442,7 @@ def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Pat
         change()
         with refused(
             ModelError,
-            "net: its method knn was fitted again, or is gone; run `faultscape predict` again with"
-            " --scorer knn",
+            "net: its method knn was refitted or removed; run `faultscape predict` again with --scorer knn",
         ):
             load_methods(str(tmp_path), ["msp", word], "net")
 

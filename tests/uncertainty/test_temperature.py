@@ -96,7 +96,7 @@ def test_nothing_to_fit_to_is_refused() -> None:
         (
             np.array([0, 1, 2]),
             (
-                r"logits are \(n, C\) or \(n, T, C\) and labels \(n,\), one row a pixel; got \(2, 1, 3\) and"
+                r"logits are \(n, C\) or \(n, T, C\) and labels \(n,\), one row per pixel; got \(2, 1, 3\) and"
                 r" \(3,\)"
             ),
         ),

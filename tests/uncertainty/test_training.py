@@ -272,10 +272,7 @@ def test_a_picture_that_does_not_fit_when_it_is_shown_whole_is_said(torch) -> No
 
     net = network(torch, "gp", features=8).eval()
     net.net.forward = lambda _: (_ for _ in ()).throw(RuntimeError("DefaultCPUAllocator: not enough memory"))
-    why = (
-        "an image of 32x24 does not fit into memory for validation or the covariance, which use whole images;"
-        " use a smaller --size"
-    )
+    why = "an image of 32x24 does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
     with refused(ModelError, why):
         validate(net, Images(1, read), "cpu")
     with refused(ModelError, why):

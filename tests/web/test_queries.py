@@ -201,7 +201,7 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
         ),
         (["--urls", "x.txt", "--after", "soon"], "--after soon: expected a date"),
         (["--urls", "x.txt", "--after", "2024-03-02", "--before", "2024-03-02"], "no day is in this window"),
-        (["--urls", "x.txt", "--min-size", "big"], "is not understood; give WIDTHxHEIGHT"),
+        (["--urls", "x.txt", "--min-size", "big"], "is invalid; expected WIDTHxHEIGHT"),
         (["--urls", "x.txt", "--rate", "0"], "give requests a second"),
         (["--accept", "none.csv"], "save it with the button"),
     ],

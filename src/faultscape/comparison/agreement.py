@@ -48,7 +48,7 @@ def mean_agreement(
             found = _of_classes(block.labels)
         total = found if total is None else total + found
     if total is None:
-        raise ValueError("there is no image on which models could agree")
+        raise ValueError("there are no images on which models could agree")
     sums, images, alike = total
     mean = np.divide(sums, images, out=np.full(sums.shape, np.nan), where=images > 0)
     return Agreement(models, name, mean, images.astype(np.int64), alike.astype(np.int64))

@@ -37,8 +37,8 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
 
     >>> from faultscape.classes.class_lists import resolve
     >>> misplaced_words(Finding(1, "shift", 0.22, 0.91, 0.2, 0.9, shift=1), ("a", "b", "c"), resolve(2))
-    'b agrees with nobody (.22; the others .90 with each other): its images appear to be shifted by one; with
-    image i + 1 it would agree .91'
+    'b agrees with no other model (.22; the others .90 with each other): its images appear to be shifted by
+    one; with image i + 1 it would agree .91'
     >>> misplaced_words(Finding(0, "chance", 0.1, float("nan"), 0.1, float("nan")), ("a", "b"), resolve(2))
     'a and b agree .10, no more than with shuffled images (.10): one of them is at chance, or its images are
     in another order'
@@ -68,7 +68,7 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
                 f" {_share(f.chance)} with shuffled images{than}{order}"
             )
         return (
-            f"{name} agrees with nobody: {_share(f.agreement)}, where shuffled images give"
+            f"{name} agrees with no other model: {_share(f.agreement)}, where shuffled images give"
             f" {_share(f.chance)}{than}; no shift of images and no mix-up of classes explains it"
         )
     would = f"it would agree {_share(f.would)}"
@@ -77,13 +77,13 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
             f"its images appear to be shifted by {_number(f.shift)}; with image i {'+-'[f.shift < 0]}"
             f" {abs(f.shift)} {would}"
         ),
-        "reversed": f"its images appear to stand in reverse order; turned round {would}",
+        "reversed": f"its images appear to be in reverse order; reversed {would}",
         "names": (
             "its images appear to be sorted in another way than the others' (10 before 9, or 9 before 10);"
             f" in the other order {would}"
         ),
         "permutation": f"its images appear to be permuted; in another order {would}",
-        "classes": f"{_mixed(f, classes)}; put right {would}",
+        "classes": f"{_mixed(f, classes)}; corrected {would}",
     }[f.kind]
     if two:
         return (
@@ -92,7 +92,7 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
         )
     lost = f.others == f.others and f.agreement - f.chance < NOBODY * (f.others - f.chance)
     beside = f"; the others {_share(f.others)} with each other" if f.others == f.others else ""
-    how = "agrees with nobody" if lost else "agrees less than it could"
+    how = "agrees with no other model" if lost else "agrees less than it could"
     return f"{name} {how} ({_share(f.agreement)}{beside}): {end}"
 
 

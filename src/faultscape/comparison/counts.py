@@ -45,7 +45,7 @@ def count(
     truths = {} if truth is None else dict(truth) if isinstance(truth, Mapping) else {"truth": truth}
     named = {**maps, **truths}
     if len(named) < len(maps) + len(truths):
-        raise OptionError("a truth has the name of a model; give it another")
+        raise OptionError("a truth has the same name as a model; give it another")
     lengths = {name: len(stack) for name, stack in named.items()}
     if len(set(lengths.values())) != 1:
         raise LabelMapError(f"every model and truth needs one map an image; got {lengths}")

@@ -44,8 +44,8 @@ def class_hierarchy(
     if not classes.wnids:
         if said:
             raise ClassesError(
-                f"{said}: is WordNet, and the classes have no wnid; give each class its own, or a table of"
-                " parents"
+                f"{said}: needs WordNet, but the classes have no wnid; give each class its own, or a table"
+                " of parents"
             )
         return None
     held = hierarchies.of_wordnet(said, classes.wnids) if said else imagenet()
@@ -95,8 +95,8 @@ def define_distances(
     C) distances.
 
     What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow).
-    Files stand there with their whole path, and a digest of the distances says whether they are still the
-    same ones.
+    Files are given with their whole path, and a digest of the distances says whether they are still the same
+    ones.
     """
     held = {
         key: cast("str | None", given.get(key, (was or {}).get(key))) for key in ("distance", "hierarchy")
@@ -109,8 +109,8 @@ def define_distances(
     )
     if given.get("hierarchy") and kind not in _ABOVE:
         raise OptionError(
-            f"--hierarchy says what stands above the classes, and the distance {kind!r} does not look at"
-            f" that; leave it out, or give --distance {', '.join(_ABOVE)}"
+            f"--hierarchy does not apply to the distance {kind!r}; leave it out, or use --distance"
+            f" {', '.join(_ABOVE)}"
         )
     digest = hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
     return {"distance": kind, "hierarchy": held["hierarchy"], "distances": digest}, distances

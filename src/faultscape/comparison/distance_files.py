@@ -1,4 +1,4 @@
-"""Read distances of classes that somebody else has made.
+"""Read distances between classes from a file.
 
 Conventions: CSV, UTF-8. A matrix has the class names in its first row and first column, a long table the
 columns class, class, distance: its header's third word is ``distance``. Distances are finite, not negative,
@@ -47,7 +47,7 @@ def read_distances(file: str | os.PathLike[str], names: Sequence[str]) -> np.nda
 
 
 def _long(rows: Any, head: list[str], names: list[str], where: str) -> np.ndarray:
-    """Return distances from lines of two classes and a number; a pair may stand there in either order, or in
+    """Return distances from lines of two classes and a number; a pair may be given in either order, or in
     both.
     """
     place = {name: at for at, name in enumerate(names)}

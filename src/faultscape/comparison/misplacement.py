@@ -149,8 +149,8 @@ class _Facts:
 
 
 def _agreements(answers: np.ndarray) -> _Facts:
-    """Return how far all models agree, and would by chance: one model's images against other images of the
-    other, a shuffle a pair.
+    """Return how far all models agree, and would with shuffled images: one model's images against other
+    images of the other, a shuffle a pair.
     """
     j, n = answers.shape[:2]
     rng = np.random.default_rng(0)
@@ -219,7 +219,7 @@ def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None
 
 
 def _lost(facts: _Facts, m: int) -> str:
-    """Return nobody or chance for a model that agrees with nobody, else nothing."""
+    """Return nobody or chance for a model that agrees with no other model, else nothing."""
     reach, others = _reach(facts, m)
     values = facts.beyond[m][~np.isnan(facts.beyond[m])]
     if len(values) < FEWEST or np.isnan(reach):

@@ -114,7 +114,7 @@ def run_on_ray(
                     outcome = ledger.hear(number, said)
                     if outcome == "again":
                         logger.info(
-                            "%s: its worker %s; it is given to another",
+                            "%s: its worker %s; it is reassigned to another",
                             called(calls[number]),
                             "died" if "died" in said else "is gone",
                         )
@@ -126,7 +126,7 @@ def run_on_ray(
                     alone = time.monotonic() + PATIENCE
                 elif time.monotonic() > alone:
                     print(
-                        "ray: no worker runs; waiting for the cluster to have room for one",
+                        "ray: no worker is running; waiting for free resources in the cluster",
                         file=sys.stderr,
                         flush=True,
                     )
@@ -154,7 +154,7 @@ class _Pool:
         self.busy: dict[Any, tuple[tuple[Any, str], int]] = {}
 
     def room(self) -> int:
-        """Return how many actors the cluster has room for now, whoever else uses it; 1 at least."""
+        """Return how many actors the cluster has room for now, with its other users; 1 at least."""
         have = self.ray.cluster_resources()
         return max(1, int(have.get("GPU", 0) / self.gpus if self.gpus else have.get("CPU", 0)))
 
@@ -171,7 +171,7 @@ class _Pool:
         self.given[actor.begin.remote(json.dumps(request))] = (actor, node), number
 
     def hear(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield (number of the call, what is said of it) of the actors that have something to say, after some
+        """Yield (number of the call, its message) of the actors that have something to say, after some
         waiting.
         """
         refs = [*self.starting, *self.given, *self.busy]

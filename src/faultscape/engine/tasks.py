@@ -1,11 +1,11 @@
-"""A task and its calls: how a function is found and called, what a worker says of a call, and the one rule of
-trying again.
+"""A task and its calls: how a function is found and called, a worker's messages about a call, and the one
+rule of trying again.
 
-Conventions: what is said of a call is a JSON object: ``tick`` (items done since it last spoke) and, at its
-end, one of ``result``, ``error`` (the name of the exception, with ``text``), ``died``, or ``lost`` when its
-worker was gone before it began. Deaths are counted by call: the ledger gives up after five in a row in none
-of which the call came further than before. That is room for what finds the item over which workers die: two
-deaths over a batch, and two over each item that it begins (study/watch.py, stages/predict/work.py).
+Conventions: a worker's message about a call is a JSON object: ``tick`` (items done since it last spoke) and,
+at its end, one of ``result``, ``error`` (the name of the exception, with ``text``), ``died``, or ``lost``
+when its worker was gone before it began. Deaths are counted by call: the ledger gives up after five in a row
+in none of which the call came further than before. That is room for what finds the item over which workers
+die: two deaths over a batch, and two over each item that it begins (study/watch.py, stages/predict/work.py).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Ledger:
         self.accounts = [Account() for _ in calls]
 
     def hear(self, number: int, said: dict[str, Any]) -> str:
-        """Take in what was said of a call, and return "" while it goes on, "done", or "again" when it must be
+        """Take in a message about a call, and return "" while it goes on, "done", or "again" when it must be
         given to another worker.
 
         Errors: a FaultscapeError of the worker, as it was raised there; RuntimeError with a worker's

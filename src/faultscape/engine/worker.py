@@ -1,7 +1,7 @@
 """A worker process: both ends of its pipe.
 
 Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON
-object a line, from its standard input, and answers with what is said of a call (see tasks), a line each. It
+object a line, from its standard input, and answers with messages about a call (see tasks), a line each. It
 ends with its parent, whatever ends that and whatever it does itself at that moment. What a library prints
 goes to standard error.
 """
@@ -40,7 +40,7 @@ class Worker:
         )
 
     def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what is said of a call until it ends, at the last that the worker crashed on it."""
+        """Yield the messages about a call until it ends; the last may be that the worker crashed on it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(OSError, ValueError):

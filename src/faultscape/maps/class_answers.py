@@ -1,5 +1,5 @@
-"""The code of a classifier's answer to one picture: its likeliest classes, the first first, and how sure it
-is of each.
+"""The code of a classifier's answer to one image: its likeliest classes, the first first, and how sure it is
+of each.
 
 Conventions: labels are the model's own numbers, -1 for "none of the classes"; probabilities are float32 in
 0..1, or there are none. A code is the number of labels and a flag, the labels as int32, then the

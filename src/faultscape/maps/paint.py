@@ -1,8 +1,8 @@
 """Colours and outlines of a label map, for people: the report and the labelling app paint alike.
 
 Conventions: a label map holds places, 0..C-1 in the order of ``Classes.ids`` and C for void (see nouns);
-whatever is larger is painted as void. Pictures are (H, W, 3) uint8. A border pixel is one whose right or
-lower neighbour is of another class, so lines are one pixel wide.
+whatever is larger is painted as void. Images are (H, W, 3) uint8. A border pixel is one whose right or lower
+neighbour has another class, so lines are one pixel wide.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def colour(label_map: np.ndarray, classes: Classes) -> np.ndarray:
 
 
 def borders(label_map: np.ndarray) -> np.ndarray:
-    """Return (H, W) whether a pixel's right or lower neighbour is of another class.
+    """Return (H, W) whether a pixel's right or lower neighbour has another class.
 
     >>> borders(np.array([[0, 0, 1], [0, 0, 1]])).astype(int).tolist()
     [[0, 1, 0], [0, 1, 0]]
@@ -50,10 +50,10 @@ def borders(label_map: np.ndarray) -> np.ndarray:
 def overlay(
     photo: np.ndarray, label_map: np.ndarray, classes: Classes, alpha: float = 0.5, *, outlines: bool = True
 ) -> np.ndarray:
-    """Return the photo with the map's colours over it: ``alpha`` 0 shows the photo alone, 1 the map; void
-    stays photo.
+    """Return the image with the map's colours over it: ``alpha`` 0 shows the image alone, 1 the map; void
+    stays the image.
 
-    Errors: OptionError for an alpha outside 0..1, LabelMapError when photo and map differ in size.
+    Errors: OptionError for an alpha outside 0..1, LabelMapError when image and map differ in size.
     """
     if not 0 <= alpha <= 1:
         raise OptionError(f"alpha lies between 0 and 1; got {alpha}")
@@ -61,7 +61,7 @@ def overlay(
     if photo.shape[:2] != label_map.shape:
         h, w = label_map.shape[:2]
         raise LabelMapError(
-            f"the map is {w} x {h} pixels, the photo {photo.shape[1]} x {photo.shape[0]}; bring one to the"
+            f"the map is {w} x {h} pixels, the image {photo.shape[1]} x {photo.shape[0]}; bring one to the"
             " other's size"
         )
     strength = np.where(label_map < len(classes), alpha, 0.0)[..., None]

@@ -202,7 +202,7 @@ def _map(labels: np.ndarray) -> np.ndarray:
     """Return a contiguous map of a type that kernels know."""
     if np.ma.isMaskedArray(labels):
         raise LabelMapError(
-            "masked arrays are not read, since most libraries drop the mask in silence; set those pixels to"
+            "masked arrays are not read, since most libraries silently drop the mask; set those pixels to"
             " the void label"
         )
     if labels.ndim != 2 or labels.size == 0 or labels.size >= 1 << 31:

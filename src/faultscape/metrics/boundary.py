@@ -104,7 +104,7 @@ def check_maps(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
     for what, label_map in (("truth", truth), ("prediction", prediction)):
         if np.ma.isMaskedArray(label_map):
             raise LabelMapError(
-                f"the {what} is a masked array, whose mask most libraries drop in silence; set those pixels"
+                f"the {what} is a masked array, whose mask most libraries silently drop; set those pixels"
                 " to the void label"
             )
         if label_map.ndim != 2 or label_map.size == 0 or label_map.dtype not in (np.uint8, np.uint16):

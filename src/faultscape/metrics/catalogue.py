@@ -518,12 +518,10 @@ ALWAYS = frozenset(metric.name for metric in METRICS) - frozenset(ON_REQUEST)
 
 
 def named(metrics: Sequence[Metric] = ()) -> dict[str, Metric]:
-    """Return {name: entry} of all metrics, those of one's own behind; MetricError for a name that stands
-    twice.
-    """
+    """Return {name: entry} of all metrics, your own ones last; MetricError for a name that is given twice."""
     out: dict[str, Metric] = {}
     for metric in (*METRICS, *metrics):
         if metric.name in out:
-            raise MetricError(f"metric {metric.name!r}: there is one of this name; give yours another")
+            raise MetricError(f"metric {metric.name!r}: this name is already taken; give yours another")
         out[metric.name] = metric
     return out

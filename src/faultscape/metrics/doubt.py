@@ -119,7 +119,7 @@ def _classes_first(values: np.ndarray, axis: int) -> np.ndarray:
     """Return the values with the classes on the first axis, float32 or float64."""
     if isinstance(values, np.ma.MaskedArray):
         raise MetricError(
-            "a masked array was given, whose mask most libraries drop without a word; give a plain array"
+            "a masked array was given, whose mask most libraries silently drop; give a plain array"
         )
     values = np.asarray(values)
     if values.ndim == 0 or not values.shape[axis]:

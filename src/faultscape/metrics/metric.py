@@ -155,8 +155,7 @@ def metric_of_maps(
     _check(name, better, join, ("pooled", "cells", "images"))
     if not isinstance(most, int | float) or not most > 0:
         raise MetricError(
-            f"metric {name}: most is the largest value that it can take, a number above 0 or math.inf; got"
-            f" {most!r}"
+            f"metric {name}: most is the largest possible value, a number above 0 or math.inf; got {most!r}"
         )
     reads = f"own_{name}"
 

@@ -28,11 +28,11 @@ class PixelFacts:
     """What the probabilities of each pixel say, (H, W) float32 each.
 
     ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
-    ``entropy`` in nats (S4 eq. 1). Of logits ``top`` is the largest and ``log_sum`` the logarithm of the sum
-    of their exponentials; None of what has none. Of several members ``labels`` is the class of the largest
-    mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the members' entropies
-    and ``information`` the mutual information, predictive - expected (S4 eq. 2), made without a difference.
-    ``variance`` is that of the logits, of a network that says it (S3, Gaussian process).
+    ``entropy`` in nats (S4 eq. 1). For logits, ``top`` is the largest and ``log_sum`` the logarithm of the
+    sum of their exponentials; None of what has none. Of several members ``labels`` is the class of the
+    largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the members'
+    entropies and ``information`` the mutual information, predictive - expected (S4 eq. 2), made without a
+    difference. ``variance`` is that of the logits, of a network that says it (S3, Gaussian process).
     """
 
     winner: np.ndarray
@@ -88,8 +88,8 @@ def facts_of_members(
     held = [finite(scores) for scores in members]
     if len({len(scores) for scores in held}) != 1:
         raise MetricError(
-            f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one"
-            " number of all"
+            f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected the"
+            " same number for all"
         )
     classes, kernels = len(held[0]), _kernels()
     winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)

@@ -268,8 +268,8 @@ SUBMITTED = Scorer(
 
 
 def scorer_named(name: str) -> Scorer:
-    """Return the scorer of a name, or the one that ``file.py:NAME`` of a person's own holds; OptionError with
-    the nearest name otherwise.
+    """Return the scorer of a name, or the one that your own ``file.py:NAME`` holds; OptionError with the
+    nearest name otherwise.
 
     >>> scorer_named("msp").title
     'Max probability'
@@ -437,13 +437,13 @@ def check_scorers(words: Sequence[str]) -> None:
     for word in words:
         if word == SUBMITTED.name:
             raise OptionError(
-                f"--scorer {word} is what a submission writes itself (`reliability --submission`); no model"
-                " is asked for it"
+                f"--scorer {word} is written by a submission itself (`reliability --submission`); it cannot"
+                " be requested from a model"
             )
         if word != NONE:
             scorer_named(word)
     if NONE in words and len(words) > 1:
-        raise OptionError(f"--scorer {NONE} is to score nothing; give it alone")
+        raise OptionError(f"--scorer {NONE} means no scorer; use it alone")
     if len(set(words)) < len(words):
         twice = next(word for word in words if list(words).count(word) > 1)
         raise OptionError(f"--scorer {twice} is given twice")

@@ -29,9 +29,9 @@ Look = Callable[["Image", "Output"], bytes]
 
 @dataclass(frozen=True)
 class Row:
-    """One image's result: the code of its labels and of what is kept, or what went wrong (nothing of a made
-    image that a folder or table has no map of: nobody said that it would); ``photo`` is the SHA-256 of a
-    photo that the corpus knows by its store's tag.
+    """One image's result: the code of its labels and of what is kept, or what went wrong (nothing for a made
+    image that a folder or table has no map of, because it need not have one); ``photo`` is the SHA-256 of an
+    image that the corpus knows by its store's tag.
     """
 
     id: str

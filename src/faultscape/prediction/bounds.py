@@ -1,7 +1,7 @@
-"""How much of a machine a network may take before anybody has seen it work.
+"""How much of a machine a network may use before it is known to work.
 
-Conventions: sizes are bytes. Memory is that of the machine, or of the container that it is. A limit that the
-system has not is none.
+Conventions: sizes are bytes. Memory is that of the machine, or of the container. A limit that the system does
+not have does not apply.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def memory() -> int:
 
 
 def check_files(source: str, files: Sequence[tuple[Path, int]]) -> None:
-    """ModelError where a network's files, of each so many bytes, are more than there is memory: before they
-    are read.
+    """ModelError where a network's files, given with their sizes in bytes, exceed the memory; checked before
+    they are read.
     """
     size, most = sum(number for _, number in files), memory()
     if size > most:
@@ -73,8 +73,7 @@ def within(seconds: float, call: Callable[[], Value]) -> Value:
     """Return what a call returns, or TimeoutError where it takes longer: it is left behind in a thread that
     no exit waits for.
 
-    A library that never looks up would otherwise hold this process for as long as it likes, and Ctrl-C with
-    it.
+    A library that ignores interrupts would otherwise block this process, and Ctrl-C, for as long as it runs.
     """
     found: Future[Value] = Future()
 

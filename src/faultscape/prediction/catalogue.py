@@ -1,5 +1,4 @@
-"""SOURCES: every kind of model that there is, complete, in the order in which a SOURCE is recognised; and
-opening one.
+"""SOURCES: every kind of model, in the order in which a SOURCE is recognised; and opening one.
 
 Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``,
 ``submission:``, ``file.py:SOURCE:PLACE``) is recognised before what an ending tells, which a command or a
@@ -55,7 +54,7 @@ def _is_folder(source: str, _task: str) -> bool:
 
 
 def _nothing(_name: str, _source: str) -> None:
-    """Check nothing: what cannot be had is said when it is fetched."""
+    """Check nothing: what is not available is reported when it is fetched."""
 
 
 def _always(_source: str) -> bool:
@@ -81,7 +80,7 @@ def _network(
     runtime: Literal["onnx", "torch"] = "torch",
     **more: Any,
 ) -> Source:
-    """Return the entry of a kind of network: all are opened and shown pictures alike."""
+    """Return the entry of a kind of network: all are opened and shown images alike."""
     more = {"check": _must_be_there, "kept_as": os.path.abspath, **more}
     return Source(
         name,
@@ -224,8 +223,8 @@ SOURCES: tuple[Source, ...] = (
 
 
 def source_of(name: str, source: str, task: str = "segmentation") -> Source:
-    """Return the kind of model that a SOURCE is; ModelError for what is none, is not for this task, or cannot
-    be had.
+    """Return the kind of model that a SOURCE is; ModelError for what is not a model, does not fit this task,
+    or is not available.
 
     >>> source_of("m", "exec:cat").name
     'program'
@@ -237,14 +236,14 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     if task not in found.tasks:
         what = found.called if found.called != "folder" or Path(source).is_dir() else "list of files"
         raise ModelError(
-            f"{name}={source}: a classifier is a table of its answers ({', '.join(tables.ENDINGS)}) or a"
-            f" network; this is a {what}"
+            f"{name}={source}: expected a table of answers ({', '.join(tables.ENDINGS)}) or a network for a"
+            f" classifier; got a {what}"
         )
     return found
 
 
 def kind_named(name: str) -> Source:
-    """Return the kind of model that study.toml calls so; StudyError lists those that there are."""
+    """Return the kind of model with this name in study.toml; StudyError lists the known ones."""
     found = next((kind for kind in SOURCES if kind.name == name), None)
     if found is None:
         raise StudyError(
@@ -254,23 +253,23 @@ def kind_named(name: str) -> Source:
 
 
 def there(source: str) -> bool:
-    """Whether what a source names is still to be had, as far as that can be seen from here."""
+    """Whether what a source names is still available, as far as that can be seen from here."""
     kind = next((kind for kind in SOURCES if kind.of(source, CLASSIFICATION)), None)
     return kind.there(source) if kind else Path(source).exists()
 
 
 def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Inference:
-    """Open any network for use without a study: ``open_model("net.onnx").predict([photo])[0].labels``.
+    """Open any network for use without a study: ``open_model("net.onnx").predict([image])[0].labels``.
 
     ``options`` are those of `predict`: input_size, mean, std, multiple, layout, batch, threads, device,
     precision, window, stride, flip, scales; ``keep`` as there.
-    Errors: ModelError for what is not a network, OptionError for words that are not known.
+    Errors: ModelError for what is not a network, OptionError for unknown options.
     """
     source = str(source)
     kind = source_of("model", source)
     if kind.load is None:
         raise ModelError(
-            f"{source}: is not a network, but {article(kind.called)}; `predict` reads it into a study"
+            f"{source}: not a network but {article(kind.called)}; use `predict` to read it into a study"
         )
     if "input_size" in options:
         options["size"] = options.pop("input_size")
@@ -284,8 +283,8 @@ _held: dict[
 
 
 def opened(opening: Opening, settings: Settings) -> OpenModel:
-    """Return an open model, which stays open for the next shard; ModelError when it is another than when the
-    run began.
+    """Return an open model, which stays open for the next shard; ModelError when it has changed since the run
+    began.
     """
     place = _place(opening)
     if (before := _held.get(place)) and before[:2] == (opening, _without_models(settings)):
@@ -326,11 +325,11 @@ def _why_none(source: str, task: str) -> str:
         return "there is no such folder or file"
     ending = Path(source).suffix.lower()
     if ending == ".py":
-        return f"name the function too, as {source}:function"
+        return f"name the function as well: {source}:function"
     if ending in _WEIGHTS:
         return (
-            "holds weights and no network; write a function that builds the network and loads them, and name"
-            " it as file.py:function"
+            "contains only weights, not a network; write a function that builds the network and loads them,"
+            " and pass it as file.py:function"
         )
     written = [kind.written for kind in SOURCES if task in kind.tasks]
     return f"a model is {', '.join(written[:-1])} or {written[-1]}"

@@ -1,9 +1,9 @@
-"""Networks that give a picture one class: how they see it, and what is kept of their answer.
+"""Networks that give an image one class: how they see it, and what is kept of their answer.
 
-Conventions: the middle of a picture is shown, ``crop`` of its shorter side (1 without --crop), at the
-network's size (224 x 224 where nothing says another). Logits of mirrored and scaled views are averaged, then
-softmax; the likeliest classes are kept with their probabilities, ties to the first class. A network that
-gives labels alone says nothing of how sure it is.
+Conventions: the middle of an image is shown, ``crop`` of its shorter side (1 without --crop), at the
+network's size (224 x 224 unless something sets another). Logits of mirrored and scaled views are averaged,
+then softmax; the likeliest classes are kept with their probabilities, ties to the first class. A network that
+returns only labels gives no confidence.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ TOP = 5  # classes kept of an answer, unless --keep probabilities=K says another
 
 
 class Classifier(Inference):
-    """A network that gives a picture one class, and the way it is shown pictures."""
+    """A network that gives an image one class, and the way it is shown images."""
 
     def __init__(self, network: Network, way: Way, keep: Keep, crop: float = 1.0) -> None:
         if way.window is not None:
             raise OptionError(
-                "--window is for label maps; a classifier sees a picture whole, or its middle with --crop"
+                "--window is for label maps; a classifier sees the whole image, or its center with --crop"
             )
         super().__init__(network, way, keep)
         self._crop = crop
 
     def prepare(self, photo: np.ndarray, target: Size) -> Prepared:
-        """Return a photo's inputs; ``target`` says nothing here."""
+        """Return an image's inputs; ``target`` has no effect here."""
         del target
         return super().prepare(middle(photo, self._crop), SIZE)
 
@@ -48,8 +48,8 @@ class Classifier(Inference):
             return Output(
                 None,
                 problem=(
-                    f"{self.network.name}: gave a map of {wide} x {tall}; a classifier gives a picture one"
-                    " class"
+                    f"{self.network.name}: returned a {wide} x {tall} map; a classifier returns one class"
+                    " per image"
                 ),
             )
         beside = super().finish(answer, (1, 1), key).kept
@@ -60,7 +60,7 @@ class Classifier(Inference):
             return Output(
                 None,
                 problem=(
-                    f"{self.network.name}: gives labels and no logits, so that probabilities cannot be kept"
+                    f"{self.network.name}: returns labels without logits, so probabilities cannot be kept"
                 ),
             )
         if answer.scores is None:
@@ -77,8 +77,8 @@ class Classifier(Inference):
 
 
 def middle(photo: np.ndarray, crop: float) -> np.ndarray:
-    """Return the square in the middle of an (H, W, 3) photo whose side is a share of the shorter one; the
-    whole photo for 1.
+    """Return the square in the middle of an (H, W, 3) image whose side is a share of the shorter one; the
+    whole image for 1.
 
     >>> middle(np.zeros((100, 200, 3), np.uint8), 0.5).shape
     (50, 50, 3)
@@ -92,7 +92,7 @@ def middle(photo: np.ndarray, crop: float) -> np.ndarray:
 
 
 def as_pixel(values: np.ndarray) -> np.ndarray:
-    """Return what a network gives for a whole picture, (C,) logits or one label, as if the picture were one
+    """Return what a network gives for a whole image, (C,) logits or one label, as if the image were one
     pixel; anything else as it is.
 
     >>> (

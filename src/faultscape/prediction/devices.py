@@ -1,4 +1,4 @@
-"""Where networks run: on the GPUs that torch sees, else on the processor.
+"""Where networks run: on the GPUs that torch sees, else on the CPU.
 
 Conventions: a device is ``cpu`` or ``cuda:N``; a worker process takes the N that its own number
 (FAULTSCAPE_WORKER) gives, so that several use all. Half precision is the default on ``cuda`` alone. Device
@@ -62,7 +62,7 @@ def pick(asked: str, kind: str) -> str:
     there, number = count(kind), asked.partition(":")[2]
     if not there or (number and int(number) >= there):
         if asked:
-            raise OptionError(f"device {asked} is not there; {there} GPUs can be used")
+            raise OptionError(f"device {asked} is not available; {there} usable GPUs found")
         return "cpu"
     return f"cuda:{number or int(os.environ.get('FAULTSCAPE_WORKER', '0')) % there}"
 
@@ -94,7 +94,7 @@ def precision_of(asked: str, device: str) -> str:
 
 
 def words(device: str, threads: int) -> str:
-    """Return what a person calls a device, and how many threads a network has there."""
+    """Return a readable name of a device, and how many threads a network has there."""
     if device.startswith("cuda"):
         import torch
 

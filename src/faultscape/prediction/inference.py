@@ -1,9 +1,9 @@
-"""From photos to labels with any network: prepare, run in batches of one shape, bring to size.
+"""From images to labels with any network: prepare, run in batches of one shape, bring to size.
 
 Conventions: the order is one everywhere: scores of windows -> together -> mean of views -> bilinear to the
 wanted size -> softmax where probabilities are asked for -> largest, ties to the first class. Labels that a
 network gives itself are brought to size by nearest neighbour. A batch that fails is run again in halves, so
-that one bad picture costs no other.
+that one bad image does not cost the others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VOID, DIFFERENTIAL = "void", "differential-entropy"
 
 @dataclass(frozen=True)
 class Way:
-    """How photos are shown to a network: whole at ``size``, in windows, mirrored too, at several scales;
+    """How images are shown to a network: whole at ``size``, in windows, mirrored too, at several scales;
     sizes are (width, height).
     """
 
@@ -50,13 +50,13 @@ class Way:
 
     @property
     def plain(self) -> bool:
-        """Whether each photo is one input."""
+        """Whether each image is one input."""
         return self.window is None and not self.flip and self.scales == (1.0,)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A photo as the inputs of its views, and the size at which its labels are wanted."""
+    """An image as the inputs of its views, and the size at which its labels are wanted."""
 
     views: tuple[np.ndarray, ...]
     target: Size
@@ -64,7 +64,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Output:
-    """One photo's result: labels (H, W), one of a classifier, and the arrays that are kept by folder, or what
+    """One image's result: labels (H, W), one of a classifier, and the arrays that are kept by folder, or what
     went wrong.
     """
 
@@ -80,7 +80,7 @@ class Output:
 
 
 class Inference:
-    """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says
+    """A network and the way it is shown images; its methods may run in several threads at once. ``warm`` says
     whether it ran before.
 
     ``temperature`` divides its scores and those of its members: one number, or one a class. ``methods`` are
@@ -120,13 +120,11 @@ class Inference:
         if self._only and shown != self._only:
             wide, tall = self._only
             raise OptionError(
-                f"{network.name}: takes pictures of {wide}x{tall} only; leave --scales out, and --window too"
-                f" or let it be {wide}x{tall}"
+                f"{network.name}: only takes images of {wide}x{tall}; leave out --scales, and leave out"
+                f" --window or set it to {wide}x{tall}"
             )
         if keep.embeddings and not self.way.plain:
-            raise OptionError(
-                "--keep embedding is for whole pictures: leave --window, --flip and --scales out"
-            )
+            raise OptionError("--keep embedding needs whole images: leave out --window, --flip and --scales")
 
     @property
     def name(self) -> str:
@@ -135,12 +133,12 @@ class Inference:
 
     @property
     def batch(self) -> int:
-        """How many photos are shown at once."""
+        """How many images are shown at once."""
         return self.network.batch
 
     def predict(self, photos: Sequence[np.ndarray], sizes: Sequence[Size] | None = None) -> list[Output]:
-        """Return one Output a photo (H, W, 3) uint8, its labels at its (width, height), by default the
-        photo's own.
+        """Return one Output for each image (H, W, 3) uint8, its labels at its (width, height), by default the
+        image's own.
         """
         sizes = sizes or [(photo.shape[1], photo.shape[0]) for photo in photos]
         prepared = [self.prepare(photo, size) for photo, size in zip(photos, sizes, strict=True)]
@@ -149,7 +147,7 @@ class Inference:
         ]
 
     def prepare(self, photo: np.ndarray, target: Size) -> Prepared:
-        """Return a photo's inputs; may run in any thread."""
+        """Return an image's inputs; may run in any thread."""
         views = []
         for scale in self.way.scales:
             size = self.way.size
@@ -159,15 +157,15 @@ class Inference:
             view = self.network.prepare(photo, target, size)
             if self._only and (view.shape[2] < self._only[0] or view.shape[1] < self._only[1]):
                 raise ModelError(
-                    f"{self.network.name}: takes pictures of {self._only[0]}x{self._only[1]} only, and no"
-                    f" window of a picture of {view.shape[2]}x{view.shape[1]} has that size; leave"
-                    " --window out"
+                    f"{self.network.name}: only takes images of {self._only[0]}x{self._only[1]}, and no"
+                    f" window of an image of {view.shape[2]}x{view.shape[1]} has that size; leave out"
+                    " --window"
                 )
             views += [view, np.ascontiguousarray(view[..., ::-1])] if self.way.flip else [view]
         return Prepared(tuple(views), target)
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
-        """Return an answer a photo, or in words what went wrong with it."""
+        """Return an answer for each image, or in words what went wrong with it."""
         self._spent.seconds = 0.0
         merged: list[Merged] = []
         cut: dict[
@@ -195,8 +193,8 @@ class Inference:
         layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
         if any(len(self._temperature) not in (1, len(layer)) for layer in layers):
             return (
-                f"{self.name}: has a temperature for {len(self._temperature)} classes, and {len(layers[0])}"
-                " channels: fit it again"
+                f"{self.name}: has temperatures for {len(self._temperature)} classes but {len(layers[0])}"
+                " channels; fit it again"
             )
         scores = None if answer.scores is None else answer.scores / self._temperature
         return replace(
@@ -231,7 +229,10 @@ class Inference:
                 )
                 return Output(
                     None,
-                    problem=f"{self.network.name}: gave a confidence {wrong}; expected 0 to 1 a pixel, H x W",
+                    problem=(
+                        f"{self.network.name}: returned a confidence {wrong}; expected 0 to 1 per pixel,"
+                        " H x W"
+                    ),
                 )
             share = winners.enlarged(said.reshape(1, *said.shape[-2:]), target)[0]
             kept["confidence"] = (np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8),)
@@ -240,7 +241,7 @@ class Inference:
         if answer.scores is None:
             assert answer.labels is not None
             if self.keep.scorers:
-                lacking = "gives labels and no logits, from which scorers are made; leave --scorer out"
+                lacking = "returns labels without logits, which scorers need; leave out --scorer"
                 return Output(None, problem=f"{self.network.name}: {lacking}")
             return Output(nearest(answer.labels, target), kept)
         if not answer.scores.size:
@@ -283,9 +284,7 @@ class Inference:
         if self.keep.logits:
             return Output(
                 None,
-                problem=(
-                    f"{self.name}: averages probabilities of its members, so that it has no logits to keep"
-                ),
+                problem=(f"{self.name}: averages probabilities of its members, so it has no logits to keep"),
             )
         facts = facts_of_members(answer.members, target, marginal=marginal)
         facts = replace(facts, variance=_enlarged(answer.variance, target))
@@ -312,8 +311,8 @@ class Inference:
         out = {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
         if wrong := next((word for word, score in out.items() if not np.isfinite(score).all()), None):
             raise ModelError(
-                f"its method {plain_name(wrong)} gave NaN or infinity, because features were not finite or"
-                " lie too far from those of training images"
+                f"its method {plain_name(wrong)} returned NaN or infinity: features are not finite or too"
+                " far from those of training images"
             )
         asked, layers = self.keep.scorers, answer.members if answer.scores is None else (answer.scores,)
         if OUTLIER in asked and OUTLIER in answer.values:
@@ -340,7 +339,7 @@ class Inference:
         return (own(height, width) if own else []) or [None]
 
     def _fold(self, prepared: Sequence[Prepared], merged: list[Merged], jobs: list[tuple[int, int]]) -> None:
-        """Run parts of one shape and add their answers to those of their pictures; nothing else of them is
+        """Run parts of one shape and add their answers to those of their images; nothing else of them is
         held.
         """
         parts = [(prepared[k], *merged[k].parts[place]) for k, place in jobs]
@@ -365,8 +364,8 @@ class Inference:
             few, why = (
                 True,
                 (
-                    f"{self.network.name}: one picture does not fit into memory; --window WIDTHxHEIGHT shows"
-                    " it in parts"
+                    f"{self.network.name}: one image does not fit into memory; process it in parts with"
+                    " --window WIDTHxHEIGHT"
                 ),
             )
         except ModelError as error:

@@ -1,6 +1,6 @@
-"""How a photo becomes the input of a network that does not bring a processor of its own.
+"""How an image becomes the input of a network that does not bring a processor of its own.
 
-Conventions: photo (upright RGB) -> bilinear to the input size -> / 255, - mean, / std -> (3, H, W) float32.
+Conventions: image (upright RGB) -> bilinear to the input size -> / 255, - mean, / std -> (3, H, W) float32.
 The input size is the one given, else the size at which maps are wanted; with ``multiple`` both sides are
 raised to the next multiple of it.
 """
@@ -49,7 +49,7 @@ class Inputs:
     whole: bool = False
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return a photo (H, W, 3) uint8 as (3, H, W), float32 or uint8."""
+        """Return an image (H, W, 3) uint8 as (3, H, W), float32 or uint8."""
         width, height = size or self.size or target
         width, height = (
             -(-width // self.multiple) * self.multiple,
@@ -87,13 +87,13 @@ def inputs_of(
         multiple = int(said.get("multiple") or 1)
         wanted = size or (size_of(said["size"]) if said.get("size") else None)
     except (TypeError, ValueError, OptionError) as error:
-        raise ModelError(f"{where}: what it says of its input makes no sense: {error}") from None
+        raise ModelError(f"{where}: invalid input settings: {error}") from None
     if (
         wrong := wrong_colours("mean", mean)
         or wrong_colours("std", std)
         or wrong_number("multiple", multiple)
     ):
-        raise ModelError(f"{where}: what it says of its input makes no sense: {wrong}")
+        raise ModelError(f"{where}: invalid input settings: {wrong}")
     return Inputs(wanted, mean, std, 1 if size else multiple, whole)
 
 
@@ -109,7 +109,7 @@ def size_of(value: Any, what: str = "size") -> Size | None:
     sides = re.fullmatch(r"(\d+)[xX×](\d+)|[\[(]\s*(\d+)\s*,\s*(\d+)\s*[\])]", text)
     width, height = (int(side[:9]) for side in sides.groups() if side) if sides else (0, 0)
     if width < 1 or height < 1:
-        raise OptionError(f"{what} {value!r} is not understood; give WIDTHxHEIGHT, for example 512x512")
+        raise OptionError(f"{what} {value!r} is invalid; expected WIDTHxHEIGHT, for example 512x512")
     if max(width, height) > MOST_PIXELS:
         raise OptionError(f"{what} {value!r} is too large; a side has at most {MOST_PIXELS} pixels")
     return width, height
@@ -123,7 +123,7 @@ def wrong_colours(key: str, values: Sequence[float]) -> str:
     """
     got = ", ".join(f"{value:g}" for value in values)
     if len(values) not in (1, 3):
-        return f"{key} is one number, or one for each of red, green and blue; got {got or 'none'}"
+        return f"{key} must be one number, or one each for red, green and blue; got {got or 'none'}"
     if not all(map(math.isfinite, values)):
         return f"{key} must be finite; got {got}"
     return f"{key} must be above 0; got {got}" if key == "std" and min(values) <= 0 else ""
@@ -139,7 +139,7 @@ def wrong_number(key: str, value: int) -> str:
 
 
 def resized(photo: np.ndarray, size: Size) -> np.ndarray:
-    """Return a photo at a size, bilinearly; ModelError where that cannot be done."""
+    """Return an image at a size, bilinearly; ModelError where that cannot be done."""
     import cv2
 
     try:
@@ -150,7 +150,7 @@ def resized(photo: np.ndarray, size: Size) -> np.ndarray:
 
 def _too_large(size: Size) -> str:
     return (
-        f"the picture cannot be brought to {size[0]} x {size[1]} pixels; make --input-size, --multiple or"
+        f"the image cannot be resized to {size[0]} x {size[1]} pixels; make --input-size, --multiple or"
         " --scales smaller"
     )
 

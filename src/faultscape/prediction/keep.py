@@ -35,12 +35,12 @@ Asked = bool | int | tuple[str, ...] | None
 @dataclass(frozen=True)
 class Kept:
     """What can be kept of an answer beside its labels: ``name`` in --keep and of its folder, ``written`` with
-    what may stand behind it, and ``form``, how it is stored.
+    what may follow it, and ``form``, how it is stored.
 
-    ``field`` of `Keep` says whether it is; ``read`` makes that of what stands behind the name (ValueError for
-    what makes no sense); ``words`` and ``folders`` are those of what is asked. ``in_answers``: of a
-    classifier it is part of every answer. ``arrays`` makes them of a network's scores (C, h, w) at the size
-    of the labels, or of its own.
+    ``field`` of `Keep` says whether it is; ``read`` makes that of what follows the name (ValueError for what
+    makes no sense); ``words`` and ``folders`` are those of what is asked. ``in_answers``: of a classifier it
+    is part of every answer. ``arrays`` makes them of a network's scores (C, h, w) at the size of the labels,
+    or of its own.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Keep:
     """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a
     classifier they are part of its ``answers``.
 
-    ``others``: 1 - the largest probability is wanted too, by whoever counts pixels, and is never stored.
+    ``others``: 1 - the largest probability is wanted too, to count pixels, and is never stored.
     """
 
     confidence: bool = False
@@ -200,9 +200,7 @@ def parse(words: Sequence[str]) -> Keep:
     Keep(confidence=False, probabilities=3, logits=False, embeddings=(), scorers=())
     """
     if "labels" in words and (other := next((word for word in words if word != "labels"), "")):
-        raise OptionError(
-            f"--keep labels is to keep nothing else, and --keep {other} to keep more; give one of them"
-        )
+        raise OptionError(f"--keep labels and --keep {other} exclude each other; give one of them")
     shares = [word for word in dict.fromkeys(words) if word.partition("=")[0] == "probabilities"]
     if len(shares) > 1:
         raise OptionError(f"--keep {shares[0]} and --keep {shares[1]} exclude each other; give one of them")
@@ -262,25 +260,25 @@ def doubts(
         scorer = scorer_named(word)
         if lacking := missing(scorer, facts):
             raise OptionError(
-                f"--scorer {scorer.name} needs {lacking}, which this model does not give; {_others(facts)}"
+                f"--scorer {scorer.name} needs {lacking}, which this model does not provide; {_others(facts)}"
             )
         out[doubt_folder(word)] = (score_pixels(scorer, facts, classes=classes, key=key),)
     return out
 
 
 def needs_members(keep: Keep) -> bool:
-    """Whether a scorer asks how the views of a picture, or the members of an ensemble, differ."""
+    """Whether a scorer asks how the views of an image, or the members of an ensemble, differ."""
     return any(scorer_named(word).needs == "members" for word in keep.scorers)
 
 
 def _others(facts: PixelFacts) -> str:
     """Return which scorers are to be had of a model, in words."""
     there = [scorer.name for scorer in SCORERS if not missing(scorer, facts)]
-    return f"it has {', '.join(there[:-1])} and {there[-1]}"
+    return f"available scorers: {', '.join(there)}"
 
 
 def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = None) -> list[str]:
-    """Return a line a kind: how many bytes it takes at most, judged by one picture's arrays, beside what is
+    """Return a line a kind: how many bytes it takes at most, judged by one image's arrays, beside what is
     free; and where all probabilities take no more than those of ``keep``.
     """
     sizes = {kind: sum(values.nbytes for values in arrays) * images for kind, arrays in kept.items()}
@@ -296,8 +294,8 @@ def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = No
         )
     if (total := sum(sizes.values())) > free:
         lines.append(
-            f"note: {_amount(total)} are more than the {_amount(free)} that are free there; what does not fit"
-            " stops the run, and loses nothing"
+            f"note: {_amount(total)} are more than the {_amount(free)} free on that disk; the run stops"
+            " when it is full, without losing results"
         )
     return lines
 

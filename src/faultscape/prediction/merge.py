@@ -1,8 +1,8 @@
-"""One answer of all windows and views of a picture, folded as they come, so that no more than a picture's own
-scores are held.
+"""One answer from all windows and views of an image, folded as they come, which keeps memory at one image's
+scores.
 
-Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums
-of floats depend on it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are
+Conventions: what is folded is folded in the order of the image's parts, whichever comes first, since sums of
+floats depend on it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are
 each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are scores
 before any softmax, those of each member of a network by themselves, the variance, and the values of fitted
 methods, brought to the size of the scores; a network with members of its own has no others, so that its views
@@ -25,8 +25,8 @@ Part = tuple[int, Window | None]  # which view, and which window of it; None for
 
 
 class Merged:
-    """What comes of one picture: ``parts`` in their order, ``sizes`` the (height, width) of its views, of
-    which every second is ``mirrored``.
+    """The merged answer for one image: ``parts`` in their order, ``sizes`` the (height, width) of its views,
+    of which every second is ``mirrored``.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Merged:
                 self._next += 1
         except MemoryError:
             self._problems[len(self.parts)] = (
-                f"{self._name}: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT"
-                " shows it smaller"
+                f"{self._name}: the scores of one image do not fit into memory; shrink it with --input-size"
+                " WIDTHxHEIGHT"
             )
         if self._problems:
             self._waiting, self._overlap, self._total, self._views = {}, None, None, None
@@ -86,14 +86,14 @@ class Merged:
 
     @property
     def _whole(self) -> bool:
-        """Whether the picture is one input, whose answer is left as it is."""
+        """Whether the image is one input, whose answer is left as it is."""
         return len(self.parts) == 1 and self.parts[0][1] is None
 
     def _fold(self, view: int, box: Window | None, answer: Answer) -> None:
         if self._layers:
-            words = "cuts pictures into windows itself, so that a layer has no one answer to keep"
+            words = "cuts images into windows itself, so a layer has no single output to keep"
         else:
-            words = "gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
+            words = "returns labels, but only logits can be averaged: leave out --window, --flip and --scales"
         if self._layers or (answer.scores is None and not answer.members):
             self._problems[len(self.parts)] = f"{self._name}: {words}"
             return

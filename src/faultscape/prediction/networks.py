@@ -1,7 +1,7 @@
-"""Networks as models of a study: what their answers follow from, and a shard's pictures through one of them.
+"""Networks as models of a study: what their answers depend on, and running one on a shard's images.
 
-Conventions: a batch never crosses a shard. Pictures of the next batches are loaded, and results of the last
-are encoded, while the network runs.
+Conventions: a batch never crosses a shard. Images of the next batches are loaded, and results of the last are
+encoded, while the network runs.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class OpenNetwork(OpenModel):
         self._labels = labels
 
     def batch_size(self, images: int) -> int:
-        """Return how many pictures the network gets at once."""
+        """Return how many images the network takes at once."""
         del images
         return self.inference.batch
 
@@ -93,9 +93,7 @@ class OpenNetwork(OpenModel):
         yield from _batches(self.inference, batches, self._settings, self._labels, part.lanes, part.look)
 
     def try_on(self, trial: Trial) -> None:
-        """Run the network once on an empty photo, or where it gives NaN for that on a picture of the
-        study.
-        """
+        """Run the network once on an empty image, or where it gives NaN for that on an image of the study."""
         with bounds.bounded(when=self._bounded):
             trials.run(self.inference, trial)
 
@@ -119,13 +117,13 @@ def open_network(
     now, expected = digest(opening.source, opening.options), opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
         raise ModelError(
-            f"{opening.source}: its weights differ on every load; set a seed in it, or let it read them (they"
-            " may also have changed while this line ran)"
+            f"{opening.source}: its weights differ on every load; set a seed, or load them from a file"
+            " (they may also have changed while this line ran)"
         )
     if not expected.startswith(now):
         raise ModelError(
-            f"{opening.source}: its files changed while this line ran; run the same line again, which does"
-            " all of it with the new ones"
+            f"{opening.source}: its files changed while this line ran; run the same line again, which"
+            " redoes everything with the new ones"
         )
     beside_network.check_fitted(
         opening.methods,
@@ -149,7 +147,7 @@ def inference(
     runtime: str,
     methods: str = "",
 ) -> Inference:
-    """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well
+    """Open a network with the way it is shown images; ``classes`` are numbers of channels that it may well
     have, ``methods`` is the folder of those that were fitted to it.
     """
     device = devices.pick(str(options.get("device", "")), runtime)
@@ -217,13 +215,13 @@ def _first_shown(request: Request) -> Iterator[Image]:
 
 
 def largest(request: Request) -> tuple[int, int]:
-    """Return the working size, or where maps have their photos' the largest of these, (width, height)."""
+    """Return the working size, or the largest image size where maps have those, as (width, height)."""
     sizes = ((image.width, image.height) for _, images in request.shards() for image in images)
     return request.settings.working_size or max(sizes, key=math.prod)
 
 
 def way_of(options: ModelOptions) -> Way:
-    """Return how photos are shown to a network, of a model's options."""
+    """Return how images are shown to a network, of a model's options."""
     size, window, stride = (
         size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride")
     )

@@ -61,4 +61,4 @@ def check(options: ModelOptions) -> None:
     check_scorers(options.get("scorer", []))
     keep = outputs.parse(options.get("keep", []))
     if keep.embeddings and any(options.get(key) for key in ("window", "flip", "scales")):
-        raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
+        raise OptionError("--keep embedding needs whole images: leave out --window, --flip and --scales")

@@ -2,9 +2,8 @@
 follow from, and how it is opened.
 
 Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file
-of its own, with ``open`` alone if need be: what it reads stands behind its name,
-``NAME=file.py:SOURCE:PLACE``. An open model yields batches, whatever it is: a row an image, with the code of
-its labels or what went wrong.
+of its own, with ``open`` alone if need be: what it reads follows its name, ``NAME=file.py:SOURCE:PLACE``. An
+open model yields batches, whatever it is: a row an image, with the code of its labels or what went wrong.
 """
 
 from __future__ import annotations
@@ -158,9 +157,9 @@ class Source:
     ``kept_as`` is how study.toml keeps it; ``there`` whether it can still be had, as far as that is seen from
     here. ``options`` are what it can be told. ``load`` opens a network, whose library is ``runtime``, and
     ``revision`` says which it is now where a name may come to stand for another. ``own_sizes``: its maps may
-    have other sizes than their photos, which is said. ``here``: it answers sooner than a worker starts.
-    ``own_code`` warns that what runs is the user's to trust. ``whole``: where some of it is refused nothing
-    of it counts.
+    have other sizes than their images; a note reports it. ``here``: it answers sooner than a worker starts.
+    ``own_code`` warns that the user's own code runs. ``whole``: where some of it is refused, nothing of it
+    counts.
     """
 
     name: str

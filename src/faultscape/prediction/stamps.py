@@ -1,8 +1,8 @@
-"""Stamps: what the answers of a model in a shard were made from, and when they are to be made anew.
+"""Stamps: what the answers of a model in a shard were made from, and when they have to be made again.
 
-Conventions: a stamp is ``CONTENT:RULES``, of what sees photos ``NETWORK:CONTENT:RULES``, by which label_maps
-sees shards of different networks. Another CONTENT (files, those of confidence too, network, photos, options)
-makes every answer anew; other RULES (what is accepted: mapping, classes, size) only the shards of which some
+Conventions: a stamp is ``CONTENT:RULES``, for models of images ``NETWORK:CONTENT:RULES``, by which label_maps
+sees shards of different networks. Another CONTENT (files, those of confidence too, network, images, options)
+remakes every answer; other RULES (what is accepted: mapping, classes, size) only the shards of which some
 were refused. Stamps hold times of files and lie outside every law. Digests are of content alone.
 """
 
@@ -39,7 +39,7 @@ _PIECE = 1 << 22  # bytes
 
 @dataclass(frozen=True)
 class OfImages:
-    """{shard: stamp} and {shard: key} of a model that sees photos."""
+    """{shard: stamp} and {shard: key} of a model that sees images."""
 
     stamps: dict[int, str]
     keys: dict[int, str]
@@ -52,7 +52,7 @@ def of_images(
     options: ModelOptions,
     mapping: dict[str, str],
 ) -> OfImages:
-    """Return the stamps and keys of a model whose answers follow from photos; ``digest`` is that of the model
+    """Return the stamps and keys of a model whose answers follow from images; ``digest`` is that of the model
     itself.
     """
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
@@ -77,13 +77,13 @@ def _used(options: ModelOptions) -> dict[str, object]:
 
 
 def again(images: Sequence[Image], failures: Sequence[tuple[str, str]]) -> bool:
-    """Whether the picture of an image that failed is there again, as it was collected."""
+    """Whether the file of an image that failed is there again, as it was collected."""
     why = dict(failures)
     return any(image.id in why and back(image, why[image.id]) for image in images) if why else False
 
 
 def outdated(before: str, now: str, *, refused: bool) -> bool:
-    """Whether a part with this stamp must be made anew; ``refused``: some of its maps were.
+    """Whether a part with this stamp must be made again; ``refused``: some of its maps were.
 
     >>> (
     ...     outdated("a:x", "a:y", refused=False),

@@ -1,8 +1,8 @@
 """Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how
-much that is, and how many pictures it takes at once.
+much that is, and how many images it takes at once.
 
-Conventions: it is shown empty photos of the size that the study's maps will have; where it gives NaN for
-these, a picture of the study.
+Conventions: it is shown empty images of the size that the study's maps will have; where it gives NaN for
+these, an image of the study.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def run(model: Inference, trial: Trial) -> None:
             (output,) = model.predict([read_photo(trial.image)[0]], [size])
             if output.problem == NAN:
                 raise ModelError(
-                    f"{model.network.name}: gave NaN, for an empty picture and for {trial.image.id}"
+                    f"{model.network.name}: returned NaN, both for an empty image and for {trial.image.id}"
                 )
     elif output.labels is None:
         raise ModelError(output.problem)
     if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
         raise ModelError(
-            f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept"
+            f"{model.network.name}: returns labels without logits, so {', '.join(lost)} cannot be kept"
         )
     root = next((folder for folder in (trial.where, *trial.where.parents) if folder.exists()), Path())
     kept = {kind: arrays for kind, arrays in output.kept.items() if kind not in trial.drop}
@@ -65,15 +65,15 @@ def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
     )
     if said is not None and said.shape[-2:] == (1, 1) and max(shown.shape[1:]) > COARSEST:
         raise ModelError(
-            f"{name}: gives one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a"
+            f"{name}: returns one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a"
             " classifier does; expected a map. Classifiers compete in a study made with `faultscape collect"
             " STUDY IMAGES --task classification`"
         )
 
 
 def count_channels(model: Inference, size: Size) -> None:
-    """Let a network that does not say how many channels it has show it on an empty photo; ModelError when it
-    cannot run. One that gives labels has none.
+    """Find how many channels a network has that does not say so, on an empty image; ModelError when it cannot
+    run. One that gives labels has none.
     """
     if model.network.channels is None:
         (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
@@ -108,8 +108,8 @@ def offsets(
 
 
 def fitting_batch(model: Inference, size: Size) -> int:
-    """Return how many pictures of this size the device's memory takes at once, half of what was seen to fit,
-    up to MOST.
+    """Return how many images of this size the device's memory takes at once, half of what was seen to fit, up
+    to MOST.
     """
     fits = 1
     item = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size).views[0]

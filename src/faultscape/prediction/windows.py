@@ -1,8 +1,8 @@
-"""Sliding windows over a prepared picture, back into one array of scores.
+"""Sliding windows over a prepared image, back into one array of scores.
 
 Conventions: windows are (top, left, height, width); they step by the stride, and the last of a row or column
-is moved back to end with the picture. Scores of a window are bilinear to the window's size, summed, and
-divided by how many windows see a pixel.
+is moved back to end with the image. Scores of a window are bilinear to the window's size, summed, and divided
+by how many windows see a pixel.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ Window = tuple[int, int, int, int]
 
 
 def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, int]) -> list[Window]:
-    """Return the windows over a picture; ``window`` and ``stride`` are (width, height). A picture smaller
-    than a window has one, smaller.
+    """Return the windows over an image; ``window`` and ``stride`` are (width, height). An image smaller than
+    a window has one, smaller.
 
     >>> places(4, 10, (4, 4), (3, 3))
     [(0, 0, 4, 4), (0, 3, 4, 4), (0, 6, 4, 4)]
@@ -30,7 +30,7 @@ def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, 
 
 
 class Overlap:
-    """The scores of a picture (C, H, W) as the sum over its windows, and how many of these see a pixel."""
+    """The scores of an image (C, H, W) as the sum over its windows, and how many of these see a pixel."""
 
     def __init__(self, height: int, width: int) -> None:
         self._seen = np.zeros((height, width), np.float32)

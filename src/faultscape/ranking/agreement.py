@@ -114,7 +114,7 @@ def compare_benchmark(
 
     ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that
     score every model that ``scores`` does, NaN where more than 2 % do not. Where a ranking has no score for a
-    model, its change is NaN and the benchmark is ranked anew among the others. RankingError for a model that
+    model, its change is NaN and the benchmark is ranked again among the others. RankingError for a model that
     the benchmark does not name, or a score that is not a number.
 
     >>> said = compare_benchmark(

@@ -326,8 +326,8 @@ def taking(takes: Takes, extra: Sequence[Ranking] = ()) -> list[Ranking]:
 
 
 def words_of(extra: Sequence[Ranking]) -> dict[str, list[dict[str, str]]]:
-    """Return what standings record of rankings of a person's own, so that tables and pages can name them
-    without the file; nothing where there are none.
+    """Return what standings record of your own rankings, so that tables and pages can name them without the
+    file; nothing where there are none.
     """
     return {"rankings": [ranking.words() for ranking in extra]} if extra else {}
 
@@ -401,7 +401,7 @@ def refuse_misfits(extra: Sequence[Ranking], fits: Takes | None) -> None:
 
 
 def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
-    """Return the ranking's function with a look at what it gives, since nobody vouches for it."""
+    """Return the ranking's function with a check of what it returns."""
 
     def compute(made_from: Any, more: Any = None) -> np.ndarray:
         given = (
@@ -471,7 +471,7 @@ def ordered(
     rankings: Mapping[str, ModelRanking], chosen: str, goal: str | None = None
 ) -> dict[str, ModelRanking]:
     """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is
-    that of draws by chance.
+    that of random draws.
 
     >>> few = ModelRanking(unusable="too few")
     >>> list(ordered({"lure": few, "reuse_mean": ModelRanking(), "margins": few}, "chance"))

@@ -74,8 +74,8 @@ def classifier_rankings(
     the numbers of images ``case_1``, ``case_2`` (row right, column wrong) and ``case_3``. ``benchmark`` is
     {model: score}, larger being better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) say what
     each image is whatever it is called (its id by default): the bootstrap draws images in their order.
-    ``extra`` are rankings of a person's own (`find_ranking`). Errors: RankingError for slots, shapes, answers
-    or a benchmark that do not fit, or no label at all; OptionError for options out of range.
+    ``extra`` are rankings of your own (`find_ranking`). Errors: RankingError for slots, shapes, answers or a
+    benchmark that do not fit, or no label at all; OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(model_a="vgg", model_b="resnet", image=image) for image in "xyz"]
@@ -97,7 +97,7 @@ def classifier_rankings(
     chosen[image[image >= 0]] = True
     n_chosen = len({row.image for row in rows})
     if not chosen.any():
-        raise RankingError(f"not one of the {n_chosen} chosen images has a label; label them, then rank")
+        raise RankingError(f"none of the {n_chosen} chosen images has a label; label them, then rank")
     used = np.flatnonzero(chosen | (all_labels & labelled))
     image = np.where(image >= 0, np.searchsorted(used, image), -1)
     correct, chosen = correct[:, used], chosen[used]

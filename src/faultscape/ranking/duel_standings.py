@@ -117,10 +117,10 @@ def rank_accuracies(
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that
     no row chose are used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model:
     score}, larger being better; ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`;
-    ``extra`` are rankings of a person's own (`find_ranking`). ``choices`` are what people chose between two
-    models (`choice_shares`): where an image has no label, they say what both sides of its slots are worth;
-    its column is NaN. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at
-    all; OptionError for options out of range.
+    ``extra`` are rankings of your own (`find_ranking`). ``choices`` are what people chose between two models
+    (`choice_shares`): where an image has no label, they say what both sides of its slots are worth; its
+    column is NaN. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all;
+    OptionError for options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
     >>> rows = [Slot("mad", 1, 1, d, a, "car", 1, image, 0.1, 1.0, 9) for d, a, image in cells]
@@ -141,7 +141,7 @@ def rank_accuracies(
     chosen[places.image[places.image >= 0]] = True
     n_chosen = len({row.image for row in rows})
     if not chosen.any():
-        raise RankingError(f"not one of the {n_chosen} chosen images has a label; label them, then rank")
+        raise RankingError(f"none of the {n_chosen} chosen images has a label; label them, then rank")
     by_choice = chosen & ~labelled
 
     options = {"epsilon": epsilon, "resamples": resamples, "seed": seed}

@@ -21,7 +21,7 @@ _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Weighted numbers of images (B, J, J): symmetric, but for ``wins``, the images that the row model has
+    """Weighted numbers of images (B, J, J): symmetric, except ``wins``, the images that the row model has
     right, the column wrong.
 
     ``total`` decided images of the pair; ``both_right`` case I; ``both_wrong`` case III. Case II is ``wins``

@@ -148,7 +148,7 @@ def one_footing(
         others = "the others" if joined.any() else "each other"
         notes.append(f"no score for {lone}: comparisons do not link them to {others} both ways")
     if np.isnan(scores[0, joined]).any():
-        notes.append("no score: the comparisons are too uneven for a maximum to be found in floating point")
+        notes.append("no score: the comparisons are too uneven to find a maximum in floating point")
     elif joined.any() and (lost := int(np.isnan(scores[1:, joined]).any(1).sum())):
         notes.append(
             f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the"
@@ -182,7 +182,7 @@ def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> 
 def reuse(
     models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray, extra: Sequence[Ranking] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
-    """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of a person's own
+    """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of your own
     (``extra``), their sandwich errors (J,), and what to say.
 
     ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both
@@ -222,13 +222,13 @@ def table(
     groups_told: int = 0,
     extra: Sequence[Ranking] = (),
 ) -> Table:
-    """Return rankings with intervals from scores (1 + B, J); what is said of several rankings is said once.
+    """Return rankings with intervals from scores (1 + B, J); a note about several rankings appears once.
 
     ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's
     replicates draw from, ``decided`` (J, I) whether a label says how good a model is on an image; ``notes``
     go first. Where whole groups were drawn, ``group`` (I,) is that of each image, and ``drawn`` counts
-    groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of a person's own
-    among them.
+    groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of your own among
+    them.
     """
     what, least = ("images", FEW) if group is None else ("groups of images", LEAST)
     spans = {name: entry(name, extra).span(len(models)) for name in scores}
@@ -240,13 +240,13 @@ def table(
         *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts),
     ]
     if not resamples:
-        notes.append("no bootstrap: there are no intervals, and nobody is called tied for best")
+        notes.append("no bootstrap: there are no intervals, and no model is called tied for best")
     elif (images := max(drawn.values())) == groups_told and group is not None:
         pass
     elif images < least:
         notes.append(
-            f"no interval of a score: fewer than {least} {what} ({images}) cannot carry one, nor tell models"
-            " apart"
+            f"no score intervals: fewer than {least} {what} ({images}) are too few for intervals, or to"
+            " tell models apart"
         )
     elif group is not None:
         told = (

@@ -69,8 +69,8 @@ def replicate_p_values(
 
     ``scores`` (J,), ``replicates`` (B, J) as the rankings give them; t with ``images`` - 1 degrees of
     freedom, the normal distribution by default. A p-value is never below 2^-images, which is how often all of
-    them favour one model by chance, nor below 1 / (B + 1) where the replicates do not vary. ``exact`` scores
-    are 0 or 1: all is known. NaN without score.
+    them would favour one model at random, nor below 1 / (B + 1) where the replicates do not vary. ``exact``
+    scores are 0 or 1: all is known. NaN without score.
 
     >>> draws = np.array([[0.9, 0.1], [0.7, 0.1], [0.8, 0.3], [0.8, 0.1]])
     >>> replicate_p_values(np.array([0.8, 0.15]), draws)[0, 1] < 1e-4  # .65 against an error of .13

@@ -112,8 +112,8 @@ def connectivity(models: Sequence[str], met: np.ndarray) -> str:
     >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [0, 0, 2], [0, 0, 0]]))
     'all 3 models are linked; 2 of 3 pairs were compared'
     >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [4, 0, 0], [0, 0, 0]]))
-    'comparisons fall apart into 2 groups: a, b | c; between groups nothing is known; 1 of 3 pairs were
-    compared'
+    'comparisons fall into 2 groups: a, b | c; models of different groups cannot be compared; 1 of 3 pairs
+    were compared'
     """
     edges = np.nan_to_num(np.asarray(met, dtype=float)) > 0
     edges = (edges | edges.T) & ~np.eye(len(models), dtype=bool)
@@ -127,5 +127,6 @@ def connectivity(models: Sequence[str], met: np.ndarray) -> str:
     groups.sort(key=len, reverse=True)
     named = " | ".join(", ".join(models[k] for k in group) for group in groups)
     return (
-        f"comparisons fall apart into {len(groups)} groups: {named}; between groups nothing is known; {pairs}"
+        f"comparisons fall into {len(groups)} groups: {named}; models of different groups cannot be compared;"
+        f" {pairs}"
     )

@@ -70,7 +70,7 @@ def from_json(raw: JsonObject) -> Standings:
     kind.
     """
     held = cast("dict[str, Any]", raw)
-    anew = "make them anew with `faultscape rank STUDY`"
+    anew = "rerun `faultscape rank STUDY`"
     if missing := [
         key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in held
     ]:
@@ -91,7 +91,7 @@ def from_json(raw: JsonObject) -> Standings:
             ):
                 raise RankingError(f"these are not standings: ranking {name[:40]!r} is damaged; {anew}")
     if not all(isinstance(word, str) for key in lists for word in held.get(key, ())):
-        raise RankingError(f"these are not standings: models or notes are not words; {anew}")
+        raise RankingError(f"these are not standings: models or notes are not texts; {anew}")
     values: dict[str, Any] = {
         key: _read(held[key]) if key in _NUMBERS else held[key] for key in _KEYS if key in held
     }

@@ -123,9 +123,8 @@ def table(
     extra: Sequence[Ranking] = (),
     games: np.ndarray | None = None,
 ) -> Table:
-    """Return the four rankings, and those of a person's own (``extra``), from (J, I) concordances with the
-    truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn
-    whole.
+    """Return the four rankings, and your own (``extra``), from (J, I) concordances with the truth; ``chosen``
+    (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole.
 
     Where people chose between models, ``games`` (I, J, J) are the choices for the row model against the
     column model: then a ranking of these is there, and the two of labels only where there are labels.

@@ -1,9 +1,9 @@
 """SELECTORS: the ways in which images are chosen for people to label, each complete; all that says which
 there are is read off this tuple.
 
-Conventions: a selector that draws has ``weigh`` (by chance, with known probabilities) or ``prefer`` (the best
-first); ``mad`` draws with a temperature, and lets models duel without one. One of a person's own is a
-`Selector` in a file, named ``file.py:NAME``, instead of a name; nothing is registered.
+Conventions: a selector that draws has ``weigh`` (at random, with known probabilities) or ``prefer`` (the best
+first); ``mad`` draws with a temperature, and lets models duel without one. One of your own is a `Selector` in
+a file, named ``file.py:NAME``, instead of a name; nothing is registered.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Selector:
     (stages.drawing_facts) beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J,
     I), discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of
     classifiers or agreement of label maps. ``learns`` says what it takes from labels so far: accuracy (how
-    far each model is to be trusted), belief (that a model is the best, from similarities), queries (from
-    single questions), votes (of classifiers alone, where there are labels), or never. ``options`` are its own
-    beside those of everything that draws, ``defaults`` what stands in its definition from the first;
-    ``duels`` the options, by task, where models duel; ``goals`` those of `select --goal` that it serves;
-    ``even`` says that each image of the pool is drawn with the same chance, so that labels of its draws are
-    labels of the whole pool; ``source`` where it comes from.
+    reliable each model is), belief (that a model is the best, from similarities), queries (from single
+    questions), votes (of classifiers alone, where there are labels), or never. ``options`` are its own beside
+    those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the
+    options, by task, where models duel; ``goals`` those of `select --goal` that it serves; ``even`` says that
+    each image of the pool is drawn with the same chance, so that labels of its draws are labels of the whole
+    pool; ``source`` where it comes from.
     """
 
     name: str
@@ -101,8 +101,8 @@ SELECTORS = (
         name="disputed",
         title="disputed",
         purpose=(
-            "classifiers: by chance where any two differ, after labels more where two differ that labels"
-            " trust; label maps: in proportion to the mean pairwise 1 - concordance"
+            "classifiers: at random where any two differ, with labels more often where two trusted ones"
+            " differ; label maps: in proportion to the mean pairwise 1 - concordance"
         ),
         source="ours",
         needs=("dispute",),
@@ -260,7 +260,7 @@ LEARNS = ("never", "votes", "accuracy", "belief", "queries")
 
 
 def _refuse_unknown_words(source: str, found: Selector) -> None:
-    """OptionError for a selector of a person's own that needs, learns or is for what there is not."""
+    """OptionError for a selector of your own whose needs, learns or tasks do not exist."""
     if odd := next((task for task in found.tasks if task not in BOTH), ""):
         raise OptionError(f"selector {source} is for the task {odd!r}; tasks are {' and '.join(BOTH)}")
     for need in found.needs:
@@ -289,9 +289,7 @@ _PREFERENCES = "one number, -inf where it is never to be taken"
 
 
 def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.ndarray], np.ndarray]) -> Weigh:
-    """Return a function of a person's own selector with a look at what it gives, since nobody vouches for
-    it.
-    """
+    """Return the function of your own selector with a check of what it returns."""
 
     def checked(facts: Facts, options: weights.DrawOptions) -> np.ndarray:
         complete = facts["complete"]
@@ -324,11 +322,11 @@ def chosen_for(goal: str, selector: str | None = None) -> str:
     >>> chosen_for("order", "mad")
     Traceback (most recent call last):
     ...
-    faultscape.errors.OptionError: --goal order chooses the selector; give --goal or --selector mad, not both
+    faultscape.errors.OptionError: --goal order chooses the selector; use --goal or --selector mad, not both
     """
     check_goal(goal)
     if selector is not None:
         raise OptionError(
-            f"--goal {goal} chooses the selector; give --goal or --selector {selector}, not both"
+            f"--goal {goal} chooses the selector; use --goal or --selector {selector}, not both"
         )
     return GOALS[goal]

@@ -5,10 +5,10 @@ Conventions: for every unordered pair of models the candidates are the images th
 classes, both with a probability of at least ``confidence`` (left out where a model says none). They are
 ordered by distance, then by the lesser of both probabilities, the larger first, then as ``faultscape.ties``
 says; at most ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the
-``spares`` next stand behind. ``cap_rule`` "accepted" counts what was taken, as the paper says; "scanned" is
-what the authors' code does: it counts each candidate it looks at under both of its labels, for the two models
-together, and takes no unordered pair of labels twice. With the expected discrepancy images on which both say
-the same are candidates too, unless nothing is to be expected between the two.
+``spares`` next follow as replacements. ``cap_rule`` "accepted" counts what was taken, as the paper says;
+"scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for
+the two models together, and takes no unordered pair of labels twice. With the expected discrepancy images on
+which both say the same are candidates too, unless nothing is to be expected between the two.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def slots(
             rows, tied = rows + of_pair, tied + decided
     if not rows:
         raise SelectionError(
-            "no image can be chosen: nowhere do two models disagree with confidence; try a lower"
-            " --confidence, or 0 for none"
+            "no image can be chosen: no two models disagree with confidence on any image; try a lower"
+            " --confidence, or 0 to disable it"
         )
     return Slots(predictions.models, define, tuple(rows), tied)
 

@@ -107,7 +107,7 @@ def _steps(
     each.
 
     A tree holds the sums: place k of n lies at n + k, node k is the sum of nodes 2k and 2k + 1, node 1 is all
-    that is left. What is drawn becomes 0 and the sums above it are added anew, never subtracted: what light
+    that is left. What is drawn becomes 0 and the sums above it are added again, never subtracted: what light
     images weigh keeps its digits when the heavy ones are gone. A step costs a walk down and up, not a pass
     over the pool.
     """

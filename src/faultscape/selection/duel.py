@@ -4,8 +4,8 @@ lines 5-17).
 Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates
 are the images in which the defender predicts the class; with ``class+scale`` its share of the defender's map
 must lie in the closed interval of the class's quartiles. The ``per_class`` lowest concordances are chosen,
-the ``spares`` next stand behind; equal ones in the order of ``faultscape.ties``. An image on which two maps
-are the same is not a candidate. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
+the ``spares`` next follow as replacements; equal ones in the order of ``faultscape.ties``. An image on which
+two maps are the same is not a candidate. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
 """
 
 from __future__ import annotations

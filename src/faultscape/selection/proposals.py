@@ -171,7 +171,7 @@ def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     most = pairs.max(1, keepdims=True)
     differing = most[:, 0] > 0
     if not differing.any():
-        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
+        raise SelectionError("no two models differ on any image: no label could separate them")
     sharp = (pairs[differing] / most[differing]) ** (1 / temperature)
     return pairs.shape[1] * (sharp / sharp.sum(1, keepdims=True)).mean(0)
 
@@ -221,7 +221,7 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
         raise OptionError(f"the floor must lie in [0, 1), a share of uniform drawing; got {floor}")
     inside = np.ones(len(weights), bool) if where is None else np.asarray(where, dtype=bool)
     if not inside.any():
-        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
+        raise SelectionError("no two models differ on any image: no label could separate them")
     weights, mean = equal_to_zero(weights), weights[inside].mean()
     return np.where(inside, np.maximum(weights, floor * mean) if mean > 0 else 1.0, 0.0)
 

@@ -87,8 +87,8 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
         entry = entries.get(name)
         if entry is None and place in classes.groups:
             raise ClassesError(
-                f"{where}: the usual sizes say nothing of class {name!r}, but of {_listed(list(entries))};"
-                " make a file of these classes with `faultscape scale`, and give it with --scale"
+                f"{where}: the usual sizes do not include class {name!r} (only {_listed(list(entries))});"
+                " make a file for these classes with `faultscape scale`, and give it with --scale"
             )
         entry = {} if entry is None else entry
         if not isinstance(entry, dict) or not isinstance(entry.get("n_images", 0), int):

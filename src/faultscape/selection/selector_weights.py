@@ -2,10 +2,10 @@
 chance.
 
 Conventions: ``facts`` are those of ``stages.drawing_facts``, (..., I): ``complete`` always, the rest as the
-selector's entry in ``catalogue`` needs it. What labels so far say stands beside them: the ``trust`` (J,) in
-each model's vote, the ``belief`` (J,) that it is the best (equal without), or ``value`` (I,), what each
-answer tells under such a belief, where that is known already. ``options`` are the selector's. Nothing is read
-of images that are not complete.
+selector's entry in ``catalogue`` needs it. What labels so far say comes with them: the ``trust`` (J,) in each
+model's vote, the ``belief`` (J,) that it is the best (equal without), or ``value`` (I,), what each answer
+tells under such a belief, where that is known already. ``options`` are the selector's. Nothing is read of
+images that are not complete.
 Source: the selectors are those of ``proposals``, ``information`` and ``model_picker``.
 """
 

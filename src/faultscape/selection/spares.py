@@ -13,7 +13,7 @@ from faultscape.nouns import Row, Slots
 
 
 def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
-    """Return the selection without the discarded images, places counted anew in each cell.
+    """Return the selection without the discarded images, places renumbered in each cell.
 
     A cell whose spares are used up has fewer chosen places than the selection's depth. An image that was
     drawn for all models just goes.

@@ -29,8 +29,8 @@ def drawing_weights(
 
     ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` is of ``mad``,
     ``sharpness`` of information: fitted on the facts where it is None.
-    Errors: SelectionError where there is no image to draw; OptionError for a selector that draws nothing by
-    chance, or weights that are none.
+    Errors: SelectionError where there is no image to draw; OptionError for a selector that does not draw at
+    random, or weights that are none.
 
     >>> facts = {"complete": np.array([True, True, True, False]), "dispute": np.array([0.0, 1.0, 1.0, 0.0])}
     >>> drawing_weights("random", facts), drawing_weights("disputed", facts)
@@ -44,9 +44,9 @@ def drawing_weights(
     called = f"selector {selector if isinstance(selector, str) else selector.name}"
     complete = facts["complete"]
     if not complete.any():
-        raise SelectionError("there is no image of which every model has something to say")
+        raise SelectionError("there is no image that every model has an answer for")
     if entry.weigh is None:
-        raise OptionError(f"selector {entry.name!r} draws nothing by chance: it has no weights")
+        raise OptionError(f"selector {entry.name!r} does not draw at random: it has no weights")
     weight = np.asarray(entry.weigh(facts, {"temperature": temperature, "sharpness": sharpness}), dtype=float)
     if weight.shape != complete.shape or not (np.isfinite(weight[complete]) & (weight[complete] >= 0)).all():
         raise OptionError(
@@ -54,9 +54,7 @@ def drawing_weights(
         )
     weight = np.where(complete, weight, 0.0)
     if not has_sum(weight):
-        raise OptionError(
-            f"{called} gives weights whose sum is not a finite number; divide them by the largest"
-        )
+        raise OptionError(f"{called} gives weights whose sum is not finite; divide them by the largest")
     if not weight.any():
-        raise SelectionError("no two models differ on any image: there is nothing that a label could decide")
+        raise SelectionError("no two models differ on any image: no label could separate them")
     return weight

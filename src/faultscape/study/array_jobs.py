@@ -34,6 +34,6 @@ def share(text: str | None) -> Share:
     match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", text.strip())
     if not match or int(match[1]) > int(match[2]):
         raise OptionError(
-            f"--shard {text!r} is not a share; write PART/PARTS with PART from 1 to PARTS, for example 2/3"
+            f"--shard {text!r} is not a share; expected PART/PARTS with PART from 1 to PARTS, for example 2/3"
         )
     return Share(int(match[1]), int(match[2]))

@@ -36,8 +36,8 @@ def check_name(name: str, what: str = "model") -> str:
 
 
 def refuse_twin(name: str, known: Iterable[str], what: str = "model") -> None:
-    """Raise StudyError for a name that another has but for upper and lower case: on some disks their files
-    would be one.
+    """Raise StudyError for a name that differs from another only in case: on some disks their files would be
+    one.
 
     >>> refuse_twin("unet", ["unet", "fcn"])
     >>> refuse_twin("Unet", ["unet", "fcn"])
@@ -58,8 +58,8 @@ def local(path: str | os.PathLike[str], what: str = "a study") -> Path:
     """
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+:/", os.fspath(path)):
         raise StudyError(
-            f"{os.fspath(path)}: {what} is a folder of this machine; to keep its parts in a store, collect"
-            " with --store s3://BUCKET/PREFIX"
+            f"{os.fspath(path)}: {what} is a local folder; to keep its parts in a store, collect with"
+            " --store s3://BUCKET/PREFIX"
         )
     return Path(path)
 
@@ -68,10 +68,10 @@ def existing(study: str | os.PathLike[str]) -> Path:
     """Return the study's path; StudyError when there is no study.toml in it."""
     root = local(study)
     if not str(study).strip():
-        raise StudyError("name the study's folder; got an empty name")
+        raise StudyError("the study's folder has an empty name; give a path")
     if not (root / "study.toml").is_file():
         raise StudyError(
-            f"{root} is not a study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
+            f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
             " --classes NAME`"
         )
     return root

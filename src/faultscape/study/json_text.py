@@ -17,7 +17,7 @@ def read_object(text: str | bytes) -> dict[str, Json]:
     try:
         found = json.loads(text)
     except RecursionError:
-        raise ValueError("its lists lie too deep within each other") from None
+        raise ValueError("its lists are nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError(f"expected an object, {{...}}; got {str(found)[:40]}")  # noqa: TRY004 - one kind of damage as another
     return found

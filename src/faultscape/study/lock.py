@@ -84,14 +84,14 @@ def unfinished(root: Path) -> str:
 def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[None]:
     """Hold the study alone, or together with the other jobs of an ``array`` (the verb they run).
 
-    StudyError when another process is at work in it, or when a change of models was interrupted (but for who
-    makes the ``change``).
+    StudyError when another process is at work in it, or when a change of models was interrupted (except for
+    the process that makes the ``change``).
     """
     with _unless_refused(root), _file(root, ".lock") as file, ExitStack() as held:
         if not _take(file, shared=bool(array)):
             if not array and _take(file, shared=True):
                 raise StudyError(
-                    f"jobs of an array (--shard) are at work in {root}; wait until all of them have ended"
+                    f"jobs of an array (--shard) are running in {root}; wait until all of them have finished"
                 )
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished")
         if not change and (line := unfinished(root)):
@@ -107,7 +107,7 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
 
 @contextmanager
 def holding(folder: Path, busy: str) -> Iterator[None]:
-    """Hold one folder of a study for a long time, beside whoever works on the rest of it; StudyError in the
+    """Hold one folder of a study for a long time, while others may work on the rest of it; StudyError in the
     words of ``busy`` where another process holds it.
     """
     with _unless_refused(folder), _file(folder, ".lock") as file:
@@ -147,8 +147,8 @@ def _join(root: Path, verb: str, held: ExitStack) -> None:
             with _file(root, other.name) as file:
                 if other.name != _VERBS + verb and not _take(file, shared=False):
                     raise StudyError(
-                        f"jobs of `{other.name.removeprefix(_VERBS)} --shard` are at work in {root}; start"
-                        f" those of {verb} when they have ended"
+                        f"jobs of `{other.name.removeprefix(_VERBS)} --shard` are running in {root}; start"
+                        f" those of {verb} when they have finished"
                     )
         _take(held.enter_context(_file(root, _VERBS + verb)), shared=True)
 

@@ -250,4 +250,6 @@ def claim(root: Path, text: str) -> None:
         if not store.exists(mark):
             store.put(mark, mine)
         elif store.read(mark) != mine:
-            raise StudyError(f"{text}: holds the parts of another study; give each study a prefix of its own")
+            raise StudyError(
+                f"{text}: contains the parts of another study; use a separate prefix for each study"
+            )

@@ -99,7 +99,7 @@ def _parsed(text: bytes) -> dict[str, Part]:
 
 
 def _part(sha256: Any, rows: Any, key: Any, failures: Any) -> Part:
-    """Return an entry of a manifest; TypeError or ValueError where it is of other kinds."""
+    """Return an entry of a manifest; TypeError or ValueError where its types are wrong."""
     found = Part(sha256, rows, key, tuple((image, why) for image, why in failures))
     if (
         not all(isinstance(word, str) for word in (sha256, key, *itertools.chain(*found.failures)))
@@ -170,7 +170,7 @@ def put_part(
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
     """Return the table of one part; StudyError when its checksum is not the manifest's, StudyChangedError
-    where the manifest names another part by now.
+    where the manifest now names another part.
     """
     held, file = files(folder), _file(name, part.sha256)
     try:
@@ -181,7 +181,7 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
         now = read_manifest(folder).get(name)
         if now is None or now.sha256 != part.sha256:
             raise StudyChangedError(
-                f"{held.where('').rstrip('./')} changed while it was read; run the line again"
+                f"{held.where('').rstrip('./')} changed while it was read; run the command again"
             )
         raise StudyError(
             f"{held.where(file)} is missing or damaged; {_remedy(folder, 'it, if it is there,')}"

@@ -157,7 +157,7 @@ class Settings(pydantic.BaseModel):
 
     @property
     def classifies(self) -> bool:
-        """Whether models give a picture one class, rather than each of its pixels."""
+        """Whether models give an image one class, rather than each of its pixels."""
         return self.task == CLASSIFICATION
 
     @property
@@ -209,7 +209,7 @@ def parse_size(text: str) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"([1-9]\d{0,4})[xX×]([1-9]\d{0,4})", text.strip())
     if not match:
-        raise StudyError(f"size {text!r} is not understood; give WIDTHxHEIGHT, for example 512x512, or own")
+        raise StudyError(f"size {text!r} is invalid; expected WIDTHxHEIGHT, for example 512x512, or own")
     return int(match[1]), int(match[2])
 
 
@@ -248,7 +248,7 @@ def read_settings(root: Path) -> Settings:
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(
-            f"{root} is not a study: it holds no study.toml; begin with `faultscape collect {root} IMAGES"
+            f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
             " --classes NAME`"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -288,7 +288,8 @@ def write_settings(root: Path, settings: Settings) -> None:
     if not path.exists():
         document.add(
             tomlkit.comment(
-                "A Faultscape study. Edit, then run the same lines again: what this makes stale is done anew."
+                "A Faultscape study. Edit, then run the same lines again: whatever becomes stale is"
+                " recomputed."
             )
         )
     wanted: dict[str, Any] = settings.model_dump(exclude_none=True, exclude_defaults=False)

@@ -76,7 +76,8 @@ class Spool:
         while length:
             if not (piece := os.pread(self._file.fileno(), length, start)):
                 raise StudyError(
-                    f"{self.path}: ends within a record; something else wrote to it; run the same line again"
+                    f"{self.path}: ends within a record, so another program wrote to it; run the same"
+                    " command again"
                 )
             yield piece
             start, length = start + len(piece), length - len(piece)
@@ -111,7 +112,7 @@ def _hold(descriptor: int) -> None:
 
 
 def holds_more_than_its_key(path: Path) -> bool:
-    """Whether a spool that is not open has a record to go on with."""
+    """Whether a spool that is not open has a record to continue with."""
     with path.open("rb") as file:
         head = file.read(_HEAD.size)
     return len(head) == _HEAD.size and path.stat().st_size > _HEAD.size + _HEAD.unpack(head)[0]

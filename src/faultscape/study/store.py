@@ -79,7 +79,7 @@ class Opened:
 def is_address(text: object) -> bool:
     """Whether a word means a store.
 
-    >>> is_address("s3://bucket/photos"), is_address("photos/")
+    >>> is_address("s3://bucket/images"), is_address("images/")
     (True, False)
     """
     return re.match(r"(s3|gs):/", str(text)) is not None  # a Path has made one slash of two
@@ -93,11 +93,11 @@ def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
     """
     match = _ADDRESS.fullmatch(text)
     if match is None or not re.fullmatch(r"\w[\w.-]*", match[3]):
-        raise error(f"{text}: is not an address of a store; write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
+        raise error(f"{text}: is not a store address; expected s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")
     if match[2] not in (None, "anonymous"):
         raise error(
-            f"{match[1]}://{match[3]}: credentials do not stand in an address, where others would read them;"
-            " give them by the environment"
+            f"{match[1]}://{match[3]}: credentials must not be part of an address, where others could read"
+            " them; set them as environment variables"
         )
     options = tuple(tuple(option.split("=", 1)) for option in match[5].split("&")) if match[5] else ()
     return Address(match[1], match[3], match[4], options, match[2] is not None)  # type: ignore[arg-type]
@@ -188,11 +188,11 @@ def sentence(address: Address, fault: Exception) -> str:
     )
     if "NO_SUCH_BUCKET" in text or "bucket does not exist" in text:
         return (
-            f"{address}: there is no bucket {address.bucket!r} there; make it with the store's own tools, or"
-            " mend the name"
+            f"{address}: bucket {address.bucket!r} does not exist; create it with the store's own tools, or"
+            " correct the name"
         )
     if isinstance(fault, FileNotFoundError):
-        return f"{address}: there is nothing of that name"
+        return f"{address}: no such object"
     if re.search(
         r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT_TOKEN|HTTP status"
         r" 40[13]|credential|\b40[13]\b",
@@ -200,20 +200,20 @@ def sentence(address: Address, fault: Exception) -> str:
         re.IGNORECASE,
     ):
         return (
-            f"{address}: the store lets nobody in with these credentials; give others by {who} (or anonymous@"
+            f"{address}: the store rejected these credentials; set others with {who} (or write anonymous@"
             " before a public bucket)"
         )
     if re.search(
         r"PERMANENT_?REDIRECT|HTTP status 301|authorization header is malformed", text, re.IGNORECASE
     ):
         return (
-            f"{address}: the bucket lies in another region; say which by AWS_REGION, or by ?region= behind"
-            " the address"
+            f"{address}: the bucket is in another region; set it with AWS_REGION, or with ?region= after the"
+            " address"
         )
     if re.search(r"NETWORK_CONNECTION|curlCode|timed? ?out|resolve|refused|unavailable", text, re.IGNORECASE):
         return (
-            f"{address}: the store cannot be reached; look at the network, and at AWS_ENDPOINT_URL or"
-            " ?endpoint_override= where the store is not the usual one"
+            f"{address}: the store cannot be reached; check the network, and AWS_ENDPOINT_URL or"
+            " ?endpoint_override= if the store is not the default one"
         )
     return f"{address}: {text[:300]}"
 

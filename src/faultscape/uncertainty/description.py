@@ -2,9 +2,9 @@
 folder with network.json and weights.safetensors.
 
 Conventions: the folder is all that is needed, on any machine: a backbone of the transformers library is
-described by its configuration, one of a person's own by a copy of its file. Weights are tensors alone. What
-the network says of its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are
-attributes of what is built, as of any network of one's own.
+described by its configuration, one of your own by a copy of its file. Weights are tensors alone. What the
+network says of its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes of
+what is built, as of any network of one's own.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Description:
 
     @property
     def own_function(self) -> str:
-        """The function of a person's own file that builds the backbone, '' of another."""
+        """The function of your own file that builds the backbone, '' for another backbone."""
         return self.backbone.rpartition(":")[2] if not self.config and plug.is_own(self.backbone) else ""
 
     @property

@@ -3,7 +3,7 @@ counts.
 
 Conventions: a network is given batches of its inputs, with the pixels that count where not all do, and is
 left in use (``eval``). The sum over the data is exact and does not depend on how they are cut into batches,
-but for rounding.
+up to rounding.
 Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on validation NLL is ours.
 """
 

@@ -69,7 +69,7 @@ def read_about(path: Path) -> MethodAbout:
             header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST)))
         return _READ.validate_json(header["__metadata__"][ABOUT])
     except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such fitted method") from None
+        raise ModelError(f"{path}: fitted method not found") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # pydantic's are ValueErrors
         raise not_a_method(path, error) from None
 

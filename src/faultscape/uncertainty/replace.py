@@ -86,11 +86,12 @@ def replace_head(
     """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first
     (``copy.deepcopy``) to keep it.
 
-    ``fresh`` draws a head anew that could start from the layer's numbers. ``options`` are the head's own;
-    ``classes`` are by default as many as the layer had. The head has the device of the layer, and its
-    precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to
-    replace where it is not the last linear layer or 1x1 convolution of the network. Errors: ModelError for a
-    network without such a layer, OptionError for a head or an option that there is not.
+    ``fresh`` initializes a head at random that could start from the layer's numbers. ``options`` are the
+    head's own; ``classes`` are by default as many as the layer had. The head has the device of the layer, and
+    its precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer
+    to replace where it is not the last linear layer or 1x1 convolution of the network.
+    Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is
+    not.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 1))

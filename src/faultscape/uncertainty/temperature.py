@@ -82,7 +82,7 @@ def _unfit(logits: np.ndarray, labels: np.ndarray) -> str:
     """Return in words why no temperature can be fitted, '' where one can."""
     if logits.ndim != 3 or labels.shape != logits.shape[:1]:
         return (
-            f"logits are (n, C) or (n, T, C) and labels (n,), one row a pixel; got {logits.shape} and"
+            f"logits are (n, C) or (n, T, C) and labels (n,), one row per pixel; got {logits.shape} and"
             f" {labels.shape}"
         )
     if not len(labels):

@@ -3,8 +3,8 @@ sums over images, or the data set without each unit.
 
 Conventions: two models are compared over the cells that both have (`common`): of means the (image, class)
 cells with a value, of numbers made of sums the classes with a value. `apart` is the difference of the two
-numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are drawn
-anew.
+numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are
+redrawn.
 Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t).
 """
 

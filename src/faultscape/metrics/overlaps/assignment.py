@@ -1,9 +1,9 @@
 """The best one-to-one assignment of the regions of two partitions: how many pixels it keeps.
 
 Conventions: a table of overlaps is ``truth`` and ``prediction`` (K,), places of regions from 0, and
-``pixels`` (K,) float64 whole numbers above 0; a pair stands there once. A region may stay alone. Exact
-whatever the way: small tables are solved whole, of others first what is forced is taken away, and the rest
-goes to a sparse solver.
+``pixels`` (K,) float64 whole numbers above 0; a pair is listed once. A region may stay alone. Exact whatever
+the way: small tables are solved whole, of others first what is forced is taken away, and the rest goes to a
+sparse solver.
 Source: S1 [26] = Polak et al. 2009 for the use; Crouse 2016 and Jonker and Volgenant 1987 for the solvers,
 which are scipy's.
 """

@@ -1,14 +1,15 @@
 r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines
 them, from one table of region overlaps.
 
-Conventions: a pixel is predicted where its score is strictly greater than the threshold. Components hang
-together by sides and corners. In this order: predictions in void are removed; predicted components are made,
+Conventions: a pixel is predicted where its score is strictly greater than the threshold. Components are
+connected by sides and corners. In this order: predictions in void are removed; predicted components are made,
 and those below their size limit dropped; true components below theirs become void, and so do the pixels that
-predictions have in them (no component is made anew). All that is not anomalous counts as one such component:
-a frame with less of it than the limit has none left. With K' all predictions that touch a true component k,
-and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision of a predicted
-component is its share in true ones. At each of 11 thresholds t, evenly from .25 to .75, a true component with
-sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up over images.
+predictions have in them (components are not recomputed). All that is not anomalous counts as one such
+component: a frame with less of it than the limit has none left. With K' all predictions that touch a true
+component k, and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision
+of a predicted component is its share in true ones. At each of 11 thresholds t, evenly from .25 to .75, a true
+component with sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up
+over images.
 Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; S4 for the setting.
 """
 

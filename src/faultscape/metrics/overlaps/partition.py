@@ -1,11 +1,11 @@
 """How far two partitions of the same pixels are apart, from one sparse table of overlaps.
 
 Conventions: a table is three arrays of K: ``truth`` and ``prediction`` hold region numbers (any integers),
-``pixels`` the int64 pixels that the two regions share; a pair stands there once. Whatever made the regions
-will do: connected regions, instance ids, classes (``confusion_table``). What is void in the truth has been
-left out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions'
-pixels, N all of them. Results are float64, 0 is best unless said otherwise, NaN where there are no pixels
-(for ``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
+``pixels`` the int64 pixels that the two regions share; a pair is listed once. Whatever made the regions will
+do: connected regions, instance ids, classes (``confusion_table``). What is void in the truth has been left
+out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions'
+pixels, N all of them. Results are float64, 0 is best unless noted, NaN where there are no pixels (for
+``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
 Source: S1 eq. 1-2 and Martin et al. 2001 (GCE, LCE); S1 [26] = Polak et al. 2009 (partition distance); Meila
 2003 (variation of information); Rand 1971; Arganda-Carreras et al. 2015 (adapted Rand).
 """

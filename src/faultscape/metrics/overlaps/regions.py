@@ -294,7 +294,7 @@ def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     """Return a map of places; LabelMapError for masked arrays, wrong shapes, and values that mean nothing."""
     if np.ma.isMaskedArray(label_map):
         raise LabelMapError(
-            f"{where}: masked arrays are not read, since most libraries drop the mask in silence; set those"
+            f"{where}: masked arrays are not read, since most libraries silently drop the mask; set those"
             " pixels to the void id"
         )
     label_map = np.asarray(label_map)

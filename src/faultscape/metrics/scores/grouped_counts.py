@@ -57,7 +57,7 @@ class Objects:
 
 @dataclass(frozen=True, eq=False)
 class GroupedCounts:
-    """Of one image and scorer: (places, counts) of each group, right, wrong, known, void and each object,
+    """For one image and scorer: (places, counts) of each group, right, wrong, known, void and each object,
     ascending, and the objects.
     """
 

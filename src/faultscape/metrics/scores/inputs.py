@@ -2,8 +2,8 @@
 
 Conventions: ``score`` has any shape and is float16, float32, float64, an integer or bool, large = more
 anomalous; ``anomaly`` has the same shape and holds 0 (known), 1 (anomalous) and ``void`` (not judged), or is
-bool. Void pixels are left out before anything is looked at, so that whatever stands there, NaN included,
-changes nothing. ``where`` names the image in messages. Everything refused raises MetricError.
+bool. Void pixels are left out before anything is looked at, so that their values, NaN included, changes
+nothing. ``where`` names the image in messages. Everything refused raises MetricError.
 Source: Fishyscapes (S4) for the three values; masked arrays are refused because libraries drop the mask
 without a word.
 """
@@ -30,7 +30,7 @@ def flat(
     for what, values in ((name, score), ("mask", anomaly)):
         if isinstance(values, np.ma.MaskedArray):
             raise MetricError(
-                f"{at}the {what} is a masked array, whose mask most libraries drop without a word; give a"
+                f"{at}the {what} is a masked array, whose mask most libraries silently drop; give a"
                 " plain array, with 255 in the mask where a pixel is void"
             )
     score, anomaly = np.asarray(score), np.asarray(anomaly)
@@ -69,8 +69,8 @@ def exact_floats(score: np.ndarray, judged: np.ndarray | None = None, where: str
         if bad := int(np.count_nonzero(far if judged is None else far & judged)):
             at = f"{where}: " if where else ""
             raise MetricError(
-                f"{at}{bad} of {score.size} scores are whole numbers of 2^53 or more, which float64 does not"
-                " keep apart; give smaller ones, for example ranks"
+                f"{at}{bad} of {score.size} scores are whole numbers of 2^53 or more, which float64 cannot"
+                " distinguish; give smaller ones, for example ranks"
             )
     return wide
 
@@ -80,14 +80,14 @@ def check_unmasked(where: str = "", **arrays: object) -> None:
 
     >>> check_unmasked(doubt=np.ma.array([1.0], mask=[True]))
     Traceback (most recent call last):
-    faultscape.errors.MetricError: the doubt is a masked array, whose mask most libraries drop without a
-    word; leave masked pixels out first
+    faultscape.errors.MetricError: the doubt is a masked array, whose mask most libraries silently
+    drop; leave masked pixels out first
     """
     for name, values in arrays.items():
         if isinstance(values, np.ma.MaskedArray):
             at = f"{where}: " if where else ""
             raise MetricError(
-                f"{at}the {name} is a masked array, whose mask most libraries drop without a word; leave"
+                f"{at}the {name} is a masked array, whose mask most libraries silently drop; leave"
                 " masked pixels out first"
             )
 

@@ -1,5 +1,5 @@
-"""Fitted methods beside a network: they are loaded for the scorers that name them, see what the network says
-of a block of pictures, and score pixels.
+"""Fitted methods beside a network: they are loaded for the scorers that name them, get the network's answers
+to a block of images, and score pixels.
 
 Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
 of the model's folder of methods, whose digest begins so. A block is (N, 3, H, W), as the network is given it.
@@ -38,8 +38,8 @@ _SHOWN = (
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
-    """Return the methods {word: method} that words among scorers name, of the methods of a model. ModelError
-    where one is not there, or another by now.
+    """Return the methods {word: method} of a model that words among scorers name. ModelError where one is
+    missing or has changed.
     """
     asked = {word: split_fitted(word) for word in words}
     asked = {word: parts for word, parts in asked.items() if parts is not None}
@@ -50,8 +50,8 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
         path = Path(folder, f"{called}{ENDING}")
         if not path.is_file() or digest_of(path) != digest:
             raise ModelError(
-                f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again"
-                f" with --scorer {called}"
+                f"{name}: its method {called} was refitted or removed; run `faultscape predict` again with"
+                f" --scorer {called}"
             )
         made[word] = built(path)
     return made
@@ -94,13 +94,13 @@ def check_fitted(
         about = read_about(Path(folder, f"{called}{ENDING}"))
         if about.shown != shown_as(options):
             raise ModelError(
-                f"{name}: its method {called} was fitted to images shown with {about.shown or 'no options'},"
-                f" and now it is {shown_as(options) or 'none'}; predict without {called} first, then fit it"
+                f"{name}: its method {called} was fitted with {about.shown or 'no options'}, but the model"
+                f" now uses {shown_as(options) or 'none'}; predict without {called} first, then fit it"
                 " again"
             )
         if about.network != network:
             raise ModelError(
-                f"{name}: its method {called} was fitted to another network, or to other weights; run"
+                f"{name}: its method {called} was fitted to a different network or different weights; run"
                 " `faultscape fit` for it again"
             )
 
@@ -138,7 +138,7 @@ def with_values(
         if not hasattr(network, "call") or network.marginal:
             raise ModelError(
                 f"{network.name}: input preprocessing needs gradients of logits, which only torch networks"
-                " have; fit the method with --epsilon 0"
+                " provide; fit the method with --epsilon 0"
             )
         call, module = network.call, network.module  # type: ignore[attr-defined]
         # a gradient takes memory
@@ -169,7 +169,7 @@ def with_values(
 def _values(
     network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer]
 ) -> list[dict[str, tuple[np.ndarray, ...]]]:
-    """Return what methods make of each of some answers, one at a time, so that no more than one picture's
+    """Return what methods make of each of some answers, one at a time, so that no more than one image's
     features are worked on.
     """
     import torch
@@ -209,7 +209,7 @@ def logits_of(answer: Answer, name: str) -> np.ndarray:
     if answer.scores is not None:
         return answer.scores
     if not answer.members:
-        raise ModelError(f"{name}: gives labels and no logits, so that no method can be fitted to it")
+        raise ModelError(f"{name}: returns labels without logits, so no method can be fitted to it")
     import torch
 
     from faultscape.uncertainty.heads.channels import mean_of_members

@@ -1,7 +1,7 @@
-"""Input preprocessing: pictures moved against the gradient of what a method finds anomalous in them.
+"""Input preprocessing: images moved against the gradient of what a method finds anomalous in them.
 
 Conventions: a block is (N, 3, H, W), as the network is given it; each of its numbers moves by the method's
-epsilon, up or down. Pictures of a block do not depend on each other, so that they may be moved one at a time.
+epsilon, up or down. Images of a block do not depend on each other, so that they may be moved one at a time.
 Source: Liang et al. 2018 (ODIN); S4 5.2 and Table 9.
 """
 

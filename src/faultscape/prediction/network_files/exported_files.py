@@ -94,7 +94,7 @@ def check(path: str) -> None:
             f"{path}: is not an exported program: {library_text(error, first_line=True, most=200)}"
         ) from None
     if not graphs:
-        raise ModelError(f"{path}: holds no exported program; save one with torch.export.save")
+        raise ModelError(f"{path}: contains no exported program; save one with torch.export.save")
     for name in names:
         if _PICKLED.search(name):
             raise ModelError(
@@ -107,7 +107,7 @@ def check(path: str) -> None:
                 " torch.export.save alone"
             )
     if len({name.lower() for name in names}) < len(names):
-        raise ModelError(f"{path}: holds two members of one name; it is damaged or forged")
+        raise ModelError(f"{path}: contains two members with the same name; it is damaged or forged")
     if any(_PICKLED.search(config.decode("utf-8", "replace")) for config in configs):
         raise ModelError(
             f"{path}: names an object that only unpickling could read; export the network without it"

@@ -73,8 +73,8 @@ def weights_beside(path: str | Path) -> dict[Path, int]:
         size = os.stat(path).st_size
         if size > MOST_BYTES:
             raise ModelError(
-                f"{path}: has {size:,} bytes; an ONNX file has at most {MOST_BYTES:,}, and larger weights lie"
-                " in files beside it"
+                f"{path}: has {size:,} bytes; an ONNX file has at most {MOST_BYTES:,}; larger weights"
+                " belong in separate files next to it"
             )
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             named: dict[str, int] = {}
@@ -87,18 +87,16 @@ def weights_beside(path: str | Path) -> dict[Path, int]:
         plain = Path(os.path.normpath(name))
         if plain.is_absolute() or plain.parts[:1] == ("..",):
             raise ModelError(
-                f"{path}: names weights outside its folder, {name[:200]!r}; put them beside it, and save it"
+                f"{path}: names weights outside its folder, {name[:200]!r}; put them next to it and save it"
                 " with that name"
             )
         file = Path(path).parent / plain
         if not file.is_file():
-            raise ModelError(
-                f"{path}: its weights {name[:200]!r} are not beside it; put that file into its folder"
-            )
+            raise ModelError(f"{path}: its weights {name[:200]!r} are missing; put that file into its folder")
         if (size := file.stat().st_size) < end:
             raise ModelError(
-                f"{path}: its weights {name[:200]!r} have {size:,} bytes, and it names {end:,}; copy that"
-                " file again"
+                f"{path}: its weights {name[:200]!r} have {size:,} bytes, but {end:,} are expected; copy"
+                " that file again"
             )
         files[file] = end
     return files

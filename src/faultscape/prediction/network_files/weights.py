@@ -48,12 +48,7 @@ def note(name: str, found: str, all_read: bool) -> tuple[str, ...]:
     if found and all_read:
         return ()
     which = "some of its weights cannot be read" if found else "no weights were found in what it returns"
-    return (
-        (
-            f"note: {name}: {which}, so that it is not noticed when they change; give the model another name"
-            " then"
-        ),
-    )
+    return ((f"note: {name}: {which}, so changes to them go unnoticed; rename the model when they change"),)
 
 
 def _within(thing: Any) -> Iterator[Any]:

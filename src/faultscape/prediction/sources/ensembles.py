@@ -39,7 +39,7 @@ KindNamed = Callable[[str], Source]
 
 @dataclass(frozen=True)
 class PreparedForAll(Prepared):
-    """A photo as each member wants it."""
+    """An image as each member wants it."""
 
     of: tuple[Prepared, ...] = ()
 
@@ -68,13 +68,13 @@ def check(name: str, source: str) -> None:
     members = names_of(source)
     if len(members) < 2 or not all(members):
         raise ModelError(
-            f"{name}={source}: an ensemble has two members or more, models of the study; write"
+            f"{name}={source}: an ensemble needs at least two members, each a model of the study; write"
             f" {name}={PREFIX}a,b,c"
         )
     if twice := next((member for member in members if members.count(member) > 1), None):
         raise ModelError(f"{name}={source}: {twice!r} is named twice; name each member once")
     if name in members:
-        raise ModelError(f"{name}={source}: an ensemble is not a member of itself; give it another name")
+        raise ModelError(f"{name}={source}: an ensemble cannot be a member of itself; give it another name")
 
 
 def digest(source: str, options: ModelOptions) -> str:
@@ -97,8 +97,8 @@ def origin(source: Source, request: Request, *, kind_named: KindNamed) -> Origin
     first = next(iter(labels))
     if other := next((name for name in labels if labels[name] != labels[first]), None):
         raise ModelError(
-            f"{request.name}={request.source}: {first} and {other} have other labels in their channels; an"
-            " ensemble takes members whose --labels agree"
+            f"{request.name}={request.source}: {first} and {other} have different labels in their channels;"
+            " an ensemble needs members with the same --labels"
         )
     options = cast("ModelOptions", {"threads": 1, **request.options})
     runtime = (
@@ -142,7 +142,7 @@ class Ensemble(Inference):
     def __init__(self, name: str, members: Sequence[Inference], keep: Keep) -> None:
         if keep.embeddings or keep.logits:
             what = "embedding" if keep.embeddings else "logits"
-            raise OptionError(f"--keep {what} is for one network; an ensemble averages probabilities")
+            raise OptionError(f"--keep {what} needs a single network; an ensemble averages probabilities")
         super().__init__(members[0].network, members[0].way, keep)
         self._name, self.members = name, tuple(members)
 
@@ -152,12 +152,12 @@ class Ensemble(Inference):
         return 1
 
     def prepare(self, photo: np.ndarray, target: Size) -> PreparedForAll:
-        """Return a photo's inputs of every member."""
+        """Return an image's inputs of every member."""
         of = tuple(member.prepare(photo, target) for member in self.members)
         return PreparedForAll(of[0].views, target, of)
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
-        """Return the members' scores of each photo, or in words what went wrong with it."""
+        """Return the members' scores of each image, or in words what went wrong with it."""
         start, answers = time.perf_counter(), []
         for item in prepared:
             assert isinstance(item, PreparedForAll)
@@ -187,17 +187,17 @@ class Ensemble(Inference):
             return wrong
         held = [_layers(answer) for answer in answers if isinstance(answer, Answer)]
         if silent := next((m for m, layers in zip(self.members, held, strict=True) if not layers), None):
-            return f"{silent.network.name}: gives labels and no logits; an ensemble averages probabilities"
+            return f"{silent.network.name}: returns labels without logits; an ensemble averages probabilities"
         if len({len(layers) for layers in held}) > 1:
             return (
                 f"{self.name}: its members have {', '.join(str(len(of)) for of in held)} members of their"
-                " own; an ensemble takes networks of as many"
+                " own; an ensemble needs networks with equally many"
             )
         members = tuple(layer for layers in held for layer in layers)
         if len({len(of) for of in members}) > 1:
             return (
                 f"{self.name}: its members have {', '.join(str(len(layers[0])) for layers in held)} channels;"
-                " an ensemble takes members of as many"
+                " an ensemble needs members with equally many"
             )
         variances = [
             answer.variance
@@ -218,9 +218,7 @@ def _members(name: str, source: str, settings: Settings) -> dict[str, ModelSetti
     words = names_of(source)
     if unknown := next((word for word in words if word not in settings.models), None):
         known = ", ".join(settings.models) or "none"
-        raise ModelError(
-            f"{name}: the study has no model {unknown!r}, which is to be a member; it has {known}"
-        )
+        raise ModelError(f"{name}: the study has no model {unknown!r} to use as a member; it has {known}")
     return {word: settings.models[word] for word in words}
 
 

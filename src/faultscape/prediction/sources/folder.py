@@ -1,7 +1,7 @@
 """A model that is a folder of label maps.
 
 Conventions: maps are stored as they came, in the file's own labels; they are brought to another size only
-when read, by nearest neighbour. A map may have the photo's size, the working size, or the photo's aspect
+when read, by nearest neighbour. A map may have the image's size, the working size, or the image's aspect
 ratio within a pixel; any other size needs ``resize_maps``.
 """
 
@@ -54,7 +54,7 @@ class FolderModel:
         self._colours: np.ndarray | None = None
 
     def read(self, path: str, width: int, height: int) -> bytes:
-        """Return the runs of one map of a photo of this size; LabelMapError names the file, the value and
+        """Return the runs of one map of an image of this size; LabelMapError names the file, the value and
         what is allowed.
         """
         try:
@@ -81,15 +81,15 @@ def check_size(
     *,
     resize_maps: bool = False,
 ) -> None:
-    """LabelMapError unless a map has a size that fits its photo."""
+    """LabelMapError unless a map has a size that fits its image."""
     h, w = label_map.shape
     width, height = photo
     same_aspect = abs(w * height - h * width) <= max(width, height)
     if not (resize_maps or (w, h) in (photo, working) or same_aspect):
         other = f", the working size {working[0]} x {working[1]}" if working else ""
         raise LabelMapError(
-            f"{path}: is {w} x {h} pixels, its photo {width} x {height}; expected the photo's size{other} or"
-            " the photo's aspect ratio (--resize-maps takes any size)"
+            f"{path}: is {w} x {h} pixels, its image {width} x {height}; expected the image's size{other} or"
+            " the image's aspect ratio (--resize-maps takes any size)"
         )
 
 
@@ -101,7 +101,7 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
 
 
 def coded_by_colour(files: Sequence[str]) -> bool:
-    """Whether these maps are pictures of three channels, judged by some that lie far apart."""
+    """Whether these maps are images of three channels, judged by some that lie far apart."""
     for path in files[:: max(1, len(files) // 64)]:
         try:
             with Pillow.open(path) as picture:
@@ -152,7 +152,7 @@ class OpenFolder(OpenModel):
 
     def _row(self, image: Image, path: str | None) -> Row:
         if path is None:
-            return Row(image.id, None, problem="" if image.parent else "no map of this image was found")
+            return Row(image.id, None, problem="" if image.parent else "no map found for this image")
         try:
             code, sure = self._model.read(path, image.width, image.height), beside(self._folder, path)
             kept = (

@@ -1,9 +1,9 @@
-"""A model that is a person's own function, ``file.py:function``.
+"""A model that is your own function, ``file.py:function``.
 
 Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any
 callable from (N, 3, H, W) float32 tensors to logits, with what it says of its input in attributes (``mean``,
 ``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any other function
-is a predictor: it takes one (H, W, 3) uint8 photo and returns labels (whole numbers, H x W), logits (C x h x
+is a predictor: it takes one (H, W, 3) uint8 image and returns labels (whole numbers, H x W), logits (C x h x
 w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
 The file is run as it is: it is the user's own code.
 """
@@ -42,7 +42,7 @@ def recognised(source: str, task: str) -> bool:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no such file, or what stands behind it is not a name."""
+    """ModelError where there is no such file, or what follows it is not a name."""
     file, _, function = source.rpartition(":")
     if not Path(file).is_file():
         raise ModelError(f"{name}={source}: there is no file {file}")
@@ -75,7 +75,7 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
         with suppress(OptionError):
             if isinstance(plug.load("model", source), Source):
                 raise ModelError(
-                    f"{source}: is a kind of model; name what it is to read too, as {source}:PLACE"
+                    f"{source}: is a kind of model; name what it should read as well: {source}:PLACE"
                 ) from None
         raise ModelError(str(error)) from None
     if not _without_arguments(function):
@@ -83,10 +83,11 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
     try:
         loaded = function()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
-        raise ModelError(f"{source}: it failed while loading: {said_by(error)}") from None
+        raise ModelError(f"{source}: loading failed: {said_by(error)}") from None
     if not callable(loaded):
         raise ModelError(
-            f"{source}: a function without arguments returns a network; it returned {type(loaded).__name__}"
+            f"{source}: a function without arguments must return a network; it returned"
+            f" {type(loaded).__name__}"
         )
     said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
     given = cast("ModelOptions", {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}})
@@ -94,7 +95,7 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
 
 
 class PredictorNetwork:
-    """A function that looks at one photo at a time."""
+    """A function of one image at a time."""
 
     batch, device, marginal = 1, "cpu", False
     channels: int | None = None
@@ -106,16 +107,16 @@ class PredictorNetwork:
         self.class_names = [str(word) for word in getattr(function, "classes", [])]
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return the photo as it is, or at ``size`` where one is asked for."""
+        """Return the image as it is, or at ``size`` where one is asked for."""
         del target
         photo = photo if size is None else resized(photo, size)
         return photo.transpose(2, 0, 1)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return what the function gives for each photo."""
+        """Return what the function gives for each image."""
         if embeddings:
             raise ModelError(
-                f"{self.name}: a function of one photo has no layers to keep; let it return a network instead"
+                f"{self.name}: a function of one image has no layers to keep; return a network instead"
             )
         return [self._of(np.ascontiguousarray(picture.transpose(1, 2, 0))) for picture in block]
 
@@ -128,12 +129,13 @@ class PredictorNetwork:
             raise ModelError(f"{self.name}: the function failed: {said_by(error)}") from None
         if given is None:
             raise ModelError(
-                f"{self.name}: the function returned None; let it return labels, logits, or a dict of them"
+                f"{self.name}: the function returned None; expected labels, logits, or a dict of them"
             )
         said = given if isinstance(given, dict) else {}
         if isinstance(given, dict) and not {"logits", "labels"} & set(given):
             raise ModelError(
-                f"{self.name}: the function gave a dict of {sorted(map(str, given))}; expected `logits` or"
+                f"{self.name}: the function returned a dict of {sorted(map(str, given))}; expected `logits`"
+                " or"
                 " `labels` among them"
             )
         values = _array(said.get("logits", said.get("labels")) if said else given)
@@ -144,24 +146,25 @@ class PredictorNetwork:
         if values.ndim == 3 and values.dtype.kind == "f" and values.size:
             if len(values) == 1:
                 raise ModelError(
-                    f"{self.name}: the function gave one channel, whose largest is always class 0; let it"
-                    " give a channel a class, or labels"
+                    f"{self.name}: the function returned one channel, whose largest is always class 0;"
+                    " return one channel per class, or labels"
                 )
             with np.errstate(over="ignore"):
                 return Answer(values.astype(np.float32), confidence=confidence)
         if values.ndim == 2 and values.dtype.kind in "iub" and values.size:
             if values.min() < 0 or values.max() > 65535:
                 raise ModelError(
-                    f"{self.name}: the function gave labels from {values.min()} to {values.max()}; labels are"
+                    f"{self.name}: the function returned labels from {values.min()} to {values.max()};"
+                    " labels are"
                     " 0 to 65535"
                 )
             return Answer(labels=values.astype(np.uint16), confidence=confidence)
         expected = (
-            "one label (a whole number 0 to 65535) or logits (C numbers, one a class)"
+            "one label (a whole number 0 to 65535) or logits (C numbers, one per class)"
             if self._classifies
             else "labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
         )
-        raise ModelError(f"{self.name}: the function gave {given_as}; expected {expected}")
+        raise ModelError(f"{self.name}: the function returned {given_as}; expected {expected}")
 
 
 def _described(values: np.ndarray) -> str:
@@ -188,8 +191,8 @@ def _numbers(confidence: Any, name: str) -> np.ndarray:
         return _array(confidence).astype(np.float32)
     except (TypeError, ValueError):
         raise ModelError(
-            f"{name}: the function gave a confidence that is not an array of numbers; expected 0 to 1 a"
-            " pixel, H x W"
+            f"{name}: the function returned a confidence that is not an array of numbers; expected 0 to 1"
+            " per pixel, H x W"
         ) from None
 
 

@@ -59,13 +59,13 @@ def fetch(repository: str) -> tuple[str, str]:
             folder = get(["pytorch_model*.bin"])
     except errors.HFValidationError:
         raise ModelError(
-            f"hf:{repository}: a model of the hub is named OWNER/MODEL, for example"
+            f"hf:{repository}: expected a hub model as OWNER/MODEL, for example"
             " hf:nvidia/segformer-b0-finetuned-ade-512-512"
         ) from None
     except errors.GatedRepoError:
         raise ModelError(
-            f"hf:{repository}: its owner asks you to accept terms first: do so on the hub's page, then run"
-            " `hf auth login`"
+            f"hf:{repository}: its owner requires you to accept terms first: do so on the model's page,"
+            " then run `hf auth login`"
         ) from None
     except errors.RepositoryNotFoundError:
         raise ModelError(
@@ -77,8 +77,8 @@ def fetch(repository: str) -> tuple[str, str]:
     except Exception as error:  # noqa: BLE001 - each HTTP library has its own errors
         why = library_text(error, first_line=True, most=200)
         raise ModelError(
-            f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); where"
-            f" there is a network run `hf download {name}`, copy that folder here, and name the folder"
-            " instead of the model"
+            f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); on a"
+            f" machine with network access run `hf download {name}`, copy that folder here, and pass the"
+            " folder instead of the model"
         ) from None
     return str(folder), folder.name

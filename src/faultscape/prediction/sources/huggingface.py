@@ -1,10 +1,10 @@
 """A model that is a folder as the transformers library saves it: semantic networks, networks of queries
 marginalised class x mask, and classifiers.
 
-Conventions: pictures are prepared by the library's own processor, one at a time, so that no picture depends
-on its batch. Scores of a network of queries are the sum over queries of softmax(class) without its last, the
+Conventions: images are prepared by the library's own processor, one at a time, so that no image depends on
+its batch. Scores of a network of queries are the sum over queries of softmax(class) without its last, the
 empty class, times sigmoid(mask), the masks at the size at which the library marginalises them. EoMT cuts long
-pictures into windows along their longer side, as its processor does. Weights come from safetensors, or from
+images into windows along their longer side, as its processor does. Weights come from safetensors, or from
 checkpoints read as weights alone.
 """
 
@@ -84,7 +84,7 @@ class TransformersNetwork:
         self.notes = self._words()
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return a photo as the library's processor makes it; at ``size`` it only normalises."""
+        """Return an image as the library's processor makes it; at ``size`` it only normalises."""
         size = size or self._plain.size
         if self._processor is None:
             return self._plain.prepare(photo, target, size)
@@ -121,11 +121,11 @@ class TransformersNetwork:
         return [(0, start, height, min(side, width - start)) for start in starts]
 
     def call(self, pictures: Any) -> Any:
-        """Return what the library's module gives for a tensor of prepared pictures."""
+        """Return what the library's module gives for a tensor of prepared images."""
         return self.module(pixel_values=pictures)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return an answer a prepared picture."""
+        """Return an answer for each prepared image."""
         import torch
 
         with (
@@ -156,22 +156,22 @@ class TransformersNetwork:
         if self._processor is None:
             return (
                 (
-                    f"{self.name} brings no processor; pictures are normalised by the means of ImageNet, or"
-                    " by --mean and --std"
+                    f"{self.name} has no processor; images are normalised with ImageNet statistics, or with"
+                    " --mean and --std"
                 ),
             )
         if getattr(self._processor, "do_center_crop", False) and self._plain.size is None:
             cut = (
-                f"note: the processor of {self.name} cuts out the centre of each picture, and the library"
-                " stretches its labels over all of it"
+                f"note: the processor of {self.name} crops the center of each image, and the library"
+                " stretches its labels over the whole image"
             )
-            return (f"{cut}; --input-size WIDTHxHEIGHT shows it whole pictures",)
+            return (f"{cut}; use --input-size WIDTHxHEIGHT to process whole images",)
         return ()
 
 
 def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> Any:
-    """Return the folder's configuration; ModelError when it is of no kind that segments by classes, or that
-    gives a picture one.
+    """Return the folder's configuration; ModelError when its model type neither segments by classes nor
+    classifies images.
     """
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES as CLASSIFY,
@@ -187,12 +187,11 @@ def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> A
     except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
         raise ModelError(f"{name}: transformers cannot read its config.json: {library_text(error)}") from None
     if classifies and config.model_type not in CLASSIFY:
-        raise ModelError(f"{name}: is of kind {config.model_type!r}, which gives a picture no class")
+        raise ModelError(f"{name}: model type {config.model_type!r} is not an image classifier")
     if not classifies and config.model_type not in (*SEMANTIC, *QUERIES):
         known = ", ".join(sorted([*SEMANTIC, *QUERIES]))
         raise ModelError(
-            f"{name}: is of kind {config.model_type!r}, which gives no map of classes; kinds that do are"
-            f" {known}"
+            f"{name}: model type {config.model_type!r} does not segment by classes; supported types: {known}"
         )
     return config
 

@@ -1,9 +1,9 @@
-"""What every kind of network is to the rest of this room: pictures are prepared for it, and it answers with
+"""What every kind of network is to the rest of this room: images are prepared for it, and it answers with
 scores or labels.
 
-Conventions: a prepared picture is (3, H, W), ready to run; pictures of one shape run together. Scores are (C,
-h, w) float32 of any size: logits, or of a ``marginal`` network the sums of class x mask over its queries,
-which lie between 0 and the number of queries.
+Conventions: a prepared image is (3, H, W), ready to run; images of one shape run together. Scores are (C, h,
+w) float32 of any size: logits, or of a ``marginal`` network the sums of class x mask over its queries, which
+lie between 0 and the number of queries.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ DOUBT = ("members", "variance", OUTLIER)  # what a network may give beside its l
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else
-    it was asked for.
+    """What a network says of one prepared image: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it
+    was asked for.
 
-    ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture
-    or of draws, beside the scores, or of an ensemble and of a network that has members within it, which have
-    no scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of
-    one that says so. ``values`` {method: arrays (K, h, w)} is what fitted methods made of it, of which they
-    score pixels.
+    ``members`` are scores of the same classes that are averaged as probabilities: of the views of an image or
+    of draws, beside the scores, or of an ensemble and of a network that has members within it, which have no
+    scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of one
+    that says so. ``values`` {method: arrays (K, h, w)} is what fitted methods made of it, of which they score
+    pixels.
     """
 
     scores: np.ndarray | None = None
@@ -41,9 +41,7 @@ class Answer:
 
 
 class Network(Protocol):
-    """An open network. Errors of its methods: ModelError, or MemoryError where fewer pictures at once may
-    do.
-    """
+    """An open network. Its methods raise ModelError, or MemoryError where fewer images at once may fit."""
 
     name: str  # what errors call it
     batch: int  # prepared pictures that run at once
@@ -56,18 +54,18 @@ class Network(Protocol):
     weights: str  # a digest of weights that no file of its source holds, else empty
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return an (H, W, 3) uint8 photo prepared: at ``size``, or where that is None as the network wants
+        """Return an (H, W, 3) uint8 image prepared: at ``size``, or where that is None as the network wants
         it when maps are wanted at ``target``.
         """
         ...
 
     def run(self, block: np.ndarray, embeddings: Sequence[str]) -> list[Answer]:
-        """Return an answer for each of (N, 3, H, W) prepared pictures, with the named layers' outputs."""
+        """Return an answer for each of (N, 3, H, W) prepared images, with the named layers' outputs."""
         ...
 
 
 def padded_to(block: np.ndarray, count: int) -> np.ndarray:
-    """Return a block with its last picture repeated up to a count; as it is where it has as many.
+    """Return a block with its last image repeated up to a count; as it is where it has as many.
 
     >>> padded_to(np.zeros((2, 3, 4, 4)), 3).shape
     (3, 3, 4, 4)

@@ -56,7 +56,7 @@ def check(name: str, source: str) -> None:
     if lost := next((part for part in PARTS[:2] if not (folder / part).is_file()), ""):
         begun = (folder / "begun.json").is_file()
         why = (
-            "its training was interrupted; repeat the line of `faultscape train`, which goes on"
+            "its training was interrupted; repeat the `faultscape train` command to resume it"
             if begun
             else f"{lost} is missing"
         )
@@ -94,9 +94,9 @@ def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> Tor
     held = description.read_description(folder)
     if function and function != held.own_function:
         raise ModelError(
-            f"{source}: its backbone is {held.backbone}; name it as {folder / OWN}:{held.own_function}"
+            f"{source}: its backbone is {held.backbone}; pass it as {folder / OWN}:{held.own_function}"
             if held.own_function
-            else f"{source}: its backbone is {held.backbone}, and no code; name the folder alone"
+            else f"{source}: its backbone is {held.backbone}, not code; pass the folder alone"
         )
     _, net = description.load(folder, own_code=bool(function))
     network = of_module(net, source, options, device)

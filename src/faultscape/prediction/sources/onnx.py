@@ -1,8 +1,8 @@
-"""A model that is an ONNX file: any network with logits or labels, of pixels or of whole pictures.
+"""A model that is an ONNX file: any network with logits or labels, of pixels or of whole images.
 
 Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N;
 an output named ``confidence`` is kept. Outputs named ``members`` (N x T x C x h x w, logits that are averaged
-as probabilities) and ``variance`` (N x h x w, of logits) stand beside logits, or members in their place. The
+as probabilities) and ``variance`` (N x h x w, of logits) come with logits, or members instead of them. The
 file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1), ``.size``,
 ``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names).
 The number of threads is fixed, so that results do not depend on the machine's load.
@@ -30,8 +30,8 @@ _WORDS = ("mean", "std", "classes", "multiple", "dirichlet")  # metadata that is
 
 
 class OnnxNetwork:
-    """An open network; ``classes`` are numbers of channels that it may well have. ModelError when the file is
-    no network that segments.
+    """An open network; ``classes`` are numbers of channels that it may well have. ModelError when the file
+    does not hold a segmentation network.
     """
 
     marginal = False
@@ -83,9 +83,7 @@ class OnnxNetwork:
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or len(inputs[0].shape) != 4:
             takes = " and ".join(f"{i.name} of {len(i.shape)} axes" for i in inputs) or "nothing"
-            raise ModelError(
-                f"{path}: it takes {takes}; expected one input of pictures, which has 4 axes, N x 3 x H x W"
-            )
+            raise ModelError(f"{path}: it takes {takes}; expected one image input with 4 axes, N x 3 x H x W")
         self._input, shape = inputs[0], inputs[0].shape
         self.layout = said.get("layout") or ("nhwc" if shape[3] == 3 and shape[1] != 3 else "nchw")
         if self.layout not in ("nchw", "nhwc"):
@@ -119,11 +117,11 @@ class OnnxNetwork:
         self.channels = number if isinstance(number, int) and number > 1 else None
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return a photo as the network's input; a size fixed in the network goes before any other."""
+        """Return an image as the network's input; a size fixed in the network goes before any other."""
         return self.inputs.prepare(photo, target, size)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return an answer a prepared picture."""
+        """Return an answer for each prepared image."""
         count = len(block)
         if self.layout == "nhwc":
             block = np.ascontiguousarray(block.transpose(0, 2, 3, 1))
@@ -167,7 +165,7 @@ class OnnxNetwork:
         )
         raise ModelError(
             f"{self.name}: its output {name!r} is {given}; expected numbers whose first axis is the"
-            f" {counted(count, 'image')} that it was shown"
+            f" {counted(count, 'image')} of the batch"
         )
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
@@ -183,7 +181,7 @@ class OnnxNetwork:
             return Answer(labels=_flat(values, self.name), confidence=confidence, embeddings=kept)
         if values.ndim != 3:
             raise ModelError(
-                f"{self.name}: output {self._main.name!r} gives each image an array of shape {values.shape};"
+                f"{self.name}: output {self._main.name!r} has shape {values.shape} per image;"
                 " expected logits, classes x H x W, or labels, H x W"
             )
         scores = None if self._only_members else np.ascontiguousarray(values, np.float32)
@@ -207,12 +205,11 @@ class OnnxNetwork:
             axes, wanted = (4, "N x T x C x h x w") if key == "members" else (2, "N x h x w")
             if values is not None and (values.ndim != axes or not values.size):
                 raise ModelError(
-                    f"{self.name}: its output {key!r} gives each image an array of shape {values.shape};"
-                    f" expected {wanted}"
+                    f"{self.name}: its output {key!r} has shape {values.shape} per image; expected {wanted}"
                 )
         members, variance, outlier = held
         if self._only_members and members is None:
-            raise ModelError(f"{self.name}: has a variance and no logits")
+            raise ModelError(f"{self.name}: has a variance but no logits")
         return () if members is None else tuple(members), variance, outlier
 
     def _metadata(self) -> dict[str, Any]:
@@ -281,8 +278,8 @@ def _flat(values: np.ndarray, path: str) -> np.ndarray:
         )
     if flat.dtype.kind == "f" and (flat != np.rint(flat)).any():
         raise ModelError(
-            f"{path}: gave one channel of numbers that are not whole, whose largest is always class 0; let it"
-            " give a channel a class, or labels"
+            f"{path}: returned one channel of fractional numbers, whose largest is always class 0; return"
+            " one channel per class, or labels"
         )
     return flat.astype(np.uint16)
 

@@ -2,7 +2,7 @@
 `prediction.Source` and PLACE what it is to read.
 
 Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a
-row an image, in order, labels that mean something, and maps of a size that fits their photos.
+row an image, in order, labels that mean something, and maps of a size that fits their images.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class OwnModel(OpenModel):
         if opening.digest != digest(opening.source, opening.options):
             raise ModelError(
                 f"{opening.source}: its files changed while this line ran; run the same line again, which"
-                " does all of it with the new ones"
+                " redoes everything with the new ones"
             )
         with _own_errors(self._source):
             self._model = kind.open(replace(opening, source=place), settings)

@@ -1,12 +1,12 @@
-"""A model that is a program: it reads pictures from one folder and writes label maps to another, as
-submissions to Fishyscapes do.
+"""A model that is a program: it reads images from one folder and writes label maps to another, as submissions
+to Fishyscapes do.
 
 Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where
-it names neither they are its last two words. The input holds the pictures of one shard, numbered
+it names neither they are its last two words. The input holds the images of one shard, numbered
 (``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps
 ``NUMBER_confidence.npy`` (0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a
-shell: it is the user's own code. It ends with the process that runs it (child_process.py); a folder of
-pictures whose holder was killed is removed when the next program runs.
+shell: it is the user's own code. It ends with the process that runs it (child_process.py); a folder of images
+whose holder was killed is removed when the next program runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FOLDER, _HELD = "faultscape-", "held"
 
 
 class OpenProgram(OpenModel):
-    """A command that is run over the pictures of a shard at once."""
+    """A command that is run over the images of a shard at once."""
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
@@ -58,23 +58,23 @@ class OpenProgram(OpenModel):
         for batch in batches:
             self._refuse_changes()
             made = _run_over(self._maps, batch, self._opening.source.removeprefix("exec:"))
-            self._refuse_changes("; a file that the program writes itself must not stand in its command")
+            self._refuse_changes("; a file that the program writes itself must not be part of its command")
             yield made
 
     def try_on(self, trial: Trial) -> None:
-        """Run the command over one picture of the study."""
+        """Run the command over one image of the study."""
         for _ in self.batches([[trial.image]], Part()):
             pass
 
     def _refuse_changes(self, hint: str = "") -> None:
-        """ModelError when its files are not those with which the run began: a program is opened anew each
+        """ModelError when its files are not those with which the run began: a program is opened again each
         time it is run.
         """
         source = self._opening.source
         if digest(source, {}) != self._opening.digest:
             raise ModelError(
-                f"{source}: its files changed while this line ran; run the same line again, which does all of"
-                f" it with the new ones{hint}"
+                f"{source}: its files changed while this line ran; run the same line again, which redoes"
+                f" everything with the new ones{hint}"
             )
 
 
@@ -95,7 +95,7 @@ def check(name: str, source: str) -> None:
             f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}"
         )
     if shutil.which(first := words_of(source[5:], Path(), Path())[0]) is None:
-        raise ModelError(f"{name}={source}: there is no program {first}, or it may not be run")
+        raise ModelError(f"{name}={source}: program {first} not found, or not executable")
 
 
 def digest(source: str, options: ModelOptions) -> str:
@@ -114,8 +114,8 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batch:
-    """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A
-    picture that is not what was collected is a failure.
+    """Run the command over the images of a shard; ModelError when it cannot be run or writes nothing. An
+    image that is not what was collected is a failure.
     """
     with held_folder() as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
@@ -139,7 +139,7 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
         found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
         if not found:
             raise ModelError(
-                f"exec:{command}: ended with status {status} and wrote no map{f': {last}' if last else ''}"
+                f"exec:{command}: exited with status {status} and wrote no map{f': {last}' if last else ''}"
             )
         rows = [
             (
@@ -183,10 +183,10 @@ def _hold(file: IO[bytes]) -> bool:
 
 
 def _copied(image: Image, to: Path) -> str | None:
-    """Write a picture of the corpus for the program, under its own ending; its SHA-256 is returned where the
+    """Write an image of the corpus for the program, under its own ending; its SHA-256 is returned where the
     corpus knows its store's tag alone.
 
-    A copy: a link would let the program change the photo.
+    A copy: a link would let the program change the image.
     """
     data, sha = read_bytes_of(image)
     ending = Path(image.source).suffix.lower()
@@ -245,7 +245,8 @@ def _row(model: FolderModel, image: Image, found: dict[str, str], number: str, s
             image.id,
             None,
             problem=(
-                f"the command wrote no map of it; it ended with status {status}{f': {last}' if last else ''}"
+                f"the command wrote no map for it and exited with status"
+                f" {status}{f': {last}' if last else ''}"
             ),
         )
     beside = found.get(f"{number}_confidence")

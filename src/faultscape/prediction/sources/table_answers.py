@@ -44,7 +44,7 @@ class AnswerTable(OpenModel):
         if opening.digest != digest(opening.source, {}):
             raise ModelError(
                 f"{opening.source}: its files changed while this line ran; run the same line again, which"
-                " does all of it with the new ones"
+                " redoes everything with the new ones"
             )
         self.said = tables.read(opening.source)
         self._codes = _codes(
@@ -65,7 +65,7 @@ class AnswerTable(OpenModel):
 
     def _row(self, image: Image, row: str | None) -> Row:
         if row is None:
-            return Row(image.id, None, problem="" if image.parent else "the table has no line of this image")
+            return Row(image.id, None, problem="" if image.parent else "the table has no row for this image")
         if code := self._codes[int(row)]:
             return Row(image.id, code)
         word = self._word(int(row))
@@ -73,7 +73,7 @@ class AnswerTable(OpenModel):
             image.id,
             None,
             problem=(
-                f"{word!r} is not a class of the study" if word else "the table has no label of this image"
+                f"{word!r} is not a class of the study" if word else "the table has no label for this image"
             ),
         )
 
@@ -133,7 +133,7 @@ def origin(source: Source, request: Request) -> Origin:
         opened.said, [image.id for image in named], place, unclear=_unclear(settings, named), say=notes.append
     )
     if others:
-        notes.append(f"{name}: {counted(others, 'line')} of {place} left out, of no image of the study")
+        notes.append(f"{name}: {counted(others, 'line')} of {place} left out: not an image of the study")
     for word, times in opened.strange_words(
         rows_of[image.id] for image in images if image.id in rows_of
     ).most_common(_NAMED):
@@ -173,21 +173,21 @@ def _refuse_lost_classes(name: str, mapping: dict[str, str], settings: Settings)
         (word for word, n in mapping.items() if n not in (*settings.classes.names, "void")), None
     ):
         raise ClassesError(
-            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is not a class of the study any more;"
-            " give --labels FILE with today's classes"
+            f"{name}: {lost!r} was said to be {mapping[lost]!r}, which is no longer a class of the study;"
+            " give --labels FILE with the current classes"
         )
 
 
 def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str) -> np.ndarray:
-    """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is no
+    """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is not a
     class; ModelError where none is one.
     """
     classes, held, source = settings.class_list, opening.options.get("labels", {}), opening.source
     mapping = held if isinstance(held, dict) else {}
     if said.columns and not mapping and said.columns != len(classes):
         raise ModelError(
-            f"{name}: {source} has probabilities of {said.columns} classes, the study {len(classes)}; give"
-            " --labels FILE that says which class each column is, or void"
+            f"{name}: {source} has probabilities for {said.columns} classes, but the study has"
+            f" {len(classes)}; give a --labels FILE that maps each column to a class or void"
         )
     known = {str(id_): n for id_, n in zip(classes.ids, classes.names, strict=True)}
     known |= dict(zip(classes.wnids, classes.names, strict=False)) | {n: n for n in classes.names}
@@ -203,21 +203,21 @@ def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str)
         some = ", ".join(repr(word[:_SHOWN]) for word in words[:6])
         doubtful = next((f": {why}" for word in words if (why := shared(word, classes))), "")
         raise ModelError(
-            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; say what they"
-            " mean with --labels FILE"
+            f"{name}: not one label of {source} ({some}) is a class of the study{doubtful}; map them with"
+            " --labels FILE"
         )
     return meaning[place_of_word].reshape(said.words.shape)
 
 
 def _unclear(settings: Settings, images: Sequence[Image]) -> str:
-    """Return why rows without names could be images in more than one order, or nothing where all orders at
-    hand are one.
+    """Return why rows without names could be images in more than one order, or nothing where all available
+    orders are the same.
 
     People list images as their list does, as rows stand in Parquet, or sorted as a computer sorts names
     (image 10 before image 9); what is one folder's is together.
     """
     if settings.own_order:
-        return "a list gave the study's images in an order of its own"
+        return "the study's images were collected from a list in its own order"
     order = sorted(images, key=lambda image: counting(image.id))
     rows = [row_of(image.source) for image in order]
     if (
@@ -231,7 +231,7 @@ def _unclear(settings: Settings, images: Sequence[Image]) -> str:
     ):
         return "the study's images come from several lists, folders or sets"
     if rows[0] is not None and rows != sorted(rows, key=lambda row: row or ("", 0)):
-        return "the rows of its Parquet file stand in another order than their ids"
+        return "the rows of its Parquet file are in a different order than their ids"
     plain = sorted(image.id for image in images)
     if rows[0] is None and order[0].source and plain != [image.id for image in order]:
         at = next(k for k, image in enumerate(order) if image.id != plain[k])

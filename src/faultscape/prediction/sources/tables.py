@@ -3,13 +3,13 @@
 Conventions: a line an image: ``image`` (or ``id``, ``filename`` and their kin, or the first column),
 ``label`` (or ``prediction``, ``class``, ...), and perhaps ``probability`` (or ``confidence``; ``score`` where
 it is one), ``label_2``, ``probability_2``, ... the likeliest first; which columns were taken is said where
-they are called otherwise. A name with and without the ending of a picture is one image. ``FILE.csv:COLUMN``
+they are called otherwise. A name with and without the ending of an image is one image. ``FILE.csv:COLUMN``
 takes another column for labels, with its probabilities in ``COLUMN_probability`` if that is there, or in the
 one column of probabilities where these can only be its own. ``FILE.npz:KEY`` is labels (I,) or probabilities
 (I, C), ``FILE.npz:KEY:INDEX`` one column of labels (I, J); its rows are named by an array ``images``, else
-they are the study's images in the order in which people count, where no other order is at hand. A label is a
-class by name, id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file
-goes before all of these, and may say ``void``: no answer.
+they are the study's images in natural order, where no other order is available. A label is a class by name,
+id, WordNet id or synonym, a column of probabilities the class at its place; a mapping file goes before all of
+these, and may say ``void``: no answer.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _MOST_BYTES = 1 << 33
 
 @dataclass(frozen=True)
 class Said:
-    """What a table says: ``words`` (I, K) labels as they stand there ("" for none), ``probabilities`` (I, K)
-    or None, ``images`` their names or None.
+    """What a table says: ``words`` (I, K) labels as given ("" for none), ``probabilities`` (I, K) or None,
+    ``images`` their names or None.
 
     ``columns`` is how many classes a table of all probabilities has: its words are their places; 0 where
     words are labels.
@@ -66,7 +66,7 @@ class Said:
 
 
 def split(source: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return a table's file and what stands behind it, parted by colons; None for what is not a table.
+    """Return a table's file and what follows it, separated by colons; None for what is not a table.
 
     >>> split("preds.csv:resnet50"), split("p.npz:predictions:3"), split("net.onnx")
     (('preds.csv', ('resnet50',)), ('p.npz', ('predictions', '3')), None)
@@ -118,18 +118,18 @@ def rows_of(
     if said.images is None:
         if len(said.words) != len(ids):
             raise ModelError(
-                f"{source}: has {counted(len(said.words), 'row')} without names, the study"
+                f"{source}: has {counted(len(said.words), 'row')} without names, but the study has"
                 f" {counted(len(ids), 'image')}; add an array `images` that names them"
             )
         if unclear:
             raise ModelError(
-                f"{source}: its rows have no names, and {unclear}; give it an array `images` that names the"
+                f"{source}: its rows have no names, and {unclear}; add an array `images` that names the"
                 " image of each row"
             )
         order = sorted(ids, key=counting)
         say(
-            f"{source}: its rows have no names; they are taken as the images in the order in which people"
-            f" count, {order[0]!r} first and {order[-1]!r} last"
+            f"{source}: its rows have no names; assuming the images in natural order, {order[0]!r} first"
+            f" and {order[-1]!r} last"
         )
         return {id_: row for row, id_ in enumerate(order)}, 0
     meant = ids_meant(said.images, ids)
@@ -151,10 +151,10 @@ def _refuse_twice(given: Sequence[str], names: Sequence[str], source: str) -> No
     ways = list(dict.fromkeys(said for said, name in zip(given, names, strict=True) if name == again))
     if len(ways) > 1 and again in ways:
         raise ModelError(
-            f"{source}: has two lines of {counted(count, 'image')}, named with and without an ending"
-            f" ({ways[0]!r} and {ways[1]!r}); give each image one line"
+            f"{source}: has two rows for {counted(count, 'image')}, named with and without a file extension"
+            f" ({ways[0]!r} and {ways[1]!r}); give each image one row"
         )
-    raise ModelError(f"{source}: has two lines of the image {again!r}; give each image one")
+    raise ModelError(f"{source}: has two rows for the image {again!r}; give each image one row")
 
 
 def _of_columns(path: str, picked: str) -> Said:
@@ -171,7 +171,7 @@ def _of_columns(path: str, picked: str) -> Said:
         bare = (
             ""
             if picked or called(HEADS, names) or not tables.is_text(path)
-            else ", its first line, which is taken as the names of the columns"
+            else ", its first line, which is read as the column names"
         )
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         there = ", ".join(name[:60] for name in names[:8])
@@ -181,8 +181,8 @@ def _of_columns(path: str, picked: str) -> Said:
         and what_is(names, _first_cells(path, names), columns=(*HEADS, label.strip().lower())) != "columns"
     ):
         raise ModelError(
-            f"{path}: its first line ({', '.join(names)[:80]}) looks like an image and not like names of"
-            " columns; write a line such as image,label above"
+            f"{path}: its first line ({', '.join(names)[:80]}) looks like an image, not like column names;"
+            " add a header line such as image,label"
         )
     beside = _beside(names, label) if picked else []
     # a column that its probabilities are called after
@@ -195,7 +195,7 @@ def _of_columns(path: str, picked: str) -> Said:
         labels, sure = [*labels, more], [*sure, likely]
     if any(sure) and not all(sure):
         raise ModelError(
-            f"{path}: {labels[sure.index('')]!r} has no column of probabilities, and others have; give all of"
+            f"{path}: {labels[sure.index('')]!r} has no column of probabilities but others do; give all of"
             " them one, or none"
         )
     if twice := next((name for name in (image, *labels, *sure) if names.count(name) > 1), None):
@@ -221,7 +221,7 @@ def _of_columns(path: str, picked: str) -> Said:
         and not own
         and (np.nan_to_num(values, nan=0) > 1).any() | (values < 0).any()
     ):
-        note = f"{path}: {sure[0]!r} leaves 0..1 and is not a probability; it is not taken"
+        note = f"{path}: {sure[0]!r} has values outside 0..1, so it is not read as probabilities"
         return Said(images, words, None, notes=(*_column_notes(path, image, labels, [""]), note))
     _shares(path, values)
     if (np.diff(values, axis=1) > 0).any() or (np.nansum(values, 1) > 1 + _ROUNDING).any():
@@ -232,8 +232,8 @@ def _of_columns(path: str, picked: str) -> Said:
         )
         raise ModelError(
             f"{_line(path, row)}: {images[row]!r} has probabilities"
-            f" {', '.join(f'{v:g}' for v in values[row])}; the likeliest comes first, and all together are 1"
-            " at most"
+            f" {', '.join(f'{v:g}' for v in values[row])}; expected the likeliest first and a sum of at"
+            " most 1"
         )
     return Said(images, words, values, notes=notes)
 
@@ -292,7 +292,7 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
         raise ModelError(f"{path}: has no array {key!r}; it has {about}.{closest(key, tuple(arrays))}")
     if key not in arrays or len(index) > 1 or (index and not re.fullmatch(r"[0-9]{1,9}", index[0])):
         raise ModelError(
-            f"{path}: name an array, and of several models' labels a column, as {path}:KEY or"
+            f"{path}: name an array (and a column, for labels of several models), as {path}:KEY or"
             f" {path}:KEY:INDEX; it has {about}"
         )
     array, names = (
@@ -321,7 +321,7 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
     off = np.abs(shares.sum(1) - 1)
     if not (off <= _ROUNDING).all():  # NaN among them
         row = int((~(off <= _ROUNDING)).argmax())
-        raise ModelError(f"{path}:{key}: are not probabilities: row {row} adds up to {shares[row].sum():.3g}")
+        raise ModelError(f"{path}:{key}: are not probabilities: row {row} sums to {shares[row].sum():.3g}")
     order = np.argsort(-shares, axis=1, kind="stable")[:, :TOP]
     return Said(
         images, order.astype(str).astype(object), np.take_along_axis(shares, order, 1), shares.shape[1]
@@ -334,7 +334,7 @@ def _arrays(path: str) -> dict[str, np.ndarray]:
     """
     data = read_bytes(path, ModelError, limit=_MOST_BYTES)
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise ModelError(f"{path}: is not an NPZ file, or was cut short; write it again with numpy.savez")
+        raise ModelError(f"{path}: is not an NPZ file, or is truncated; write it again with numpy.savez")
     with decoding(path, ModelError):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
@@ -395,7 +395,7 @@ def _shares(path: str, values: np.ndarray, key: str = "") -> None:
     if off.any():
         row = int(off.any(1).argmax())
         odd, most = values[row][off[row]][0], np.nanmax(values)
-        per_cent = "; divide per cent by 100" if odd > 1 and most <= 100 else ""
+        per_cent = "; divide percentages by 100" if odd > 1 and most <= 100 else ""
         raise ModelError(
             f"{_line(path, row)}{key and f' of {key}'}: probabilities lie between 0 and 1; got"
             f" {odd:g}{per_cent}"

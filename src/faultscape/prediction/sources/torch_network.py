@@ -1,4 +1,4 @@
-"""A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or
+"""A network that is a torch module: one that a user's function built, an exported program (``.pt2``) or
 TorchScript.
 
 Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an
@@ -74,15 +74,15 @@ class TorchNetwork:
         self.dirichlet = said.get("dirichlet") is True
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return a photo as the network's input."""
+        """Return an image as the network's input."""
         return self.inputs.prepare(photo, target, size)
 
     def call(self, pictures: Any) -> Any:
-        """Return what the module gives for a tensor of prepared pictures."""
+        """Return what the module gives for a tensor of prepared images."""
         return self.module(pictures)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return an answer a prepared picture."""
+        """Return an answer for each prepared image."""
         import torch
 
         count = len(block)
@@ -100,7 +100,7 @@ class TorchNetwork:
             )
             kept = {layer: plain(value) for layer, value in seen.items()}
         if len(values) != len(block):
-            raise ModelError(f"{self.name}: gave {len(values)} results for {len(block)} pictures")
+            raise ModelError(f"{self.name}: returned {len(values)} results for {len(block)} images")
         if self._classifies and values.ndim < 3:  # one answer a picture, as if it were of one pixel
             values = np.stack([as_pixel(value) for value in values])
         whole = values.dtype.kind in "iub"
@@ -113,8 +113,8 @@ class TorchNetwork:
             )
         if not whole and values.shape[1] == 1:
             raise ModelError(
-                f"{self.name}: gave one channel, whose largest is always class 0; let it give a channel a"
-                " class"
+                f"{self.name}: returned one channel, whose largest is always class 0; return one channel"
+                " per class"
             )
         layers = by_picture(kept, len(block), self.name)
         if whole:
@@ -152,7 +152,7 @@ def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
         ) from None
     if len(fixed) != 4 or fixed[1] not in (None, 3):
         raise ModelError(
-            f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected pictures, N x 3 x H x W"
+            f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected images, N x 3 x H x W"
         )
     return TorchNetwork(
         module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels
@@ -173,8 +173,8 @@ def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
         is_script = False
     if not is_script:
         raise ModelError(
-            f"{path}: is not a TorchScript file; of weights alone no network can be made: write a function"
-            " that builds the network and name it as file.py:function, or save it with torch.export"
+            f"{path}: is not a TorchScript file; a network cannot be built from weights alone: write a"
+            " function that builds it and pass that as file.py:function, or save it with torch.export"
         )
     try:
         scripted_files.check(path)
@@ -223,9 +223,8 @@ def _let_draw(module: Any, options: ModelOptions) -> None:
 def _no_layers(path: str, options: ModelOptions) -> None:
     if options.get("layers"):
         raise ModelError(
-            f"{path}: exported programs and TorchScript keep no layers, so that --keep embedding cannot be"
-            " had of them; name a function that returns the network as file.py:function, or export it to"
-            " ONNX"
+            f"{path}: exported programs and TorchScript do not expose layers, so --keep embedding is not"
+            " available; pass a function that returns the network as file.py:function, or export it to ONNX"
         )
 
 
@@ -271,20 +270,20 @@ def doubt_of(given: Any, name: str, count: int) -> list[np.ndarray | None]:
         axes, wanted = (5, "N x T x C x h x w") if key == "members" else (3, "N x h x w")
         if values is not None and (values.ndim != axes or len(values) != count or not values.size):
             raise ModelError(
-                f"{name}: gave {key} of shape {values.shape} for {count} pictures; expected {wanted}"
+                f"{name}: gave {key} of shape {values.shape} for {count} images; expected {wanted}"
             )
     return held
 
 
 def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:
-    """Return what layers gave, for each of ``count`` pictures; ModelError where a layer does not give one
-    value a picture.
+    """Return what layers gave, for each of ``count`` images; ModelError where a layer does not give one value
+    for each image.
     """
     for layer, value in kept.items():
         if not value.ndim or len(value) != count:
             raise ModelError(
-                f"{name}: the layer {layer} gave {value.shape} for {count} pictures, so that no picture has"
-                " its own"
+                f"{name}: the layer {layer} returned shape {value.shape} for {count} images; expected one"
+                " output per image"
             )
     return [{layer: value[k] for layer, value in kept.items()} for k in range(count)]
 
@@ -334,7 +333,7 @@ def _window(said: dict[str, Any], name: str, key: str) -> Size | None:
     try:
         return size_of(said[key], key) if said.get(key) else None
     except OptionError as error:
-        raise ModelError(f"{name}: what it says of its input makes no sense: {error}") from None
+        raise ModelError(f"{name}: invalid input settings: {error}") from None
 
 
 def _extra(text: str | bytes, path: str) -> dict[str, Any]:
@@ -343,5 +342,5 @@ def _extra(text: str | bytes, path: str) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict):
-        raise ModelError(f"{path}: its extra file {_EXTRA} is not JSON object")
+        raise ModelError(f"{path}: its extra file {_EXTRA} is not a JSON object")
     return {key: said[key] for key in KEYS if key in said}

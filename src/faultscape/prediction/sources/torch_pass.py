@@ -73,8 +73,7 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
         yield seen
         if silent := [layer for layer in layers if layer not in seen]:
             raise ModelError(
-                f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be"
-                " kept"
+                f"{name}: its layer {silent[0]!r} is not called by the network, so it has no output to keep"
             )
     finally:
         for hook in hooks:

@@ -54,7 +54,7 @@ class Answers:
         self._folder, self._places, self._allowed = folder, places, allowed
         found = _names(folder)
         names = {f"{one.number}{ending}": one for one in shown for ending in (ANOMALY, SEGMENTATION)}
-        faults = [f"{name} is not the name of an answer" for name in sorted(found - names.keys())]
+        faults = [f"{name} is not a valid answer file name" for name in sorted(found - names.keys())]
         for name, one in names.items():
             if name in found and (why := self._fault(name, one)):
                 faults.append(f"{name}, of {one.id}, {why}")
@@ -118,7 +118,7 @@ class Answers:
 def _names(folder: Path) -> set[str]:
     """Return what lies in a folder that a program had; RefusedError where it is not a folder any more."""
     if os.path.islink(folder) or not folder.is_dir():
-        raise RefusedError("it took its output folder away")
+        raise RefusedError("it removed its output folder")
     return set(_each_name(folder))
 
 

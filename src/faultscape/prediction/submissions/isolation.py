@@ -36,7 +36,7 @@ _KEPT = (
 _USER, _NET, _MOUNT, _PID, _IPC = 0x10000000, 0x40000000, 0x00020000, 0x20000000, 0x08000000  # CLONE_NEW...
 _READ_ONLY, _NO_SUID, _NO_DEVICE, _NO_EXEC, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # MS_...
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-CANNOT = "it cannot be kept from "  # begins what is said where what was promised is not to be had
+CANNOT = "it cannot be isolated from "  # begins what is said where what was promised is not to be had
 _NOBODY = 1000  # whom the program takes itself for where we are root
 _TRIAL = """
 import os, sys

@@ -169,7 +169,10 @@ class OpenSubmission(OpenModel):
         )
         self._refuse_changes()
         if last.startswith(isolation.CANNOT):
-            raise ModelError(f"{source}: {last}, as it was where this line began; run it where it can be")
+            raise ModelError(
+                f"{source}: {last}, as it was where this line began; run it on a machine where it can be"
+                " isolated"
+            )
         try:
             return self._answers(outward, shown, status, last)
         except RefusedError as error:
@@ -177,7 +180,7 @@ class OpenSubmission(OpenModel):
 
     def _answers(self, folder: Path, shown: Sequence[Shown], status: int, last: str) -> Answers:
         if status:
-            raise RefusedError(f"it ended with status {status}{f': {last}' if last else ''}")
+            raise RefusedError(f"it exited with status {status}{f': {last}' if last else ''}")
         answers = Answers(folder, shown, self._places, self._allowed)
         if all(len(answers.lacking.get(one.number, ())) == 2 for one in shown):
             raise RefusedError(
@@ -201,8 +204,8 @@ class OpenSubmission(OpenModel):
         source = self._opening.source
         if digest(source, {}) != self._opening.digest:
             raise ModelError(
-                f"{source}: its files changed while this line ran; run the same line again, which does all of"
-                " it with the new ones"
+                f"{source}: its files changed while this line ran; run the same line again, which redoes"
+                " everything with the new ones"
             )
 
 
@@ -224,7 +227,7 @@ def check(name: str, source: str) -> None:
             f"{name}={source}: name the command, for example {PREFIX}./segment {{input}} {{output}}"
         )
     if shutil.which(words[0]) is None:
-        raise ModelError(f"{name}={source}: there is no program {words[0]}, or it may not be run")
+        raise ModelError(f"{name}={source}: program {words[0]} not found, or not executable")
 
 
 def kept_as(source: str) -> str:
@@ -291,9 +294,7 @@ def reach_text(options: ModelOptions) -> str:
     """
     hidden = list(options.get("hidden", []))
     without = (
-        f"without reach of {', '.join(hidden)}"
-        if hidden
-        else "with nothing out of its reach but our environment"
+        f"without reach of {', '.join(hidden)}" if hidden else "with access to everything but the environment"
     )
     return f"runs {without}; within its reach: {', '.join(options.get('open', []))}"
 

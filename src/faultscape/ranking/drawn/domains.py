@@ -220,7 +220,7 @@ def domain_scores(
     )
     if not where.known:
         notes.append(
-            f"which images lie in {where.words} is known only of those that people looked at: an image that"
-            " nobody tagged counts as outside, and nothing is taken from what models say of the others"
+            f"whether an image lies in {where.words} is known only for images that people looked at:"
+            " untagged images count as outside, and what models predict on the others is not used"
         )
     return Found(found, even, reused, notes)

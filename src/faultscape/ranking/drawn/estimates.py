@@ -3,7 +3,7 @@ intervals: LURE unbiased, the others approximately.
 
 Conventions: ``losses`` (J, M) are of the drawn images in the order drawn, small = good (a score is 1 - loss);
 ``probability`` (M,) is that of each step among the images left (``selection.draws``), N the number of images
-in the pool. All that is said is said of the pool. Where a selector draws only images on which models differ
+in the pool. All statements are about the pool. Where a selector draws only images on which models differ
 (``disputed`` for classes), losses are equal everywhere else: a difference between two models on the corpus is
 their difference on the pool times the pool's share, and an absolute score needs labels of the rest as well
 (``combined``). A loss of NaN is refused: a mean over what happens to be known is not of the pool.
@@ -37,8 +37,8 @@ class Estimates:
     the draws alone tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen``
     (J, J) is a covariance of differences that no label shows; what was drawn leaves losses between 0 and 1 no
     other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal
-    ones (Kish). Of answers right or wrong ``mirrored`` is the same of 1 - loss: weights do not sum to one, so
-    that a model that is always wrong is seen exactly from that side alone.
+    ones (Kish). For answers that are right or wrong, ``mirrored`` is the same of 1 - loss: weights do not sum
+    to one, so that a model that is always wrong is seen exactly from that side alone.
     """
 
     loss: np.ndarray

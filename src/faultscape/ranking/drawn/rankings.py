@@ -7,7 +7,7 @@ what the models themselves say of the images that nobody labelled. Both are scor
 from; ``corpus`` adds the images on which no two models differ, from labels drawn there. ``margins`` is how
 far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes the labels for
 it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds
-of it; of the "chosen" images alone, by redrawing them: whatever a selector that draws nothing by chance
+of it; of the "chosen" images alone, by redrawing them: whatever a selector that does not draw at random
 chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were
 skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom
 (docs/benchmarks/coverage.md). Which draws count: ``drawn_steps``.
@@ -77,10 +77,10 @@ def draw_rankings(
     no two models differ, and how many such images there are. ``partly`` are those of the ``images`` that
     labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
     each image is whatever it is called (its id by default): the bootstrap draws images in their order.
-    ``extra`` are rankings of a person's own (`find_ranking`). ``population`` says what intervals speak of:
-    this "pool", or data to come ("future"), which draw images anew, or whole ``groups`` {image: group}.
-    Groups are also redrawn whole where nothing was drawn at random. ``where`` is the part of the pool that is
-    ranked, all of it without.
+    ``extra`` are rankings of your own (`find_ranking`). ``population`` says what intervals speak of: this
+    "pool", or data to come ("future"), which redraw images, or whole ``groups`` {image: group}. Groups are
+    also redrawn whole where nothing was drawn at random. ``where`` is the part of the pool that is ranked,
+    all of it without.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples,
     and for a population that the draws say nothing of.
 
@@ -136,8 +136,8 @@ def draw_rankings(
     else:
         said = [
             (
-                f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its"
-                " images, and intervals are descriptive"
+                f"{rows[0].selector} does not draw at random: no score of the pool can be estimated from"
+                " its images, and intervals are descriptive"
             )
         ]
     if where is not None and proxy is not None and pool is not None:
@@ -237,8 +237,9 @@ def check_population(
         raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
     if population == FUTURE and not by_chance:
         raise OptionError(
-            f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing"
-            f" of data to come; draw some by chance with `faultscape select {study} {SELECTION} --budget N`"
+            f"--population {FUTURE}: the images were chosen by what the models predict, so they do not"
+            f" represent future data; draw some at random with `faultscape select {study} {SELECTION}"
+            " --budget N`"
         )
     if population == FUTURE and where:
         raise OptionError(

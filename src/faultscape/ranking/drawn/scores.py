@@ -160,7 +160,7 @@ def unbiased(
         [found.get("prediction_powered", found["lure"]), there], [size / whole, agreed / whole]
     )
     drawn_there = counted_words(
-        labels, "label drawn there by chance tells", "labels drawn there by chance tell"
+        labels, "label drawn there at random tells", "labels drawn there at random tell"
     )
     more = (
         f"{here}; on {agreed:,} others they do not, and {drawn_there} how good they are: {CORPUS} holds the"

@@ -3,8 +3,8 @@
 Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is
 *decided* where its label decides for every model. Draws behind the last decided one are steps not made yet.
 An image that will never be decided (discarded, or its answers stand at a tie) is taken out of the pool as if
-it had never been there: what is lost is lost by chance. So is one that merely waits (more than one in twenty
-are said to be *skipped*: who skips seldom does so by chance), unless labels behind it came from elsewhere:
+it had never been there: what is missing is missing at random. So is one that merely waits (more than one in
+twenty are said to be *skipped*: people rarely skip at random), unless labels behind it came from elsewhere:
 the images of a duel were chosen because models differ, and to count them while others wait would be no chance
 draw. Then the draws before the last that was labelled for its own sake count, of those before the first that
 waits: where the row of labels ends says something of the duels, and the last of them would be chosen for
@@ -78,26 +78,27 @@ def steps(
         end = own[-1] if own else 0
         more = whole - int(decided[:end].sum())
         waits = (
-            f"draw {first + 1} ({rows[first].image}) waits for labels, and images behind it have labels"
-            " because other selections chose them: "
+            f"draw {first + 1} ({rows[first].image}) waits for labels, and later images have labels because"
+            " other selections chose them: "
         )
         count = f"count {_draws(end)}" if end else "count none"
         notes.append(
-            f"{waits}unbiased scores {count}; label it, and what follows in order, and {more} more will count"
+            f"{waits}unbiased scores {count}; label it and the following ones in order, and {more} more"
+            " will count"
         )
     elif 0 < end < len(rows):
-        notes.append(f"{_draws(len(rows) - end)} behind the last label: they change nothing yet")
+        notes.append(f"{_draws(len(rows) - end)} after the last label: they change nothing yet")
     gone = np.array([row.image in lost or (k < end and not decided[k]) for k, row in enumerate(rows)], bool)
     passed = sum(not decided[k] and rows[k].image not in lost for k in range(end))
     if skipped := passed > SKIPPED * end:
         notes.append(
-            f"{passed} of the first {_draws(end)} were skipped, which is seldom by chance: intervals are"
+            f"{passed} of the first {_draws(end)} were skipped, which is rarely random: intervals are"
             " descriptive until they are labelled or discarded"
         )
     if number := int(gone.sum()):
         notes.append(
-            f"{_draws(number)} without a label that decides for every model: taken out of the pool, as if"
-            " lost by chance"
+            f"{_draws(number)} without a label that decides for every model: removed from the pool, as if"
+            " missing at random"
         )
     rounds = np.array([row.round if learns else 1 for row in rows])
     chance = remaining(np.array([row.probability for row in rows]), rounds, ~gone)

@@ -1,5 +1,4 @@
-"""One score a model from a random walk that moves to whoever wins: where the walk stays, the strong models
-are.
+"""One score a model from a random walk that moves to the winner: where the walk stays, the strong models are.
 
 Conventions: ``wins`` (..., J, J), row over column, ties half to each side, NaN or zero both ways where two
 models never met. Scores sum to one, large = good; their logarithms estimate Bradley-Terry strengths. Each

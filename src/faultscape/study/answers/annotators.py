@@ -2,7 +2,7 @@
 
 Conventions: answers name a pseudonym; the name that a person goes by stands here alone, and goes when the
 person is deleted. Of a token only its SHA-256 is kept: who reads the database cannot answer in another's
-name. A row of ``handed`` says that somebody was asked something: an item of a task (choices, questions, ...),
+name. A row of ``handed`` says that someone was asked something: an item of a task (choices, questions, ...),
 for the first time or again, which model stood on the left, and in which session.
 """
 
@@ -42,7 +42,7 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Handed:
-    """One item that somebody was asked."""
+    """One item that someone was asked."""
 
     annotator: str
     task: str
@@ -74,7 +74,7 @@ class Annotators:
         known = {one.pseudonym for one in self.everybody()}
         if name and name in {one.name for one in self.everybody()}:
             raise LabellingError(
-                f"there is an annotator called {name!r} already; choose another name, or remove the first"
+                f"an annotator called {name!r} already exists; choose another name, or remove that one"
             )
         pseudonym = next(p for p in iter(lambda: f"person-{secrets.token_hex(3)}", "") if p not in known)
         token = secrets.token_urlsafe(24)
@@ -153,7 +153,7 @@ class Annotators:
             connection.execute(table.delete().where(table.c.pseudonym == pseudonym))
 
     def hand(self, *handed: Handed) -> None:
-        """Note that somebody is asked something."""
+        """Record that someone is asked something."""
         named = ("annotator", "task", "item", "repeat", "side", "session")
         self._held.add(HANDED, [{name: getattr(one, name) for name in named} for one in handed])
 

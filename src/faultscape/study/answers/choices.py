@@ -3,8 +3,8 @@
 Conventions: a choice is of an image and two models, whose order means nothing; ``chosen`` is `first`,
 `second`, `both good`, `both bad`, `not sure` or `skip`, and '' where it was taken back. The latest of a
 person's rows for an image, two models and a repeat counts. A row says which maps were shown, by their
-digests: once a model's map is another, what was said of the one before counts no more. Models stand in a row
-as they were called then; who reads is told what they are called now.
+digests: once a model's map changes, choices about the old one no longer count. Models stand in a row as they
+were called then; who reads is told what they are called now.
 """
 
 from __future__ import annotations

@@ -354,7 +354,7 @@ def _parsed(url: str) -> sa.URL:
         return sa.make_url(url)
     except (ArgumentError, ValueError):
         raise StudyError(
-            "--database is not an address of a database; write postgresql://USER@HOST/NAME, or leave it out"
+            "--database is not a database address; expected postgresql://USER@HOST/NAME, or leave it out"
             " for answers.sqlite in the study"
         ) from None
 
@@ -367,12 +367,13 @@ def _without_password(url: str) -> str:
         or (secret := next((name for name in _SECRET if name in address.query), "")) == "password"
     ):
         raise StudyError(
-            "--database holds a password, which is not kept and which every later command needs: leave it"
-            " out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
+            "--database contains a password, which is not stored but which every later command needs: leave"
+            " it out, and set PGPASSWORD or use libpq's password file (~/.pgpass)"
         )
     if secret:
         raise StudyError(
-            f"--database holds {secret}, which is not kept and which every later command needs: put it into"
+            f"--database contains {secret}, which is not stored but which every later command needs: put it"
+            " into"
             " libpq's service file, and name the service in PGSERVICE"
         )
     return address.render_as_string()

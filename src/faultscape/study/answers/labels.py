@@ -3,8 +3,8 @@
 Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes
 back leaves none that does. Answers of different truths are of different groups of people, and never meet. A
 class stands in a row as it was called then: that it is called something else is a row of its own
-(``renamed``), which is of all answers up to the one whose number is ``until``. Whoever reads is told what
-classes are called now.
+(``renamed``), which is of all answers up to the one whose number is ``until``. Readers are told what classes
+are called now.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Answers:
         return {image: votes for image, votes in out.items() if votes}
 
     def take_back_votes(self, annotator: str, source: str) -> int:
-        """Take back somebody's votes to discard images; what was discarded stays so. Returns how many
+        """Take back a person's votes to discard images; what was discarded stays so. Returns how many
         counted.
         """
         mine = [image for image, votes in self.discard_votes().items() if annotator in votes]

@@ -1,7 +1,7 @@
 """Kinds of failure that people see: tags of an image, or of a region of it, or of what one model makes of
 either (S0 Fig. 11, S2 Figs. 7-9).
 
-Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pixels of the photo; ``model``
+Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pixels of the image; ``model``
 is '' where the tag is of the image itself. The latest row of an image, region, model, tag and annotator says
 whether it is given.
 """
@@ -42,8 +42,8 @@ class Tag:
 
 
 def region_within(text: str, size: tuple[int, int]) -> str:
-    """Return a region of a photo of (width, height) as it is kept; ValueError for one that is none, or that
-    leaves the photo. No region leaves a photo of 0 x 0 pixels: its size is not known.
+    """Return a region of an image of (width, height) as it is kept; ValueError for one that is none, or that
+    leaves the image. No region leaves an image of 0 x 0 pixels: its size is not known.
 
     >>> region_within(" 1,02,3,4", (9, 9)), region_within("", (9, 9))
     ('1,2,3,4', '')
@@ -54,7 +54,7 @@ def region_within(text: str, size: tuple[int, int]) -> str:
     x, y, wide, tall = map(int, found.groups()) if found else (0, 0, 0, 0)
     known = size != (0, 0)
     if not wide or not tall or (known and (x + wide > size[0] or y + tall > size[1])):
-        within = f" within the photo, {size[0]} x {size[1]} pixels" if known else " in pixels of the photo"
+        within = f" within the image, {size[0]} x {size[1]} pixels" if known else " in pixels of the image"
         raise ValueError(f"a region is X,Y,WIDTH,HEIGHT{within}; got {text[:40]!r}")
     return f"{x},{y},{wide},{tall}"
 

@@ -41,7 +41,7 @@ class Image:
 
     ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes,
     or what its store says of them (``etag:...``); ``dhash`` 64 bits as a signed number, or None where the
-    picture was not looked at.
+    image was not looked at.
     """
 
     id: str
@@ -216,7 +216,7 @@ def shard_sizes(root: Path) -> dict[int, int]:
     path = root / "corpus.parquet"
     if not path.exists():
         raise StudyError(
-            f"{path} is missing: nothing was collected, or it was removed; run `faultscape collect` again"
+            f"{path} is missing: nothing was collected, or it was deleted; run `faultscape collect` again"
         )
     numbers, sizes = np.unique(read_columns(root, ["shard"])["shard"].to_numpy(), return_counts=True)
     return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))

@@ -1,10 +1,10 @@
 """predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
 
 Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of
-a classifier, its answer: see maps.class_answers) and, where the corpus knows a photo by its store's tag
+a classifier, its answer: see maps.class_answers) and, where the corpus knows an image by its store's tag
 alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in
 the manifest. Labels that were taken back or replaced lie in truth/NAME/removed, where nobody reads them but
-people. The maps of a network, or a program, follow from the photos and the working size: their key says from
+people. The maps of a network, or a program, follow from the images and the working size: their key says from
 which.
 """
 
@@ -90,9 +90,7 @@ def _kind(folder: Path) -> str:
 
 
 def _holds_something(folder: Path) -> bool:
-    """Whether there is a manifest that names a part, or one that cannot be read, which whoever reads it
-    says.
-    """
+    """Whether there is a manifest that names a part, or one that cannot be read, which its reader reports."""
     try:
         return files(folder).read(MANIFEST).strip() not in (b"", b"{}")
     except FileNotFoundError:
@@ -102,7 +100,7 @@ def _holds_something(folder: Path) -> bool:
 
 
 def photos_key(size: str, images: Sequence[Image]) -> str:
-    """Return the key of a part that a network made from these photos at this working size."""
+    """Return the key of a part that a network made from these images at this working size."""
     return digests_key(size, [(image.id, image.digest) for image in images])
 
 
@@ -133,7 +131,7 @@ def stamps_of(where: Path) -> dict[str, str]:
 def outdated(
     root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]
 ) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, from photos that changed
+    """Return the networks of whose maps some were made at another working size, from images that changed
     since, by another network than the rest, or without the temperature that was fitted since.
 
     ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. Of tables, those
@@ -187,7 +185,7 @@ def _of_words(part: Part) -> bool:
 
 
 def _of_photos(part: Part) -> bool:
-    """Whether a part's key says from which photos it was made; of maps that came as files it says nothing."""
+    """Whether a part's key says from which images it was made; of maps that came as files it says nothing."""
     return bool(part.key) and not _of_words(part)
 
 
@@ -232,7 +230,7 @@ def read_ids(folder: Path, shard: int, part: Part) -> list[str]:
 
 
 def read_photos(folder: Path, shard: int) -> dict[str, str]:
-    """Return the SHA-256 of the photo that each map of a shard was made from, where that was noted."""
+    """Return the SHA-256 of the image that each map of a shard was made from, where that was noted."""
     part = read_manifest(folder).get(part_name(shard))
     columns = read_small(folder, part_name(shard), part, ["id", "photo"]).to_pydict() if part else {}
     return {

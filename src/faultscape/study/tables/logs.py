@@ -84,7 +84,7 @@ def failures_of_model(root: Path, model: str) -> list[Failure]:
 
 
 def _model_of(stage: str, name: str) -> str:
-    """Return the model that a row is of; '' where it is of none.
+    """Return the model that a row belongs to; '' where it belongs to none.
 
     >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
     ('unet', 'unet', '')

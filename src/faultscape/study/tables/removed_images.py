@@ -3,7 +3,7 @@ other images stay right, and the image can come back.
 
 Conventions: rows as in corpus.parquet. An image that stands in both tables is in the corpus: who removes one
 writes this table first, and nothing is taken out of it. A *whole* shard is all that it was cut with: parts of
-maps and counts are of whole shards, and whoever reads them asks for the images of the corpus alone.
+maps and counts are of whole shards, and readers ask for the images of the corpus alone.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _WORDS = {
     "pool": "pool_size",
 }
 _KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
-_CHANGED = "selection {!r} changed while it was read; run the line again"
+_CHANGED = "selection {!r} changed while it was read; run the command again"
 _READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(text) if text else math.nan}
 
 
@@ -85,7 +85,7 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
             or not isinstance(definition, dict)
             or not all(isinstance(word, str) for word in (*models, drawn_from))
         ):
-            raise TypeError("models, definition or drawn_from is of another kind")  # noqa: TRY301 - as any other damage
+            raise TypeError("models, definition or drawn_from has the wrong type")  # noqa: TRY301 - as any other damage
         with table.open(encoding="utf-8", newline="") as file:
             head, *lines = list(csv.reader(file))
         kind = _KINDS.get(tuple(head))
@@ -111,8 +111,8 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
             f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`",
         )
         raise DamagedSelectionError(
-            f"{table} or {about} is damaged: {why}; put them back from a copy, or take both away with {away}"
-            f" and choose again with {again} (labels lie elsewhere, and stay)"
+            f"{table} or {about} is damaged: {why}; restore them from a copy, or remove both with {away}"
+            f" and select again with {again} (labels are kept)"
         ) from None
     if _bytes_of(about) != data:  # the rows may be of another selection
         raise StudyChangedError(_CHANGED.format(name))
@@ -120,8 +120,8 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
 
 
 def _bytes_of(file: Path) -> bytes | None:
-    """Return what a file holds, None where there is none; what cannot be read holds nothing, which is said as
-    any other damage.
+    """Return what a file holds, None where there is none; what cannot be read holds nothing, which is
+    reported like any other damage.
     """
     try:
         return file.read_bytes()

@@ -1,8 +1,8 @@
-"""queries.csv and the web folder: search terms, the pictures that came from the web with their licences, and
-what a person said of them.
+"""queries.csv and the web folder: search terms, the images that came from the web with their licences, and
+what people decided about them.
 
 Conventions: ``web/pictures.csv`` is append-only: a row is whole when its line ends, and of two rows with one
-URL the later counts. ``left_out`` says why a picture that came is not for review ('' = it is). A cell that a
+URL the later counts. ``left_out`` says why an image that came is not for review ('' = it is). A cell that a
 spreadsheet would run as a formula is written with ``'`` before it. Files lie in ``web/pictures`` and
 ``web/thumbnails``.
 """
@@ -34,7 +34,7 @@ class Term:
 
 @dataclass(frozen=True)
 class WebPicture:
-    """A picture that came from the web; ``dhash`` is 64 bits as a signed number, ``transparent`` the share of
+    """An image that came from the web; ``dhash`` is 64 bits as a signed number, ``transparent`` the share of
     pixels that are seen through.
     """
 
@@ -80,7 +80,7 @@ def write_terms(path: Path, terms: Iterable[Term]) -> None:
 
 
 def read_pictures(root: Path) -> dict[str, WebPicture]:
-    """Return the pictures of web/pictures.csv by URL; a last line that a kill tore does not count."""
+    """Return the images of web/pictures.csv by URL; a last line that a kill tore does not count."""
     path = root / FOLDER / "pictures.csv"
     if not path.exists():
         return {}
@@ -94,7 +94,7 @@ def read_pictures(root: Path) -> dict[str, WebPicture]:
         ]
     except (OSError, ValueError, KeyError, csv.Error) as error:
         raise StudyError(
-            f"{path} is damaged ({error}); mend that line, or move the folder away and download again"
+            f"{path} is damaged ({error}); correct that line, or move the folder away and download again"
         ) from None
     return {picture.url: picture for picture in pictures}
 

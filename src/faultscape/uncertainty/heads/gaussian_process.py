@@ -259,7 +259,8 @@ def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
         or (len(shape) == 3 and not 0.8 < grid[1] / grid[0] / (wide / tall) < 1.25)
     ):
         raise ModelError(
-            f"features of shape {shape} lie on no grid of {len(counted)} images of {wide}x{tall}, so pixels"
+            f"features of shape {shape} do not form a grid for {len(counted)} images of {wide}x{tall}, so"
+            " pixels"
             " without a label cannot be left out of the covariance"
         )
     return nn.functional.adaptive_avg_pool2d(counted[:, None], grid).reshape(shape[:-1])

@@ -3,8 +3,8 @@ the features; probabilities are the mean softmax of draws.
 
 Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors and d = softplus + .001; p =
 mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is independent for each class
-and the same at all pixels. In training every step draws it anew, or V and d would fit the draws; in use it is
-that of the seed, so that an image gives the same whatever runs beside it. ``shared_noise`` is the authors'
+and the same at all pixels. In training every step draws it again, or V and d would fit the draws; in use it
+is that of the seed, so that an image gives the same whatever runs beside it. ``shared_noise`` is the authors'
 form: one number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work
 goes in blocks of pixels, so that memory does not grow with the image; in training blocks are computed again
 in the backward pass.

@@ -61,7 +61,7 @@ class Embeddings:
 
 def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> Tensor:
     """Return what a layer gave for images of ``size`` (height, width) as (N, D, h, w). ModelError where it is
-    no grid over the image, or no number.
+    not a grid over the image, or not numeric.
 
     >>> as_grid(torch.zeros(1, 7, 5), (32, 48)).shape  # 2 x 3 patches of 16 pixels and a class token
     torch.Size([1, 5, 2, 3])
@@ -81,7 +81,7 @@ def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> T
 
 
 def _fits(tall: int, wide: int, size: tuple[int, int]) -> bool:
-    """Whether a grid has the shape of an image, but for rounding."""
+    """Whether a grid has the shape of an image, up to rounding."""
     height, width = size
     return tall <= height and wide <= width and abs(tall / height - wide / width) <= 1 / height + 1 / width
 

@@ -38,8 +38,8 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
     known = classes >= 0
     if not known.any():
         raise MetricError(
-            "no training embedding lies in a patch of one class; give larger images, or a layer of a finer"
-            " grid"
+            "no training embedding lies in a patch of a single class; use larger images, or a layer with a"
+            " finer grid"
         )
     values, own = features[known].double(), classes[known]
     if not torch.isfinite(values).all():

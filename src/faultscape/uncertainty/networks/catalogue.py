@@ -2,8 +2,8 @@
 read off it.
 
 Conventions: reading this loads no torch: ``place`` names the function that builds one, of a ``size``, with so
-many classes and a rate of dropout. Pixels are divided by 255, less ``mean``, over ``std``. A network that is
-no entry is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights it starts from, or
+many classes and a rate of dropout. Pixels are divided by 255, less ``mean``, over ``std``. Any other network
+is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights it starts from, or
 ``file.py:function``, which returns a module that ends in a linear layer or a 1x1 convolution.
 """
 

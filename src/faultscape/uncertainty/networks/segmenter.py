@@ -1,7 +1,7 @@
 """Segmenter: a ViT whose patch tokens are mapped to classes by one linear layer.
 
-Conventions: pixels (N, 3, H, W), both sides multiples of 16, to logits (N, K, H / 16, W / 16); whoever asks
-for maps up-samples them, bilinearly. The class token is dropped, and position embeddings are brought to the
+Conventions: pixels (N, 3, H, W), both sides multiples of 16, to logits (N, K, H / 16, W / 16); callers that
+need maps up-sample them bilinearly. The class token is dropped, and position embeddings are brought to the
 input's grid, bicubically. With ``member_blocks`` the last encoder blocks have BatchEnsemble's fast weights in
 their MLPs: their inputs are repeated for each member, and each member's tokens go through its own part of the
 head.

@@ -58,7 +58,7 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
     """Bring a network and its optimiser to where the last whole checkpoint of this key was; returns its
     words, {"step": 0} where there is none.
 
-    Errors: ModelError where a checkpoint is of another network than its key says.
+    Errors: ModelError where a checkpoint belongs to a different network than its key says.
     """
     from safetensors import SafetensorError, safe_open
 

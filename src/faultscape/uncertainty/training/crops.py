@@ -1,7 +1,7 @@
 """What a network is shown in training: a random part of an image at a random scale, mirrored or not, and the
 labels of the same pixels.
 
-Conventions: photos are (H, W, 3) uint8 and labels (H, W) int16 places of classes, IGNORED (-100) or OUTSIDE
+Conventions: images are (H, W, 3) uint8 and labels (H, W) int16 places of classes, IGNORED (-100) or OUTSIDE
 (-1). Chance comes in as a generator: the same generator, the same crop. What an image does not fill is
 IGNORED. Pixels are divided by 255, less the mean, over the standard deviation: (3, H, W) float32.
 """
@@ -19,7 +19,7 @@ from faultscape.uncertainty.training.plan import Size, TrainingPlan
 def crop(
     photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the photo and the labels of a random crop, (h, w, 3) uint8 and (h, w) int16.
+    """Return the image and the labels of a random crop, (h, w, 3) uint8 and (h, w) int16.
 
     >>> plan = TrainingPlan(crop=(4, 2), scale=(1.0, 1.0), flip=False)
     >>> seen, said = crop(
@@ -47,7 +47,7 @@ def crop(
 
 
 def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """Return a photo at a size, bilinearly, and its labels by the nearest pixel."""
+    """Return an image at a size, bilinearly, and its labels by the nearest pixel."""
     import cv2
 
     if (photo.shape[1], photo.shape[0]) == size == (labels.shape[1], labels.shape[0]):
@@ -58,7 +58,7 @@ def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarr
 
 
 def pixels(photo: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
-    """Return (3, H, W) float32 of a photo (H, W, 3) uint8."""
+    """Return (3, H, W) float32 of an image (H, W, 3) uint8."""
     scaled = photo.astype(np.float32) / np.float32(255)
     return np.ascontiguousarray(
         ((scaled - np.array(mean, np.float32)) / np.array(std, np.float32)).transpose(2, 0, 1)

@@ -32,8 +32,8 @@ def in_memory(image: Tensor) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise ModelError(
-            f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation or"
-            " the covariance, which use whole images; use a smaller --size"
+            f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation"
+            " or the covariance, which use whole images; use a smaller --size"
         ) from error
 
 

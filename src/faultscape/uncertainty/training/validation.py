@@ -27,7 +27,7 @@ Pairs = Iterable[Sequence[Tensor]]  # of images (N, 3, H, W) and labels (N, H, W
 
 @dataclass(frozen=True)
 class Images:
-    """Whole images: how many, how one is read (photo (H, W, 3) uint8, labels (H, W) int16), at which size
+    """Whole images: how many, how one is read (image (H, W, 3) uint8, labels (H, W) int16), at which size
     they are shown, and how pixels are normalised; ``window`` is the side of the squares in which they are
     shown, 0 for whole.
     """
@@ -62,8 +62,8 @@ class Images:
 
 
 def side_by_side(size: Size, window: int) -> list[tuple[slice, slice]]:
-    """Return the windows (rows, columns) that cover a picture of (width, height), the last of a row or column
-    moved back to end with it; the whole picture where ``window`` is 0.
+    """Return the windows (rows, columns) that cover an image of (width, height), the last of a row or column
+    moved back to end with it; the whole image where ``window`` is 0.
 
     >>> [columns.start for _, columns in side_by_side((10, 4), 4)]
     [0, 4, 6]
@@ -79,7 +79,7 @@ def side_by_side(size: Size, window: int) -> list[tuple[slice, slice]]:
 
 
 def some_of(count: int, most: int) -> list[int]:
-    """Return at most so many numbers of images, evenly spread.
+    """Return at most this many image numbers, evenly spread.
 
     >>> some_of(10, 3), some_of(2, 3)
     ([0, 3, 6], [0, 1])
@@ -110,7 +110,7 @@ def validate(
     classes: int | None = None,
 ) -> dict[str, float]:
     """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over
-    images (of an `Images` over at most so many, evenly spread); NaN where no pixel is labelled.
+    images (of an `Images` over at most this many, evenly spread); NaN where no pixel is labelled.
 
     ``classes`` are the first channels, of which the mean is taken: a channel of void pixels is none of them.
     """
@@ -141,7 +141,7 @@ def validate(
 def _shown(
     images: Images | Pairs, device: str | torch.device, most: int | None
 ) -> Iterator[tuple[Tensor, np.ndarray]]:
-    """Yield (image (1, 3, h, w), labels (H, W)) of images, of an `Images` of at most so many."""
+    """Yield (image (1, 3, h, w), labels (H, W)) of images, of an `Images` of at most this many."""
     if isinstance(images, Images):
         yield from images.tensors(device, some_of(images.count, images.count if most is None else most))
         return
