@@ -242,8 +242,10 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path) -> 
     assert "--window is for label maps" in refused_line("predict", study, f"net={whole}", "--window", "32x32")
     assert "--crop is for classifiers" in refused_line("predict", maps, f"net={whole}", "--crop", "0.9")
     assert "--measure is for label maps" in refused_line("predict", study, f"net={whole}", "--measure")
-    assert "this is a folder" in refused_line("predict", study, f"net={corpus.models['model-0']}")
-    assert "this is a program" in refused_line("predict", study, "net=exec:ls {input} {output}")
+    assert "or a network for a classifier; got a folder" in refused_line(
+        "predict", study, f"net={corpus.models['model-0']}"
+    )
+    assert "got a program" in refused_line("predict", study, "net=exec:ls {input} {output}")
     (tmp_path / "t.npz").write_bytes(b"")
     assert "a folder of label maps, model.onnx, " in refused_line(
         "predict", maps, f"net={tmp_path / 't.npz'}"

@@ -84,7 +84,7 @@ def test_names_in_another_order_are_mapped_by_name(study: Path) -> None:
 
 def test_every_class_that_finds_no_place_is_named(study: Path) -> None:
     with refused(
-        ClassesError, r"these classes of the network are not in the study: boat, zebra, tren\."
+        ClassesError, r"these classes of the network are not classes of the study: boat, zebra, tren\."
     ) as caught:
         predicted(study, ["boat", "sky", "zebra", "road", "tren"])
     assert "--unmapped void" in str(caught.value)
@@ -211,7 +211,7 @@ def test_a_mapping_without_any_class_is_refused_of_names_and_of_folders_too(tmp_
     ):
         label_names.of_network("net", net, STREET, None, {}, "void")
     file.write_text('{"0": "void"}')
-    with refused(ClassesError, "every label is void"):
+    with refused(ClassesError, "every label is mapped to void"):
         label_names.of_file(str(file), STREET, None)
     assert allowed(STREET.class_list, {"0": "void"}) == "255 (void)"
 

@@ -102,7 +102,7 @@ def test_a_quotation_mark_that_stays_open_is_said(tmp_path: Path, monkeypatch: p
     (tmp_path / "open.csv").write_text('image,label\np1,"cat\n' + "p2,dog\n" * 10_000)
     assert (
         "open.csv: cannot be read as a table: a line is longer than 16,384 bytes; check for an unclosed quotation mark"
-        " open?" in refusal_of(tmp_path / "open.csv")
+        in refusal_of(tmp_path / "open.csv")
     )
 
 

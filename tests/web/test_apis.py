@@ -136,7 +136,7 @@ def test_an_api_that_answers_with_private_addresses_or_paths_gets_nowhere(
     brought = fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))
     assert brought.came == 1
     reasons = " ".join(row["reason"] for row in rows(study, "failures.csv"))
-    for words in ("private network", "expected http", "cannot be an image id"):
+    for words in ("private network", "expected http", "cannot name an image"):
         assert words in reasons
     assert rows(study)[0]["title"] == "'=cmd()|'x' bold"
     assert not list(study.parent.rglob("escape*"))

@@ -90,7 +90,7 @@ def _reading(path: str) -> Iterator[None]:
             tabs = _parted(path) == TAB
             other = (
                 parted_otherwise(_first_line(path), tabs=tabs)
-                or f"quote what holds a {'tab' if tabs else 'comma'}"
+                or f"quote cells that hold a {'tab' if tabs else 'comma'}"
             )
             raise ModelError(f"{path}, {odd}; {other}") from None
         raise ModelError(f"{path}: cannot be read as a table: {words}") from None

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from faultscape.prediction.inference import Output
     from faultscape.study.tables.corpus import Image
 
+# why an image has no result where its source does not mention it
+NO_MAP = "no map found for this image"
+NO_ROW = "the table has no row for this image"
+NO_LABEL = "the table has no label for this image"
 COUNTED = "counted"  # among what is kept of an answer: its counts, instead of its doubt
 # counts an image's output; what it returns is kept instead of doubt
 Look = Callable[["Image", "Output"], bytes]

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from faultscape.errors import StudyError, write_cure
+from faultscape.errors import StudyError, article, write_cure
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
 TEMPORARY = ".writing-"
@@ -31,7 +31,7 @@ def check_name(name: str, what: str = "model") -> str:
     """
     if not NAME.fullmatch(name) or len(name.encode()) > 100:
         rule = "letters, digits and . _ - + are allowed, it must not start with . or -, and at most 100 bytes"
-        raise StudyError(f"{name!r} cannot name a {what}: {rule}")
+        raise StudyError(f"{name!r} cannot name {article(what)}: {rule}")
     return name
 
 

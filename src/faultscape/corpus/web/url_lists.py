@@ -54,7 +54,7 @@ def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
 
 def _hit(row: dict[str, str]) -> Hit:
     url = clean(row["url"])
-    id_ = check_name(row["id"], "picture") if row.get("id") else key(url)
+    id_ = check_name(row["id"], "image") if row.get("id") else key(url)
     if id_.startswith("+"):
         raise CorpusError(f"{id_!r} cannot be an image id: it must not start with +")
     when = line(row.get("date"))

@@ -25,7 +25,7 @@ from faultscape.formats.confidence import beside, read_confidence
 from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
-from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.batches import NO_MAP, Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Shards, Source
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
@@ -152,7 +152,7 @@ class OpenFolder(OpenModel):
 
     def _row(self, image: Image, path: str | None) -> Row:
         if path is None:
-            return Row(image.id, None, problem="" if image.parent else "no map found for this image")
+            return Row(image.id, None, problem="" if image.parent else NO_MAP)
         try:
             code, sure = self._model.read(path, image.width, image.height), beside(self._folder, path)
             kept = (

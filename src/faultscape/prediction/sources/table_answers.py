@@ -23,7 +23,7 @@ from faultscape.corpus.id_lists import counting
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.errors import ClassesError, ModelError, counted
 from faultscape.maps import class_answers
-from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.batches import NO_LABEL, NO_ROW, Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
 from faultscape.prediction.sources import tables
 from faultscape.study.parts import key_of
@@ -65,16 +65,14 @@ class AnswerTable(OpenModel):
 
     def _row(self, image: Image, row: str | None) -> Row:
         if row is None:
-            return Row(image.id, None, problem="" if image.parent else "the table has no row for this image")
+            return Row(image.id, None, problem="" if image.parent else NO_ROW)
         if code := self._codes[int(row)]:
             return Row(image.id, code)
         word = self._word(int(row))
         return Row(
             image.id,
             None,
-            problem=(
-                f"{word!r} is not a class of the study" if word else "the table has no label for this image"
-            ),
+            problem=f"{word!r} is not a class of the study" if word else NO_LABEL,
         )
 
     def _word(self, row: int) -> str:

@@ -116,7 +116,7 @@ class Downloads:
         is for review.
         """
         try:
-            hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "picture"))
+            hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "image"))
         except FaultscapeError as error:
             return self._fail(line(hit.url, 500), str(error))
         if hit.url in self.tried:

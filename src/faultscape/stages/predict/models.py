@@ -17,6 +17,7 @@ from faultscape.arguments import Source
 from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
+from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
 from faultscape.stages import evidence
 from faultscape.stages.fill import fill
 from faultscape.stages.pixel_counts import CountParts
@@ -37,11 +38,6 @@ from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.logs import Timing, log, read_failures
 
-_NOT_THERE = (
-    "no map of this image was found",
-    "the table has no line of this image",
-    "the table has no label of this image",
-)
 _TASK = "faultscape.stages.predict.shard:shard"
 
 
@@ -287,7 +283,9 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
     the first image that had something, and how many rows say more.
     """
     rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
-    first = next((row for row in rows if row.reason not in _NOT_THERE), rows[0] if rows else None)
+    first = next(
+        (row for row in rows if row.reason not in (NO_MAP, NO_ROW, NO_LABEL)), rows[0] if rows else None
+    )
     why = (
         f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} of failures.csv say why"
         if first
