@@ -94,7 +94,7 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
     (tmp_path / "train" / "5.png").write_bytes(b"gone")
     blended(study, "fishyscapes-v3", set_="main", frames=20)
     assert (
-        "1 training image cannot be read, and no known object is taken from it; the first: "
+        "1 training image cannot be read; no known objects are taken from it (first: "
         in capsys.readouterr().out
     )
     flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
@@ -190,7 +190,7 @@ def test_objects_of_classes_that_the_study_knows_are_no_anomalies(
     shutil.copytree(cutouts, mixed)
     (mixed / "bird").rename(mixed / "Car")
     blended(study, objects=str(mixed))
-    assert "2 objects of 4 left out, of classes that the study knows: Car" in capsys.readouterr().out
+    assert "2 objects of 4 left out, because the study knows their classes: Car" in capsys.readouterr().out
     with (labels_folder(Path(study), "fishyscapes-v2") / "manifest.csv").open(newline="") as file:
         assert {row["class"] for row in csv.DictReader(file)} == {"horse"}
     (mixed / "horse").rename(mixed / "person")

@@ -310,13 +310,13 @@ def test_the_confidence_constraint_is_left_out_where_nobody_says_how_sure_and_th
     capsys.readouterr()
     fs.select(study, as_="one")
     assert (
-        "confidence: m0 says no probabilities, so that the constraint is left out there"
+        "confidence: m0 has no probabilities, so the constraint is not applied there"
         in capsys.readouterr().out
     )
     fs.predict(study, {"m0": str(tmp_path / "m0.csv"), "m1": str(tmp_path / "m1.csv")}, remove=["m2"])
     capsys.readouterr()
     fs.select(study, as_="all")
-    assert "confidence: no model says any probabilities" in capsys.readouterr().out
+    assert "confidence: no model has probabilities" in capsys.readouterr().out
     fs.select(study, as_="none", classifiers=fs.ClassifierRules(confidence=0))
     assert "confidence" not in capsys.readouterr().out
 

@@ -111,7 +111,7 @@ def test_a_model_is_not_called_as_labels_are_or_will_be(answers: made_answers.An
     table = answers.tables["model-0"]
     said = refused_line("predict", answers.study, f"labels={table}")
     assert (
-        "'labels' is the name of a truth, under which labels are kept; give the model another, for example"
+        "'labels' is already the name of a truth (a set of labels); give the model another, for example"
         " labels-model" in said
     )
     path = Path(answers.study).parent / "l.csv"

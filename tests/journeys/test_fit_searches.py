@@ -95,7 +95,7 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         " what the study judges, and are not searched with",
     ):
         fitted(predicted, "knn", select_layer=True, validation="val")
-    with refused(OptionError, "--select-layer needs --validation SET, whose images have labels of anomaly"):
+    with refused(OptionError, "--select-layer needs --validation SET, a set with anomaly labels"):
         fitted(predicted, "knn", select_layer=True)
 
 
@@ -113,7 +113,7 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
     fs.collect(study, str(folder), set_="odd", role="validation", known=known)
     with refused(
         StudyError,
-        "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges,"
+        "its anomalies are pixels of car, withheld by a holdout of this study: they are what it judges,"
         " and are not searched with",
     ):
         fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
@@ -138,7 +138,7 @@ def test_a_search_on_images_that_are_judged_says_so(
     assert "role test" not in capsys.readouterr().out
     fitted(predicted, "odin", validation=blended["main"], method_options=fs.MethodOptions())
     assert (
-        "images to search with have role test, or were made of such; judge the method on other images"
+        "images to search with have role test or were made from such images; judge the method on other images"
         in capsys.readouterr().out
     )
 
@@ -163,7 +163,7 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
     tried = {one.candidate for one in fitted(predicted, "knn", validation=blended, data=few).searches["k"]}
     assert tried == {f"k {k}" for k in (1, 2, 5, 10, 20, 50)}
     with refused(
-        MetricError, "[0-9]+ training embeddings are fewer than any k that is tried; keep more, or give --k"
+        MetricError, "[0-9]+ training embeddings are fewer than every k tried; keep more, or give --k"
     ):
         fitted(predicted, "knn-class", validation=blended, data=fs.FitData(keep_embeddings=10))
     swept = fitted(

@@ -99,7 +99,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
     card = fs.reliability(study, worst=0, resamples=0).document
     assert (
-        "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects"
+        "plain: the file of knn is missing, so it is unknown whether it was tuned with unknown objects"
         in card["notes"]
     )
 

@@ -198,7 +198,7 @@ def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.Cap
     with refused(OptionError, "--bands are of values of label maps"):
         fs.report(answers.study, selection="duels", bands=[0.5])
     with refused(
-        OptionError, "--better is of duels of label maps; answers of classifiers are right or wrong"
+        OptionError, "--better needs duels of label maps; answers of classifiers are right or wrong"
     ):
         fs.report(answers.study, selection="duels", better=0.1)
     capsys.readouterr()

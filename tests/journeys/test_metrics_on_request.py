@@ -127,7 +127,7 @@ def test_regions_that_are_given_have_sizes_and_no_centrelines(line: list[str], t
     ("metric", "words"),
     [
         ("cldise", "metric 'cldise' is not known; known are cldice, recall_large"),
-        ("miou", "--metric miou: it is computed without being asked for; leave it out"),
+        ("miou", "--metric miou: it is always computed; leave it out"),
     ],
 )
 def test_other_names_are_refused(line: list[str], metric: str, words: str) -> None:

@@ -175,7 +175,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ),
         (
             "own.py:gap_of_anomalies",
-            "--metric gap_of_anomalies is of scores, and there are none here; give --anomaly NAME=FOLDER",
+            "--metric gap_of_anomalies needs scores, and none were given; give --anomaly NAME=FOLDER",
         ),
         ("own.py:gap_of_doubt", "give --confidence or --doubt or --probabilities NAME=FOLDER"),
     ],

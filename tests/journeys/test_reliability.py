@@ -137,7 +137,7 @@ def test_maps_of_made_sets_are_dropped_unless_they_are_kept(
     assert all(rows(study).values())
     assert "counted and not kept" not in repr(said)
     dropped = fs.predict(counted, {"net": nets(corpus)["net"]}, measure=True, engine="local")
-    assert "25 maps of made images counted and not kept" in repr(dropped)
+    assert "25 maps of made images counted, not kept" in repr(dropped)
 
 
 def test_a_line_without_measure_neither_stores_doubt_nor_does_counted_shards_again(
@@ -484,7 +484,7 @@ def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corp
     fs.predict(study, nets(corpus), scorer=["msp"], engine="local")
     said = fs.reliability(study, engine="local").document
     assert {row["finder"] for row in said["finders"]} == {"doubt"}
-    assert f"disagreement finds failures too; `faultscape compare {study}` counts it" in said["notes"]
+    assert f"disagreement finds failures too; run `faultscape compare {study}` to add it" in said["notes"]
     fs.compare(study, engine="local")
     rows = fs.reliability(study, engine="local").document["finders"]
     assert {(row["model"], row["finder"]) for row in rows} == {

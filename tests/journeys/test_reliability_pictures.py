@@ -179,7 +179,7 @@ def test_a_model_that_is_gone_or_another_leaves_its_pictures_out_and_says_so(stu
     colour_network(study.parent / "net.onnx", WEIGHTS + 1)
     fs.reliability(str(study), **LINE)
     assert frames(page_of(study)) == []
-    said = "net: pictures of frames are missing, since it cannot be run now: "
+    said = "net: images of frames are missing, because the model cannot be run: "
     assert f"{said}the model or its options changed since it was counted" in Page(page_of(study)).text
     (study.parent / "net.onnx").unlink()
     fs.reliability(str(study), **LINE)

@@ -105,7 +105,7 @@ def test_the_same_line_again_changes_nothing_and_another_seed_is_refused(study: 
     before = made.bytes_under(Path(study), "corpus.parquet", "sets.json")
     again = corrupted(study)
     assert (again.new, again.changed, again.left) == (0, 0, 0)
-    assert "as they were" in repr(again)
+    assert "unchanged" in repr(again)
     assert made.bytes_under(Path(study), "corpus.parquet", "sets.json") == before
     with refused(says="set 'gaussian_noise-2' and 3 more made with another seed .0.; remove them first"):
         corrupted(study, seed=1)

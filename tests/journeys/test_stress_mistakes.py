@@ -156,7 +156,7 @@ def test_what_is_made_is_told_in_whole_numbers_and_without_zeros(
     anomalous, known, _ = found.pixels["fishyscapes-v2"]
     assert f"{anomalous:,} anomalous and {known:,} known pixels" in repr(found)
     assert "horse 4\n" in capsys.readouterr().out  # none was left out
-    assert "(5 images, 2 taken out)" in repr(blended(study, frames=5))
+    assert "(5 images, 2 removed)" in repr(blended(study, frames=5))
 
 
 def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: made.Corpus) -> None:
@@ -197,8 +197,8 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     corrupted(study)
     said = refused_line("measure", study, "--set", "contrast-1")
     assert (
-        f"--set contrast-1: no model has a map of it yet; `faultscape status {study}` names the line of"
-        " predict" in said
+        f"--set contrast-1: no model has maps of it yet; `faultscape status {study}` prints the"
+        " predict line" in said
     )
     assert main(fs.status(study).next.split()[1:]) == 0
     measured = fs.measure(
@@ -227,7 +227,7 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
         (("fog", "--engine", "foo"), "engine 'foo' is not known"),
         (
             (*blend, "--known", "main"),
-            "--known says where known objects are cut out of, and fishyscapes-v2 blends none",
+            "--known has no effect: fishyscapes-v2 blends no known objects",
         ),
         ((*blend, "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
         ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
@@ -293,5 +293,5 @@ def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_l
     assert "earlier line" not in capsys.readouterr().out
     blended(study, frames=5, write=str(tmp_path / "out"))
     said = capsys.readouterr().out
-    assert f"{tmp_path}/out/fishyscapes-v2: 4 files of an earlier line are of no image of the set" in said
+    assert f"{tmp_path}/out/fishyscapes-v2: 4 files of an earlier run do not belong to the set" in said
     assert "-draw1.png the first)" in said

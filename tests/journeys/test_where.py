@@ -111,7 +111,7 @@ def test_the_first_line_names_the_part(answers: made_answers.Answers) -> None:
         "--resamples",
         "50",
     )
-    assert said[0] == "Of tag=night and set=main, 67 images of the study:"
+    assert said[0] == "Only tag=night and set=main, 67 images of the study:"
 
 
 def test_nothing_is_written_but_the_file_that_is_named(answers: made_answers.Answers, tmp_path: Path) -> None:
