@@ -222,6 +222,33 @@ def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
             verb(answers.study, goal="bets")
 
 
+def reports(study: str) -> list[tuple[str, str]]:
+    return [(state, words) for stage, state, words in fs.status(study).stages if stage == "report"]
+
+
+def test_the_report_of_a_study_drawn_for_a_goal_is_due_and_run_writes_it(
+    answers: made_answers.Answers,
+) -> None:
+    fs.select(answers.study, goal="order", budget=20)
+    assert reports(answers.study) == [("missing", "report-order.html")]
+    made_answers.import_labels(answers)
+    assert reports(answers.study) == [("missing", "report-order.html")]
+    fs.run(answers.study, engine="local")
+    assert reports(answers.study) == [("done", "report-order.html")]
+    assert not Path(answers.study, "report.html").exists()
+
+
+def test_run_reports_on_what_it_could_rank_where_nobody_labelled_the_duels(
+    answers: made_answers.Answers,
+) -> None:
+    drawn = fs.select(answers.study, goal="order", budget=60)
+    duels = fs.select(answers.study, top=1)  # main
+    unlabelled = {row.image for row in duels.chosen}
+    made_answers.import_labels(answers, [row.image for row in drawn.rows if row.image not in unlabelled])
+    fs.run(answers.study, engine="local")
+    assert reports(answers.study) == [("done", "report-order.html")]
+
+
 def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, errors=ERRORS)
 

@@ -388,7 +388,7 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
 @pytest.mark.parametrize(
     ("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)]
 )
-def test_what_cannot_be_predictable_is_asked_for_fifty_at_a_time(
+def test_what_cannot_be_predicted_is_asked_for_fifty_at_a_time(
     labels: int, verb: str, budget: int | None
 ) -> None:
     row = {"labels": 30, "low": 2, "high": 70, "predictable": False}
