@@ -260,7 +260,7 @@ def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(
     old = json.loads(file.read_text())
     del old["definition"]["votes"]
     file.write_text(json.dumps(old))
-    with refused(SelectionError, "there is no truth 'mine'; there are no labels yet"):
+    with refused(SelectionError, "there is no truth 'mine'; the study has no labels yet"):
         fs.select(study, as_="cut", more=20, truth="mine")
     assert facts(list(fs.select(study, as_="cut", more=20).rows)) == facts(list(whole))
     made_answers.import_labels(inverted)
@@ -329,8 +329,8 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
         (
             {"budget": 3},
             (
-                "--budget is for images drawn for all models at once; --selector mad takes the top of each"
-                " pair, --per-class of them. Give --temperature 1"
+                "--budget is for selectors that draw for all models at once; --selector mad takes the "
+                "top images of each pair, --per-class of them. Give --temperature 1"
             ),
         ),
         ({"distance": "01"}, "--distance does not apply to duels of segmentation models"),
@@ -346,7 +346,7 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
         ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
         (
             {"selector": "random", "budget": 3, "more": 4},
-            "--budget says how many images in all, --more how many others",
+            "--budget is the total number of images, --more how many to add",
         ),
         ({"selector": "random", "budget": 0}, "--budget must be 1 to 1,000,000 images; got 0"),
         (
@@ -456,7 +456,7 @@ def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Ans
         fs.measure(answers.study, output=str(Path(answers.study).parent / "out"))
     with refused(OptionError, "--format png does not fit a study of classifiers; use csv"):
         fs.label.export(answers.study, str(Path(answers.study).parent / "out"), format="png")
-    assert "nothing is to be counted before" in repr(fs.compare(answers.study))
+    assert "nothing to count: their answers are compared directly" in repr(fs.compare(answers.study))
 
 
 def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_what_cannot_be_is_said_before_the_network_is_opened(
         "--validation val: it has no effect on method mahalanobis; leave it out, or give --select-layer",
     ):
         fitted(predicted, "mahalanobis", validation="val")
-    with refused(OptionError, "--validation val: nothing of knn would be chosen with it"):
+    with refused(OptionError, "--validation val: it has no effect on method knn"):
         fitted(predicted, "knn", validation="val", method_options=fs.MethodOptions(k=3))
 
 

@@ -78,8 +78,8 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         "validation": name,
     }
     assert (
-        f"plain: knn was searched with {name}, which includes 2 of the 7 images that it is judged on; numbers"
-        " on these are too good, so judge on other images" in card["notes"]
+        f"plain: knn was searched with {name}, which includes 2 of the 7 images it is evaluated on; "
+        "numbers on these are too good, so evaluate on other images" in card["notes"]
     )
     table = Path(study, "reliability", "table-s4.md").read_text()
     assert "| model | scorer | flags |" in table
@@ -91,8 +91,8 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     assert "<small>Max probability</small>" in page
     with refused(
         StudyError,
-        "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are"
-        " what the study judges, and are not searched with",
+        "no image of val has anomaly labels, which a search needs; .*Classes withheld by a holdout "
+        "cannot be used: the study is judged by them",
     ):
         fitted(predicted, "knn", select_layer=True, validation="val")
     with refused(OptionError, "--select-layer needs --validation SET, a set with anomaly labels"):
@@ -113,8 +113,8 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
     fs.collect(study, str(folder), set_="odd", role="validation", known=known)
     with refused(
         StudyError,
-        "its anomalies are pixels of car, withheld by a holdout of this study: they are what it judges,"
-        " and are not searched with",
+        "its anomalies are pixels of car, withheld by a holdout of this study: the study is judged by "
+        "them, so they cannot be used in a search",
     ):
         fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
 

@@ -171,7 +171,7 @@ def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) ->
         expected = probabilities(weight, [names.index(row.image) for row in rows], [])
         assert [row.probability for row in rows] == pytest.approx(expected, rel=1e-5)
     assert {row.pool for row in every.rows} == {14}
-    with refused(SelectionError, "information draws more from the labels so far, and there are none"):
+    with refused(SelectionError, "information learns from the labels so far, and there are none"):
         fs.select(study, as_="information", more=2, engine="local")
 
 
@@ -195,7 +195,7 @@ def test_labels_to_learn_from_are_of_a_truth_that_is_there(tmp_path: Path) -> No
 def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = made_answers.study(tmp_path, images=20)
     fs.select(answers.study, as_="duels", top=2)
-    with refused(OptionError, "--bands are of values of label maps"):
+    with refused(OptionError, "--bands need values of label maps"):
         fs.report(answers.study, selection="duels", bands=[0.5])
     with refused(
         OptionError, "--better needs duels of label maps; answers of classifiers are right or wrong"

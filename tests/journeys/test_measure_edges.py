@@ -115,7 +115,7 @@ def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_ca
         "--classes",
         str(corpus.classes),
     ]
-    assert "such in all" not in refused_line(*line, *words, "-o", str(tmp_path / "o"))
+    assert "images in all" not in refused_line(*line, *words, "-o", str(tmp_path / "o"))
 
 
 @pytest.mark.parametrize(("times", "more"), [(1, 100), (1e-9, 0), (50, 1024), (1, -7)])

@@ -112,10 +112,7 @@ def test_few_labels_are_said_to_be_few(answers: made_answers.Answers) -> None:
     one = fs.plan(answers.study)
     assert one.labels["used"] == 0
     assert one.notes == (
-        (
-            "labels of random are not used: fewer than two images have a label that scores every model how"
-            " good it is"
-        ),
+        ("labels of random are not used: fewer than two images have a label that scores every model"),
     )
     made_answers.import_labels(answers, list(slots.images[:10]))
     few = fs.plan(answers.study)

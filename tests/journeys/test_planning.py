@@ -250,8 +250,8 @@ def test_copies_are_named_and_count_as_one_and_near_copies_are_named(tmp_path: P
     study = classifiers(tmp_path, np.stack([said[0], said[1], said[1], near]))
     notes = fs.plan(study).notes
     assert (
-        "m1 and m2 give the same answer on all images: no number of labels tells them apart; they count"
-        " as one" in notes
+        "m1 and m2 give the same answer on all images: no number of labels can separate them, so they "
+        "count as one" in notes
     )
     assert "m0 and m3 give the same answer on all but 2 images: only labels of these separate them" in notes
     assert len(notes) == 2
@@ -286,7 +286,7 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
         ),
         ({"cost": "mask=much"}, "--cost mask must be a number of seconds, 0 or more; got 'much'"),
         ({"cost": {"question": -1}}, "--cost question must be a number of seconds, 0 or more; got -1"),
-        ({"cost": "mask"}, "--cost mask is a number of seconds"),
+        ({"cost": "mask"}, "--cost mask must be a number of seconds"),
         ({"wage": -2.0}, "a wage is money for an hour, not below 0; got -2"),
         ({"wage": float("nan")}, "a wage is money"),
         ({"within": 0}, "--within is a number of points above 0, at most 100; got 0"),

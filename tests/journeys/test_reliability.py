@@ -296,7 +296,7 @@ def test_what_is_lacking_is_said_with_the_line_that_fills_it(corpus: made.Corpus
         "line": line,
     }
     assert said.document["gaps"] == [gap]
-    assert f"empty: net on fog-1: maps and msp were not counted; `{line}` fills it" in repr(said)
+    assert f"missing: net on fog-1: maps and msp were not counted; to add it:\n  {line}" in repr(said)
     assert find_cell(said.document, "net", "fog-1", "miou") is None
     assert cli.main([*shlex.split(line)[1:], "--engine", "local"]) == 0
     filled = fs.reliability(study, engine="local").document
@@ -328,15 +328,15 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
         fs.reliability(counted, models=["nett"])
     with refused(OptionError, "--natural night: the study has no such set; it has main, "):
         fs.reliability(counted, natural=["night"])
-    with refused(OptionError, "--reference x: is none of the models net, other, both"):
+    with refused(OptionError, "--reference x: is not one of the models net, other, both"):
         fs.reliability(counted, reference="x")
     bare = str(made.collected(corpus, tmp_path / "bare", shard_size=4))
     with refused(ModelError, "the study has no model"):
         fs.reliability(bare)
     fs.predict(bare, corpus.models, engine="local")
-    with refused(StudyError, "has no labelled image, no made set and no labels of anomaly"):
+    with refused(StudyError, "has no labelled images, stress sets or anomaly labels"):
         fs.reliability(bare)
-    with refused(ModelError, "--scorer makes doubt of a network's logits, and this is a folder"):
+    with refused(ModelError, "--scorer needs a network's logits, and this is a folder"):
         fs.predict(bare, corpus.models, scorer=["msp"])
     line = refused_line(
         "predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local"

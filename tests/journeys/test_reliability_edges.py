@@ -155,8 +155,7 @@ def test_a_set_without_a_label_is_no_condition(tmp_path: Path) -> None:
     assert number(card, "net", "val", "miou") is not None
     with refused(
         StudyError,
-        "--misclassified main: set main has no labels of classes, so that nobody knows which pixels are"
-        " wrong",
+        "--misclassified main: set main has no class labels, so wrong pixels cannot be found",
     ):
         judged(study, misclassified=["main"])
 
@@ -168,7 +167,7 @@ def test_two_conditions_of_one_name_are_refused(study: Study, clash: str) -> Non
     if clash == "holdout":
         fs.stress.holdout(study[0], classes=["car"], as_="main")
     name = {"holdout": "main", "natural": "contrast-5"}[clash]
-    with refused(OptionError, f"two conditions of the card are called {name}; name a set once"):
+    with refused(OptionError, f"two conditions of the card are called {name}; name each set once"):
         judged(study[0], natural=["contrast-5"] if clash == "natural" else None)
 
 
@@ -317,7 +316,7 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
 def test_options_that_change_nothing_are_named(study: Study) -> None:
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], measure=True, engine="local")
     card = judged(study[0], track="obstacle")
-    assert any(note.startswith("--track obstacle changes nothing: component F1") for note in card["notes"])
+    assert any(note.startswith("--track obstacle has no effect: component F1") for note in card["notes"])
 
 
 def test_intervals_end_where_the_range_of_a_number_ends(
@@ -343,7 +342,7 @@ def test_the_card_is_not_written_among_what_the_study_keeps(study: Study, output
 def test_the_clean_set_is_no_natural_shift(study: Study) -> None:
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
-    with refused(OptionError, "--natural main: made sets were made of it, so that it is the clean set"):
+    with refused(OptionError, "--natural main: it is the clean set, from which sets were made"):
         judged(study[0], natural=["main"])
 
 

@@ -195,7 +195,7 @@ def test_what_is_stored_is_shown_without_the_model(study: Path, monkeypatch: pyt
     fs.reliability(str(study), **LINE)
     assert frames(page_of(study)) == frames(before)
     assert page_of(study).count('class="shot"') == 32
-    assert "pictures of frames are missing" not in page_of(study)
+    assert "images of frames are missing" not in page_of(study)
     taken = sum(len(str(attrs["src"])) for tag, attrs in Page(page_of(study)).tags if tag == "img")
     monkeypatch.setattr(pictures, "ROOM", taken // 2)
     fs.reliability(str(study), **LINE)

@@ -64,7 +64,7 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     assert (row.state, row.line) == ("missing", "")
     assert row.words.endswith(" and 1 more set: made images")
     assert row.in_the_way.startswith("sets.json no longer says what made this")
-    assert "run the line of `faultscape stress` that made it again" in refused_line(
+    assert "run that `faultscape stress` line again" in refused_line(
         "stress", "fog", study, "--set", "contrast-1"
     )
     assert corrupted(study).new == 0
@@ -124,9 +124,7 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
         )
         == 0
     )
-    assert (
-        "--smallest chooses objects, and the set was made before and keeps its own" in capsys.readouterr().out
-    )
+    assert "--smallest chooses objects, but the set exists and keeps its own" in capsys.readouterr().out
     for file, said in (
         ("none.csv", "No such file or directory; expected switched-off.csv"),
         ("bad.csv", "expected a column object"),
@@ -220,7 +218,7 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
     blend = ("blend", "--preset", "fishyscapes-v2", "--smallest", "20", "--engine", "local")
     corrupt = ("corrupt", "--corruption", "contrast", "--severities", "1")
     for words, says in (
-        ((*corrupt, "--truth", "labels"), "give --move-labels with it"),
+        ((*corrupt, "--truth", "labels"), "give both"),
         ((*corrupt, "--engine", "foo"), "engine 'foo' is not known"),
         ((*corrupt, "--workers", "0"), "workers must be 1 or more; got 0"),
         ((*corrupt, "--seed", "-1"), "--seed is a whole number"),
@@ -229,14 +227,14 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
             (*blend, "--known", "main"),
             "--known has no effect: fishyscapes-v2 blends no known objects",
         ),
-        ((*blend, "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
-        ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
+        ((*blend, "--depth", str(corpus.truth)), "add --fog 0.2"),
+        ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "add --fog 0.2"),
         ((*blend, "--review", "--write", "x"), "leave out --write"),
         (
             ("blend", "--preset", "fishyscapes-v3", "--known", "mian"),
             "--known mian: no set of this name was collected; there is main. Did you mean 'main'?",
         ),
-        (("holdout", "--classes", "car", "--truth", "labels"), "give --write DIR with it"),
+        (("holdout", "--classes", "car", "--truth", "labels"), "needs --write DIR"),
         ((*corrupt, "--write", str(corpus.classes)), "File exists; choose a folder"),
     ):
         assert says in refused_line("stress", words[0], study, *words[1:]), words

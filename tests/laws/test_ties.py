@@ -431,7 +431,7 @@ def test_ties_that_decide_more_than_a_quarter_of_the_slots_are_warned_of(
     assert (
         told(2, 8, by_chance) == "ties: 2 of 8 slots (25 %) had other, equally good images; chance decided\n"
     )
-    assert "another --seed chooses others; --goal order draws images" in told(3, 8, by_chance)
+    assert "another --seed would choose others; use --goal order, which draws" in told(3, 8, by_chance)
     assert "warning" not in told(2, 8, by_id)
     assert "draw a new selection with --as NAME" in told(3, 8, by_id)
 

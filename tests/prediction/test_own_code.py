@@ -260,7 +260,7 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
     weights, code = tmp_path / "weights.safetensors", tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=str(weights)))
     found = []
-    for seed, words in ((3, ""), (3, ""), (4, "1 of 1 shards are done anew")):
+    for seed, words in ((3, ""), (3, ""), (4, "1 of 1 shards are predicted again")):
         torch.manual_seed(seed)
         save_file(torch.nn.Conv2d(3, 5, 1).state_dict(), weights)
         capsys.readouterr()

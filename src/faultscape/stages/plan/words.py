@@ -1,4 +1,4 @@
-"""What a person reads of a plan: tables that fit 100 columns, and the next line to type.
+"""What a person reads of a plan: tables that fit 80 columns, and the next line to type.
 
 Conventions: takes the plan as it is written to plan.json and the name of the study, returns text. Times below
 two hours are told in minutes.
@@ -7,7 +7,6 @@ two hours are told in minutes.
 from __future__ import annotations
 
 import shlex
-import textwrap
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import PREDICTABLE
@@ -15,8 +14,8 @@ from faultscape.selection.catalogue import find_selector
 from faultscape.stages.given_options import number_word
 from faultscape.stages.plan.advice import WIDE
 from faultscape.stages.plan.result import Costs, LabelPlan, LabelsUsed, Needed
+from faultscape.terminal_lines import wrapped
 
-WIDTH = 100
 QUESTIONS = {
     "best": "Which model is best, with 95 % confidence",
     "order": "The order of all models, with 95 % confidence",
@@ -32,19 +31,19 @@ INDEPENDENT = "Numbers assume independent images and apply to this pool."
 
 def text(found: LabelPlan) -> str:
     """Return the plan as text."""
-    lines = _wrapped(_head(found))
+    lines = wrapped(_head(found))
     rows = [row for name in QUESTIONS for row in found.questions[name].values()]
     if all(row["labels"] is None for row in rows):
-        lines += ["", *_wrapped(f"No number of labels answers these questions: {rows[0]['why']}.")]
+        lines += ["", *wrapped(f"No number of labels answers these questions: {rows[0]['why']}.")]
     else:
         lines += [
-            *_wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
-            *_wrapped(_cost(found.costs, classes=_classifies(found))),
+            *wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
+            *wrapped(_cost(found.costs, classes=_classifies(found))),
         ]
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
-    lines += [line for note in found.notes for line in ("", *_wrapped(f"Note: {note}"))]
+    lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
 
 
@@ -165,7 +164,7 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     if rows != found.questions[advised["question"] if advised else "best"]:
         # of that question the recommendation says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
-    return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
+    return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
 
 
 def fewer(rows: dict[str, Needed], selector: str | None) -> str:
@@ -222,16 +221,5 @@ def _duels(found: LabelPlan) -> list[str]:
 def _next(found: LabelPlan) -> list[str]:
     advice = found.recommended
     assert advice is not None
-    lines = ["Recommended:", f"  {command(found)}", *_wrapped(advice["why"], "  ")]
-    return lines + (_wrapped(advice["instead"], "  ") if advice["instead"] else [])
-
-
-def _wrapped(words: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        words,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent or "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = ["Recommended:", f"  {command(found)}", *wrapped(advice["why"], "  ")]
+    return lines + (wrapped(advice["instead"], "  ") if advice["instead"] else [])
