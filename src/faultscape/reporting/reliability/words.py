@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultscape.errors import counted
-from faultscape.reporting.reliability.document import CORRUPTED, Card, CardModel, find_cell
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, Card, CardModel, find_cell
 from faultscape.reporting.reliability.tables import Column, main_scorer, views_of
 from faultscape.terminal_lines import WIDTH, wrapped
 
@@ -22,6 +22,8 @@ def card_text(path: str, card: Card) -> str:
             lines.append(f"{'':<{width}} " + " ".join(f"{column.title:>6}" for column in shown))
             for row in view.rows:
                 cells = [(max(6, len(column.title)), column.cell(*row)) for column in shown]
+                if row[0] == RANDOM and not any(cell for _, cell in cells):
+                    continue
                 texts = [
                     f"{'-' if cell is None or cell['value'] is None else format(cell['value'], '.4f'):>{of}}"
                     for of, cell in cells
