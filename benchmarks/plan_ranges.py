@@ -105,7 +105,7 @@ def table() -> list[str]:
         mine = [row for name in inside for row in rows[name]]
         shares = {stage: held(mine, stage)[:, width] for stage in STAGES}
         ranges = np.array([row["start"][0][width] for row in mine])
-        wide = ranges[:, 1] > needs.FORETOLD * ranges[:, 0]
+        wide = ranges[:, 1] > needs.PREDICTABLE * ranges[:, 0]
         for stage, share in shares.items():
             everything[stage].append(share.mean())
         wides.append(wide.mean())

@@ -716,7 +716,7 @@ STUDIES = (
         "standings of lists within lists",
         partial(_damaged, "standings.json", DEEP),
         "report",
-        r"standings\.json is damaged \(.*make it anew with `faultscape rank",
+        "standings\\.json is damaged \\(.*write it again with `faultscape rank",
     ),
     _of_study(
         "a corpus that is none",

@@ -192,7 +192,7 @@ def test_a_changed_function_is_another_definition(corpus: made.Corpus, study: st
     own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
     fs.select(study, as_="mine", maps=fs.MapRules(concordance=f"{own}:share"))
     own.write_text("def share(both, rows, columns, *, over):\n    return -both.sum(-1) / rows.sum(-1)\n")
-    with refused(SelectionError, "which is another file now"):
+    with refused(SelectionError, "which has changed since"):
         fs.select(study, as_="mine", per_class=2)
     own.write_text('def share(both, rows, columns, *, over):\n    return both.sum(-1) * 0 + float("inf")\n')
     with refused(SelectionError, "no image satisfies"):

@@ -93,8 +93,8 @@ def test_maps_of_another_size_than_the_photos_are_counted(
     told = [line for line in capsys.readouterr().out.splitlines() if "another size" in line]
     assert told == [
         (
-            "note: model-1: 2 of 5 maps have another size than their photos (24 x 18 for 48 x 36); they are"
-            " compared at the working size, by nearest neighbour"
+            "note: model-1: 2 of 5 maps differ in size from their images (24 x 18 for 48 x 36); they are"
+            " resized to the working size, by nearest neighbour"
         )
     ]
     fs.predict(study, corpus.models)

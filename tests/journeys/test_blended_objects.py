@@ -57,7 +57,7 @@ def test_an_edition_keeps_its_objects_when_the_folder_grows(
     made.write(folder / "cow" / "new.png", new)
     again = blended(study, objects=str(folder), edition="2026-10")
     assert (again.new, again.changed) == (0, 0)
-    assert "keeps its own: give --edition NAME" in capsys.readouterr().out
+    assert "keeps its own; give --edition NAME" in capsys.readouterr().out
     shutil.rmtree(folder)
     assert {image.id: image.digest for image in rows(study, "fishyscapes-v2-2026-10")} == before
     for image in rows(study, "fishyscapes-v2-2026-10"):
@@ -88,13 +88,13 @@ def with_cars(study: str, folder: Path) -> None:
 def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with refused(says="known objects of training images"):
+    with refused(says="known objects from training images"):
         blended(study, "fishyscapes-v3")
     with_cars(study, tmp_path)
     (tmp_path / "train" / "5.png").write_bytes(b"gone")
     blended(study, "fishyscapes-v3", set_="main", frames=20)
     assert (
-        "1 training image cannot be read, and no known object is taken from it; the first: "
+        "1 training image cannot be read; no known objects are taken from it (first: "
         in capsys.readouterr().out
     )
     flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
@@ -176,7 +176,7 @@ def test_fs_static_shows_and_keeps_objects_of_its_classes_alone(
     assert "fs-static: 2 of these 4 objects are of its twelve classes" in capsys.readouterr().out
     blended(study, **line)
     blended(study, **line)  # nothing of it is called new
-    assert "holds objects that the set was not made of" not in capsys.readouterr().out
+    assert "has objects that are not in the set" not in capsys.readouterr().out
     assert len(list((Path(study) / "objects").glob("*.png"))) == 2
     (mixed / "horse").rename(mixed / "table")
     with refused(says="takes objects of the classes aeroplane, bird"):
@@ -190,7 +190,7 @@ def test_objects_of_classes_that_the_study_knows_are_no_anomalies(
     shutil.copytree(cutouts, mixed)
     (mixed / "bird").rename(mixed / "Car")
     blended(study, objects=str(mixed))
-    assert "2 objects of 4 left out, of classes that the study knows: Car" in capsys.readouterr().out
+    assert "2 objects of 4 left out, because the study knows their classes: Car" in capsys.readouterr().out
     with (labels_folder(Path(study), "fishyscapes-v2") / "manifest.csv").open(newline="") as file:
         assert {row["class"] for row in csv.DictReader(file)} == {"horse"}
     (mixed / "horse").rename(mixed / "person")

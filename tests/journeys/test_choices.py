@@ -185,7 +185,9 @@ def test_a_choice_counts_no_more_once_a_map_that_was_shown_is_another(
     found = ranked(own)
     assert found.labels["choices"] == len(choices) - gone
     assert any(
-        note.startswith(f"{gone} choices between two models do not count: a map that was shown was made anew")
+        note.startswith(
+            f"{gone} choices between two models do not count: one of the maps shown has been predicted again"
+        )
         for note in found.notes
     )
 

@@ -134,7 +134,7 @@ def test_more_places_extend_a_selection_and_leave_its_rows(
     assert first == second
     capsys.readouterr()
     assert fs.select(study, top=2).rows == new.rows
-    assert "never shrinks: top stays 6" in capsys.readouterr().out
+    assert "cannot shrink: top stays 6" in capsys.readouterr().out
     for options in (
         {"confidence": 0.1},
         {"cap": 5},
@@ -153,7 +153,7 @@ def test_another_model_adds_its_pairs_alone(tables: Path, study: str) -> None:
     assert new.rows[: len(old.rows)] == old.rows
     assert {row.cell for row in new.rows[len(old.rows) :]} == {("m0", "m3"), ("m1", "m3"), ("m2", "m3")}
     fs.predict(study, remove=["m3"])
-    with refused(SelectionError, "which the study has no more"):
+    with refused(SelectionError, "which is no longer in the study"):
         fs.select(study)
 
 
@@ -310,13 +310,13 @@ def test_the_confidence_constraint_is_left_out_where_nobody_says_how_sure_and_th
     capsys.readouterr()
     fs.select(study, as_="one")
     assert (
-        "confidence: m0 says no probabilities, so that the constraint is left out there"
+        "confidence: m0 has no probabilities, so the constraint is not applied there"
         in capsys.readouterr().out
     )
     fs.predict(study, {"m0": str(tmp_path / "m0.csv"), "m1": str(tmp_path / "m1.csv")}, remove=["m2"])
     capsys.readouterr()
     fs.select(study, as_="all")
-    assert "confidence: no model says any probabilities" in capsys.readouterr().out
+    assert "confidence: no model has probabilities" in capsys.readouterr().out
     fs.select(study, as_="none", classifiers=fs.ClassifierRules(confidence=0))
     assert "confidence" not in capsys.readouterr().out
 

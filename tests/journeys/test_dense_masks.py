@@ -22,6 +22,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
+from faultscape.terminal_lines import wrapped
 from refusals import refused, refused_line, refused_text, told
 
 PEOPLE = ("ann", "ben", "eve")
@@ -118,13 +119,12 @@ def test_each_image_goes_to_two_people_in_sessions_and_training_comes_first(
         2,
     )
     assert lines == [
-        f"12 images to label in {out} (png), each by 2 people",
+        *wrapped(f"12 images to label in {out} (png), each by 2 people"),
         *(f"  {who}: 8 images in 3 sessions" for who in PEOPLE),
-        "  everybody first: 2 images that have a label already, in training",
-        (
-            "put each mask into labels, in the folder of each session, named as its image, then `faultscape"
-            f" label import {study} {out}`"
-        ),
+        "  training for everyone first: 2 labelled images",
+        "next: put each mask into labels, in the folder of each session, named as its",
+        "  image, then run",
+        f"  faultscape label import {study} {out}",
     ]
     found = shared(out)
     chosen = read_selection(study, "main")[0].images
@@ -327,7 +327,7 @@ def test_consensus_is_a_vote_of_each_pixel_and_says_what_to_discuss(
         for i in said["ann"]
     }
     worth = {i for i in disputed if disputed[i] > 0.1 or mean_miou(said, i) < 0.7}
-    assert lines[4] == f"{len(worth)} images to discuss, those on which people differ most first:"
+    assert lines[4] == f"{len(worth)} images to discuss, largest disagreement first:"
     assert {line.partition(": ")[0].strip() for line in lines[5:]} == worth
     assert f"  {min(worth, key=lambda i: mean_miou(said, i))}: " in lines[5]
     before = made.bytes_under(study, "truth/agreed")
@@ -388,7 +388,7 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
         fs.label.import_(str(study), str(tmp_path / who), truth=who)
     found = fs.label.consensus(str(study), of=["ann", "ben"], truth="both")
     assert (found.new, found.alone, found.discuss) == (2, 3, ())
-    assert "3 images left out, which fewer than 2 labelled" in repr(found)
+    assert "3 images left out (labelled by fewer than 2 people)" in repr(found)
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
     capsys.readouterr()
     assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2

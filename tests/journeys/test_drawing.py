@@ -81,7 +81,7 @@ def test_the_same_line_again_draws_nothing(
     _, study = maps
     first = fs.select(study, selector="random", budget=4, as_="again")
     assert fs.select(study, selector="random", budget=4, as_="again").rows == first.rows
-    assert "has 4 images; --more N draws others" in capsys.readouterr().out
+    assert "has 4 images; --more N adds to them" in capsys.readouterr().out
     assert len(fs.select(study, selector="random", budget=6, as_="again").rows) == 6
 
 
@@ -170,7 +170,7 @@ def test_labels_are_shared_by_all_selections(answers: made_answers.Answers) -> N
 def test_selectors_that_learn_draw_more_only_from_labels(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, images=40)
     rows = fs.select(answers.study, selector="expected-loss", budget=5).rows
-    with refused(SelectionError, "draws more from the labels so far, and there are none in truth 'labels'"):
+    with refused(SelectionError, "learns from the labels so far, and there are none in truth 'labels'"):
         fs.select(answers.study, selector="expected-loss", more=5)
     made_answers.import_labels(answers, [row.image for row in rows])
     more = fs.select(answers.study, selector="expected-loss", more=5).rows
@@ -260,7 +260,7 @@ def test_disputed_draws_without_labels_or_of_earlier_versions_go_on_as_they_did(
     old = json.loads(file.read_text())
     del old["definition"]["votes"]
     file.write_text(json.dumps(old))
-    with refused(SelectionError, "there is no truth 'mine'; there are no labels yet"):
+    with refused(SelectionError, "there is no truth 'mine'; the study has no labels yet"):
         fs.select(study, as_="cut", more=20, truth="mine")
     assert facts(list(fs.select(study, as_="cut", more=20).rows)) == facts(list(whole))
     made_answers.import_labels(inverted)
@@ -329,8 +329,8 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
         (
             {"budget": 3},
             (
-                "--budget is for images drawn for all models at once; --selector mad takes the top of each"
-                " pair, --per-class of them. Give --temperature 1"
+                "--budget is for selectors that draw for all models at once; --selector mad takes the "
+                "top images of each pair, --per-class of them. Give --temperature 1"
             ),
         ),
         ({"distance": "01"}, "--distance does not apply to duels of segmentation models"),
@@ -346,9 +346,9 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
         ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
         (
             {"selector": "random", "budget": 3, "more": 4},
-            "--budget says how many images in all, --more how many others",
+            "--budget is the total number of images, --more how many to add",
         ),
-        ({"selector": "random", "budget": 0}, "--budget is 1 to 1,000,000 images; got 0"),
+        ({"selector": "random", "budget": 0}, "--budget must be 1 to 1,000,000 images; got 0"),
         (
             {"selector": "random", "truth": "labels"},
             "--truth does not apply to --selector random; available options: --budget",
@@ -452,11 +452,11 @@ def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:
 
 def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Answers) -> None:
     made_answers.import_labels(answers)
-    with refused(OptionError, "measure is for label maps; how good classifiers are is what `faultscape rank"):
+    with refused(OptionError, "measure is for label maps; for classifiers run `faultscape rank"):
         fs.measure(answers.study, output=str(Path(answers.study).parent / "out"))
     with refused(OptionError, "--format png does not fit a study of classifiers; use csv"):
         fs.label.export(answers.study, str(Path(answers.study).parent / "out"), format="png")
-    assert "nothing is to be counted before" in repr(fs.compare(answers.study))
+    assert "nothing to count: their answers are compared directly" in repr(fs.compare(answers.study))
 
 
 def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:

@@ -300,6 +300,6 @@ def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_dat
 
     assert told("pool") == []
     (note,) = told("future")
-    assert "times too narrow; say which belong together with `faultscape collect" in note
+    assert "times too narrow; group them with `faultscape collect" in note
     fs.collect(study, str(corpus.photos), grouping=fs.Grouping(block=10))
     assert told("future") == []

@@ -58,7 +58,7 @@ def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     capsys.readouterr()
     select(str(study), top=50, **group_options(select, {"spares": 0, **WAY}))
     assert (
-        "expected discrepancy: uncalibrated: m0, m1; a temperature needs 20 labelled images"
+        "expected discrepancy: not calibrated: m0, m1; calibration needs 20 labelled images"
         in capsys.readouterr().out
     )
     assert read_selection(study)[0].definition["temperatures"] == {"m0": "uncalibrated", "m1": "uncalibrated"}

@@ -102,7 +102,7 @@ def test_examples_are_of_the_task_of_the_study(answers: made_answers.Answers, tm
     study = str(tmp_path / "maps")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     assert "for example unet=maps/unet" in refused_line("predict", study)
-    assert "measure is for label maps; how good classifiers are is what" in refused_line(
+    assert "measure is for label maps; for classifiers run" in refused_line(
         "measure", answers.study, "resnet"
     )
 
@@ -111,7 +111,7 @@ def test_a_model_is_not_called_as_labels_are_or_will_be(answers: made_answers.An
     table = answers.tables["model-0"]
     said = refused_line("predict", answers.study, f"labels={table}")
     assert (
-        "'labels' is the name of a truth, under which labels are kept; give the model another, for example"
+        "'labels' is already the name of a truth (a set of labels); give the model another, for example"
         " labels-model" in said
     )
     path = Path(answers.study).parent / "l.csv"
@@ -161,8 +161,8 @@ def test_what_the_confidence_shuts_out_is_counted_where_pairs_are_short(
     out = sum(min(sure[a][k], sure[b][k]) < np.float32(0.8) for a, b, k in apart)
     fs.select(made.study, top=30)
     assert (
-        f"note: of {len(apart)} answers in which two models differ, {out} are left out, since one of the two"
-        " is less sure than --confidence 0.8" in capsys.readouterr().out
+        f"note: of {len(apart)} answers in which two models differ, {out} are left out, because one of "
+        "the two is below --confidence 0.8" in capsys.readouterr().out
     )
     fs.select(made.study, as_="all", classifiers=fs.ClassifierRules(confidence=0.0), top=30)
     assert "less sure" not in capsys.readouterr().out

@@ -124,7 +124,7 @@ def test_the_card_says_which_models_have_a_temperature_and_whether_it_was_fitted
     before = "its maps were made before its temperature was fitted; predict it again"
     assert notes() == [f"fair: {before}", f"peeked: {before}"]
     fs.predict(study, models, scorer=["msp"], measure=True, engine="local")
-    also = ", fitted to 4 of the 4 images that it is judged on, on which its calibration is too good"
+    also = ", fitted to 4 of the 4 images it is evaluated on; its calibration there is too good"
     assert notes() == [
         f"fair: its logits are divided by a temperature of {fair:.3g}",
         f"peeked: its logits are divided by a temperature of {peeked:.3g}{also}",

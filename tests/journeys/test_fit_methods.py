@@ -188,9 +188,9 @@ def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -
     assert len(tensors["flow1/centre"]) == len(tensors["flow1/channels"]) < 16
     with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'mix'\?"):
         fitted(predicted, "knn", layer=["mixx"])
-    with refused(OptionError, "method knn taps one layer; got mix, body"):
+    with refused(OptionError, "method knn uses one layer; got mix, body"):
         fitted(predicted, "knn", layer=["mix", "body"])
-    with refused(OptionError, "method odin sees logits alone; leave --layer and --select-layer out"):
+    with refused(OptionError, "method odin uses only logits; leave --layer and --select-layer out"):
         fitted(predicted, "odin", layer=["mix"])
 
 

@@ -39,9 +39,9 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
 
 def test_what_a_method_cannot_be_fitted_to_is_said(predicted: Trained) -> None:
     study = predicted.study
-    with refused(OptionError, r"--per-class changes nothing for knn; leave it out"):
+    with refused(OptionError, r"--per-class has no effect on method knn; leave it out"):
         fitted(predicted, "knn", per_class=True)
-    with refused(OptionError, r"--k changes nothing for temperature; leave it out"):
+    with refused(OptionError, r"--k has no effect on method temperature; leave it out"):
         fs.fit(study, "temperature", model="plain", method_options=fs.MethodOptions(k=3))
     with refused(OptionError, r"method mahalanobis has no option 'k'; it has shrink"):
         fs.fit(study, "mahalanobis", model="plain", method_options=fs.MethodOptions(k=3))
@@ -53,13 +53,12 @@ def test_what_a_method_cannot_be_fitted_to_is_said(predicted: Trained) -> None:
 
 
 def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:
-    with refused(OptionError, "--k and --sweep k=1,2 say the same option; leave one out"):
+    with refused(OptionError, "--k and --sweep k=1,2 set the same option; leave one out"):
         fitted(predicted, "knn", sweep="k=1,2", method_options=fs.MethodOptions(k=3))
     for name in ("knn", "knn-", "knn-class", "flow-wide"):
         with refused(
             OptionError,
-            f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another"
-            " method",
+            f"--as '{name}': expected knn-NAME, and not the name of a method",
         ):
             fitted(predicted, "knn", as_=name)
 
@@ -76,9 +75,9 @@ def test_images_that_are_shown_at_another_size_or_at_several_are_refused(predict
 def test_options_that_change_nothing_are_refused(predicted: Trained) -> None:
     few = fs.FitData(images=3)
     for method in ("odin", "temperature"):
-        with refused(OptionError, f"--images changes nothing for {method}; leave it out"):
+        with refused(OptionError, f"--images has no effect on method {method}; leave it out"):
             fs.fit(predicted.study, method, model="plain", data=few)
-    with refused(OptionError, "--preset changes nothing for temperature; leave it out"):
+    with refused(OptionError, "--preset has no effect on method temperature; leave it out"):
         fs.fit(predicted.study, "temperature", model="plain", preset="s4")
 
 
@@ -100,8 +99,7 @@ def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -
     for name in ("knn-class", "knn-class-mine", "knn", "flow-mine"):
         with refused(
             OptionError,
-            f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another"
-            " method",
+            f"--as '{name}': expected knn-NAME, and not the name of a method",
         ):
             fitted(predicted, "knn", as_=name)
     with refused(OptionError, "give either --as or --sweep, which names its methods itself"):
@@ -129,11 +127,10 @@ def test_what_cannot_be_is_said_before_the_network_is_opened(
             fitted(predicted, "flow", method_options=logistic, **given)
     with refused(
         OptionError,
-        "--validation val: nothing of mahalanobis would be chosen with it; leave it out, or give"
-        " --select-layer",
+        "--validation val: it has no effect on method mahalanobis; leave it out, or give --select-layer",
     ):
         fitted(predicted, "mahalanobis", validation="val")
-    with refused(OptionError, "--validation val: nothing of knn would be chosen with it"):
+    with refused(OptionError, "--validation val: it has no effect on method knn"):
         fitted(predicted, "knn", validation="val", method_options=fs.MethodOptions(k=3))
 
 
@@ -176,7 +173,7 @@ def test_methods_of_logits_are_refused_to_networks_that_give_sums_of_masks(
     for method in ("odin", "standardised-max-logit"):
         with refused(
             ModelError,
-            f"plain: has sums of masks in place of logits, which method {method} needs; fit a method that"
+            f"plain: has sums of masks instead of logits, which method {method} needs; fit a method that"
             " uses features, such as knn",
         ):
             fitted(predicted, method)

@@ -78,8 +78,8 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         "validation": name,
     }
     assert (
-        f"plain: knn was searched with {name}, which includes 2 of the 7 images that it is judged on; numbers"
-        " on these are too good, so judge on other images" in card["notes"]
+        f"plain: knn was searched with {name}, which includes 2 of the 7 images it is evaluated on; "
+        "numbers on these are too good, so evaluate on other images" in card["notes"]
     )
     table = Path(study, "reliability", "table-s4.md").read_text()
     assert "| model | scorer | flags |" in table
@@ -91,11 +91,11 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     assert "<small>Max probability</small>" in page
     with refused(
         StudyError,
-        "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are"
-        " what the study judges, and are not searched with",
+        "no image of val has anomaly labels, which a search needs; .*Classes withheld by a holdout "
+        "cannot be used: the study is judged by them",
     ):
         fitted(predicted, "knn", select_layer=True, validation="val")
-    with refused(OptionError, "--select-layer needs --validation SET, whose images have labels of anomaly"):
+    with refused(OptionError, "--select-layer needs --validation SET, a set with anomaly labels"):
         fitted(predicted, "knn", select_layer=True)
 
 
@@ -113,8 +113,8 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
     fs.collect(study, str(folder), set_="odd", role="validation", known=known)
     with refused(
         StudyError,
-        "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges,"
-        " and are not searched with",
+        "its anomalies are pixels of car, withheld by a holdout of this study: the study is judged by "
+        "them, so they cannot be used in a search",
     ):
         fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
 
@@ -138,7 +138,7 @@ def test_a_search_on_images_that_are_judged_says_so(
     assert "role test" not in capsys.readouterr().out
     fitted(predicted, "odin", validation=blended["main"], method_options=fs.MethodOptions())
     assert (
-        "images to search with have role test, or were made of such; judge the method on other images"
+        "images to search with have role test or were made from such images; judge the method on other images"
         in capsys.readouterr().out
     )
 
@@ -163,7 +163,7 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
     tried = {one.candidate for one in fitted(predicted, "knn", validation=blended, data=few).searches["k"]}
     assert tried == {f"k {k}" for k in (1, 2, 5, 10, 20, 50)}
     with refused(
-        MetricError, "[0-9]+ training embeddings are fewer than any k that is tried; keep more, or give --k"
+        MetricError, "[0-9]+ training embeddings are fewer than every k tried; keep more, or give --k"
     ):
         fitted(predicted, "knn-class", validation=blended, data=fs.FitData(keep_embeddings=10))
     swept = fitted(

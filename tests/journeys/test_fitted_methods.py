@@ -66,8 +66,8 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
         ["tuned-with-ood"],
         [
             (
-                f"plain: knn was searched with {blended}, which includes 3 of the 7 images that it is judged on;"
-                " numbers on these are too good, so judge on other images"
+                f"plain: knn was searched with {blended}, which includes 3 of the 7 images it is "
+                "evaluated on; numbers on these are too good, so evaluate on other images"
             )
         ],
     )
@@ -76,8 +76,8 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert flags()[0] == ["tuned-with-ood"]
     assert (
         flags()[1][1]
-        == "plain: knn scored before being fitted again; these are the numbers of then, until `faultscape"
-        " predict` scores anew"
+        == "plain: knn was fitted again since these scores were made; run `faultscape predict` again to "
+        "update them"
     )
     (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
     assert (node.state, node.line) == ("stale", f"faultscape predict {study} plain={predicted.source}")
@@ -99,7 +99,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
     card = fs.reliability(study, worst=0, resamples=0).document
     assert (
-        "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects"
+        "plain: the file of knn is missing, so it is unknown whether it was tuned with unknown objects"
         in card["notes"]
     )
 
@@ -208,8 +208,8 @@ def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted:
     ]
     assert notes == [
         (
-            "plain: knn was fitted to main, which includes 4 of the 4 images that it is judged on; numbers on"
-            " these are too good, so judge on other images"
+            "plain: knn was fitted to main, which includes 4 of the 4 images it is evaluated on; numbers "
+            "on these are too good, so evaluate on other images"
         )
     ]
 

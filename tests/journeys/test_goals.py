@@ -171,7 +171,7 @@ def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) ->
         expected = probabilities(weight, [names.index(row.image) for row in rows], [])
         assert [row.probability for row in rows] == pytest.approx(expected, rel=1e-5)
     assert {row.pool for row in every.rows} == {14}
-    with refused(SelectionError, "information draws more from the labels so far, and there are none"):
+    with refused(SelectionError, "information learns from the labels so far, and there are none"):
         fs.select(study, as_="information", more=2, engine="local")
 
 
@@ -195,10 +195,10 @@ def test_labels_to_learn_from_are_of_a_truth_that_is_there(tmp_path: Path) -> No
 def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = made_answers.study(tmp_path, images=20)
     fs.select(answers.study, as_="duels", top=2)
-    with refused(OptionError, "--bands are of values of label maps"):
+    with refused(OptionError, "--bands need values of label maps"):
         fs.report(answers.study, selection="duels", bands=[0.5])
     with refused(
-        OptionError, "--better is of duels of label maps; answers of classifiers are right or wrong"
+        OptionError, "--better needs duels of label maps; answers of classifiers are right or wrong"
     ):
         fs.report(answers.study, selection="duels", better=0.1)
     capsys.readouterr()
@@ -220,6 +220,33 @@ def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     for verb in (fs.plan, fs.run):
         with refused(OptionError, r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
             verb(answers.study, goal="bets")
+
+
+def reports(study: str) -> list[tuple[str, str]]:
+    return [(state, words) for stage, state, words in fs.status(study).stages if stage == "report"]
+
+
+def test_the_report_of_a_study_drawn_for_a_goal_is_due_and_run_writes_it(
+    answers: made_answers.Answers,
+) -> None:
+    fs.select(answers.study, goal="order", budget=20)
+    assert reports(answers.study) == [("missing", "report-order.html")]
+    made_answers.import_labels(answers)
+    assert reports(answers.study) == [("missing", "report-order.html")]
+    fs.run(answers.study, engine="local")
+    assert reports(answers.study) == [("done", "report-order.html")]
+    assert not Path(answers.study, "report.html").exists()
+
+
+def test_run_reports_on_what_it_could_rank_where_nobody_labelled_the_duels(
+    answers: made_answers.Answers,
+) -> None:
+    drawn = fs.select(answers.study, goal="order", budget=60)
+    duels = fs.select(answers.study, top=1)  # main
+    unlabelled = {row.image for row in duels.chosen}
+    made_answers.import_labels(answers, [row.image for row in drawn.rows if row.image not in unlabelled])
+    fs.run(answers.study, engine="local")
+    assert reports(answers.study) == [("done", "report-order.html")]
 
 
 def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_one_name_serves_where_several_may_stand(ready: tuple[str, made.Corpus])
 def test_a_ranking_is_not_set_beside_itself(ready: tuple[str, made.Corpus]) -> None:
     study, _ = ready
     before = held(study)
-    with refused(RankingError, "--against main is the selection that is ranked; name another"):
+    with refused(RankingError, "--against main is the selection being ranked; name another"):
         fs.rank(study, against=["main"], resamples=20, engine="local")
     assert held(study) == before
 

@@ -305,7 +305,7 @@ def test_pairs_are_chosen_in_label_studio_and_models_ranked(
         assert right[better] == max(right.values())
     fs.rank(study)
     assert repr(fs.label.export(study, str(tmp_path / "more"), format="label-studio-pairs")).startswith(
-        "no choice is open"
+        "no choices are open"
     )
 
 

@@ -250,9 +250,7 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     capsys.readouterr()
     assert main(line(corpus, tmp_path / "o", "--group", drives, "-v", *quick)) == 0
     found, alone = document(tmp_path / "o"), document(measured)
-    note = (
-        "intervals draw whole groups anew: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
-    )
+    note = "intervals resample whole groups: 8 groups of 8 to 9 images; Student's t with 7 degrees of freedom"
     said = capsys.readouterr().out
     assert f"note: {note}" in said
     assert "*" in said
@@ -274,14 +272,18 @@ def test_intervals_draw_whole_groups_where_images_belong_together(
     found = document(tmp_path / "o")
     assert "5 groups of 14 images" in found["notes"][0]
     assert (
-        "fewer than 6 carry no interval: with --block N they are cut into runs of N consecutive images"
+        "intervals need at least 6: with --block N they are cut into runs of N consecutive images"
         in found["notes"][0]
     )
-    assert found["notes"][1] == "without intervals nothing is marked as the best, shaded or called beaten"
+    assert (
+        found["notes"][1]
+        == "without intervals, no model is marked as best, shaded or called significantly worse"
+    )
     assert "*" not in capsys.readouterr().out
     assert main(line(corpus, tmp_path / "none", "--resamples", 0, "--engine", "local", *quick)) == 0
     assert (
-        "without intervals nothing is marked as the best, shaded or called beaten" in capsys.readouterr().out
+        "without intervals, no model is marked as best, shaded or called significantly worse"
+        in capsys.readouterr().out
     )
     assert {entry["low"] for of in found["models"].values() for entry in of.values()} == {None}
     assert {row["high"] for row in found["paired"]} == {None}
@@ -305,7 +307,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     capsys.readouterr()
     fs.collect(study, grouping=fs.Grouping(block=4))
     few = (
-        "3 groups of 4 images: fewer than 6 carry no interval; `faultscape collect STUDY --block N` cuts"
+        "3 groups of 4 images: intervals need at least 6; `faultscape collect STUDY --block N` cuts"
         " groups into runs of N consecutive images"
     )
     assert few.replace("STUDY", study) in capsys.readouterr().out
@@ -315,11 +317,11 @@ def test_a_study_and_a_list_have_groups_of_their_own(
         if "3 groups" in n
     )
     assert note.endswith(
-        f"carry no interval: `faultscape collect {study} --block N` cuts them into runs of N consecutive"
+        f"intervals need at least 6: `faultscape collect {study} --block N` cuts them into runs of N consecutive"
         " images"
     )
     fs.collect(study, grouping=fs.Grouping(block=2))
-    assert "carry no interval" not in capsys.readouterr().out
+    assert "intervals need at least" not in capsys.readouterr().out
     assert made.states(study)["measure"] == "stale"
     assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {
         "drawn": "groups",
@@ -370,8 +372,8 @@ def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
     ]
     assert main(words) == 0
     (note,) = document(tmp_path / "o")["notes"]
-    assert "consecutive images are alike (the mIoU of neighbours correlates by 0.9" in note
-    assert "times too narrow; say which belong together with `--group`" in note
+    assert "consecutive images are similar (the mIoU of neighbors correlates by 0.9" in note
+    assert "times too narrow; group them with `--group`" in note
     assert main([*words, "--block", "6"]) == 0
     assert "consecutive" not in " ".join(document(tmp_path / "o")["notes"])
 
@@ -657,7 +659,7 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
     made.write(corpus.models["model-1"] / f"{corpus.ids[2]}.png", np.zeros((5, 7), np.uint8))
     said = refused_line(*line(corpus, out, models=("model-0", "model-1")))
     assert f"{corpus.ids[2]}" in said
-    assert "is 7 x 5 pixels and its truth 48 x 36" in said
+    assert "is 7 x 5 pixels, its truth 48 x 36" in said
     assert main(line(corpus, out, "--skip", models=("model-0", "model-1"))) == 0
     with (out / "failures.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

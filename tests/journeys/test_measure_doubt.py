@@ -71,7 +71,10 @@ def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_
         judged += int(kept.sum())
     told = [note for note in of_maps(corpus, tmp_path, *words)["notes"] if "another class" in note]
     assert len(told) == 1
-    assert f"in {100 * other / judged:.1f} % of the pixels; is the order of their channels" in told[0]
+    assert (
+        f"in {100 * other / judged:.1f} % of the pixels; check that their channels are in the order"
+        in told[0]
+    )
 
 
 def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_path: Path) -> None:

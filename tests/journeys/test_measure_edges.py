@@ -64,14 +64,14 @@ def test_masks_that_are_all_void_have_no_numbers_and_that_is_told(
     truth, scores = masks(tmp_path, 255, 255)
     found = measured(tmp_path, truth, "--anomaly", scores, *more)
     assert found["models"]["s"]["auroc"]["value"] is None
-    assert "s: 2 of 2 masks are void everywhere, and count for nothing" in found["notes"]
+    assert "s: 2 of 2 masks are void everywhere and are not counted" in found["notes"]
 
 
 def test_one_mask_that_is_all_void_is_told(tmp_path: Path) -> None:
     truth, scores = masks(tmp_path, None, 255, None)
     found = measured(tmp_path, truth, "--anomaly", scores)
     assert found["models"]["s"]["auroc"]["value"] > 0.5
-    assert found["notes"][0] == "s: 1 of 3 masks are void everywhere, and count for nothing"
+    assert found["notes"][0] == "s: 1 of 3 masks are void everywhere and are not counted"
 
 
 def test_maps_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_maps_whose_truth_is_all_void_are_told(corpus: made.Corpus, tmp_path: Pa
         made.write(corpus.truth / f"{id_}.png", np.full_like(truth, 255))
     found = measured(tmp_path, "--ignore", 255, of=corpus)
     assert found["notes"] == [
-        "model-0: 2 of 6 images have a truth that is void everywhere, and count for nothing"
+        "model-0: 2 of 6 images have a truth that is void everywhere and are not counted"
     ]
 
 
@@ -92,9 +92,7 @@ def test_truth_that_is_all_void_has_no_numbers_with_scores_either(
     folder = tmp_path / ("sure" if kind == "confidence" else "doubt")
     found = measured(tmp_path, "--ignore", 255, f"--{kind}", f"model-0={folder}", of=corpus)
     assert all(entry["value"] is None for entry in found["models"]["model-0"].values())
-    assert (
-        "model-0: 6 of 6 images have a truth that is void everywhere, and count for nothing" in found["notes"]
-    )
+    assert "model-0: 6 of 6 images have a truth that is void everywhere and are not counted" in found["notes"]
 
 
 def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_called_missing(
@@ -117,7 +115,7 @@ def test_an_image_whose_map_is_wrong_is_one_failure_and_its_confidence_is_not_ca
         "--classes",
         str(corpus.classes),
     ]
-    assert "such in all" not in refused_line(*line, *words, "-o", str(tmp_path / "o"))
+    assert "images in all" not in refused_line(*line, *words, "-o", str(tmp_path / "o"))
 
 
 @pytest.mark.parametrize(("times", "more"), [(1, 100), (1e-9, 0), (50, 1024), (1, -7)])

@@ -225,7 +225,7 @@ def test_scores_that_are_no_numbers_name_the_image_and_how_many(scene: Any) -> N
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda p: np.save(p, np.zeros((3, 4), np.float32)), "4 x 3 pixels and the truth 32 x 24"),
+        (lambda p: np.save(p, np.zeros((3, 4), np.float32)), "4 x 3 pixels, the truth 32 x 24"),
         (lambda p: np.save(p, np.zeros((2, 24, 32), np.float32)), "expected one number per pixel"),
         (
             lambda p: np.save(p, np.array([{"a": 1}], object), allow_pickle=True),

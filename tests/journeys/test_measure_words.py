@@ -286,7 +286,7 @@ def test_options_that_change_nothing_are_told(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say what to measure"),
+        ((), "nothing to measure"),
         (("nowhere", "a=b", "--classes", "3"), "there is no such folder"),
         (("TRUTH", "--classes", "CLASSES"), "no model given"),
         (("TRUTH", "m=MAPS"), "give --classes"),
@@ -294,7 +294,7 @@ def test_options_that_change_nothing_are_told(
         (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
         (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"),
         (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
-        (("m=MAPS", "--classes", "CLASSES"), "stands where the truth is expected"),
+        (("m=MAPS", "--classes", "CLASSES"), "is in the place of the truth"),
         (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"),
         (
@@ -303,7 +303,7 @@ def test_options_that_change_nothing_are_told(
         ),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is not a study"),
-        (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt is judged by classes"),
+        (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt needs classes"),
         (("--datasets", "nowhere.toml"), "No such file"),
         (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
         (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"),

@@ -120,14 +120,14 @@ def test_regions_that_are_given_have_sizes_and_no_centrelines(line: list[str], t
     assert all(
         set(of) >= RECALLS and not set(of) & CENTRELINES for of in models_of(tmp_path / "out").values()
     )
-    assert "--regions given has maps of region ids" in refused_line(*given, "--metric", "cldice")
+    assert "--regions given means maps of region ids" in refused_line(*given, "--metric", "cldice")
 
 
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
         ("cldise", "metric 'cldise' is not known; known are cldice, recall_large"),
-        ("miou", "--metric miou: it is computed without being asked for; leave it out"),
+        ("miou", "--metric miou: it is always computed; leave it out"),
     ],
 )
 def test_other_names_are_refused(line: list[str], metric: str, words: str) -> None:
@@ -261,7 +261,7 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
         assert f"{option} is above 0 and at most 1; got" in refused_line(
             *plain, f"--{option.replace('_', '-')}", value
         )
-    assert "there are scores alone here" in refused_line(*plain, "--metric", "cldice")
+    assert "only scores were given" in refused_line(*plain, "--metric", "cldice")
 
 
 def test_options_of_anomalies_say_where_they_have_no_effect(

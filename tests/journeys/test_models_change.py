@@ -129,7 +129,7 @@ def test_a_removed_model_has_never_been_there(
         assert made.bytes_under(study, room) == made.bytes_under(other, room) != {}, room
     assert made.bytes_under(study, "selection*", "truth") == selection
     assert fs.compare(str(study), engine="local").parts_made == 0
-    with refused(SelectionError, rf"drawn with {gone!r}, which the study has no more; .*--as NAME"):
+    with refused(SelectionError, rf"drawn with {gone!r}, which is no longer in the study; .*--as NAME"):
         fs.select(str(study))
     fs.select(str(study), as_="two", engine="local")
     assert (study / "selection-two.csv").read_bytes() == (other / "selection.csv").read_bytes()
@@ -246,10 +246,10 @@ def test_a_line_that_failed_after_its_change_may_be_run_again(
         (["--remove", "else"], "the study has no model 'else'"),
         (["--rename", "model-1=model-2"], "the study has a model 'model-2' already"),
         (["--rename", "model-1=labels"], "'labels' is the name of a truth of this study"),
-        (["--rename", "model-1=a", "--rename", "model-2=a"], "two models are to be named 'a'"),
+        (["--rename", "model-1=a", "--rename", "model-2=a"], "two models would be named 'a'"),
         (["--rename", "model-1=a", "--rename", "model-1=b"], "'model-1' is given twice"),
         (["--remove", "model-1", "--remove", "model-1"], "'model-1' is given twice"),
-        (["--rename", "model-1=a", "--remove", "model-1"], "'model-1' is to be renamed and removed"),
+        (["--rename", "model-1=a", "--remove", "model-1"], "'model-1' cannot be both renamed and removed"),
         (["--rename", "model-1"], "is not OLD=NEW"),
         (["--rename", "model-1=../x"], "cannot name a model"),
         (["--remove", "../photos"], "cannot name a model"),
@@ -279,8 +279,8 @@ def test_the_failures_of_a_model_that_was_never_taken_in_are_cleared_by_its_name
     capsys.readouterr()
     fs.predict(study, remove=["bad"])
     assert (
-        f"bad: the study has no such model; {rows} row{'s' * (rows > 1)} of it {'are' if rows > 1 else 'is'}"
-        " taken out of failures.csv" in capsys.readouterr().out
+        f"bad: the study has no such model; {rows} row{'s' * (rows > 1)} of it {'were' if rows > 1 else 'was'}"
+        " removed from failures.csv" in capsys.readouterr().out
     )
     assert read_failures(Path(study)) == before
     assert sorted(read_settings(Path(study)).models) == ["model-0", "model-1", "model-2"]

@@ -64,10 +64,10 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     printed = capsys.readouterr().out
     assert f"{len(chosen)} images to label in {out} (grid)" in printed
     assert (
-        "write the numbers of the classes (classes.txt), a line a row, then `faultscape label import"
-        in printed
+        "next: write the numbers of the classes (classes.txt), a line a row, then run\n  faultscape label"
+        " import" in printed
     )
-    assert f"--format {own}`" in printed
+    assert f"--format {own}" in printed
     assert (out / "classes.txt").read_text().startswith("0 ")
     assert sorted(str(f.relative_to(out)) for f in out.rglob("*.grid")) == sorted(
         f"{image}.grid" for image in chosen
@@ -112,7 +112,7 @@ def test_questions_go_out_and_answers_come_back_in_a_format_of_ones_own(
     (tmp_path / "mine.py").write_text(LINES)
     own, out = f"{tmp_path / 'mine.py'}:ASKED", tmp_path / "asked.json"
     assert main(["label", "export", study, str(out), "--format", own]) == 0
-    assert "fill in by and answer, then `faultscape label import" in capsys.readouterr().out
+    assert "next: fill in by and answer, then run\n  faultscape label import" in capsys.readouterr().out
     rows = json.loads(out.read_text())
     rows[0] |= {"by": "ann", "answer": "yes"}
     rows[1] |= {"by": "ann", "answer": "no"}

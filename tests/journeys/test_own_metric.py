@@ -169,13 +169,13 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         (
             "own.py:calibrated",
             (
-                "'calibrated' counts nothing of its own; a metric of your own is of label maps of classes"
-                " (not of regions given as ids, or cali"
+                "'calibrated' is not a metric of your own; make one for label maps of classes with "
+                "`fs.metrics.metric_of_maps`"
             ),
         ),
         (
             "own.py:gap_of_anomalies",
-            "--metric gap_of_anomalies is of scores, and there are none here; give --anomaly NAME=FOLDER",
+            "--metric gap_of_anomalies needs scores, and none were given; give --anomaly NAME=FOLDER",
         ),
         ("own.py:gap_of_doubt", "give --confidence or --doubt or --probabilities NAME=FOLDER"),
     ],
@@ -286,8 +286,6 @@ def test_a_metric_of_doubt_stands_beside_those_of_maps(line: list[str], tmp_path
 
 def test_a_metric_of_maps_is_refused_where_there_are_scores_alone(scored: list[str], tmp_path: Path) -> None:
     line = scored
-    assert "there are scores alone here" in refused_line(
-        *line, "--metric", f"{tmp_path / 'own.py'}:wrong_share"
-    )
+    assert "only scores were given" in refused_line(*line, "--metric", f"{tmp_path / 'own.py'}:wrong_share")
     assert not (tmp_path / "out").exists()
     assert main(line) == 0  # without it, the scores are measured

@@ -105,7 +105,7 @@ def test_another_file_under_its_name_is_another_selector(study: str, own: Path) 
     selector = f"{own}:WORST_PAIR"
     fs.select(study, selector=selector, budget=3, engine="local")
     own.write_text(OWN.replace("** 2", "** 3"))
-    with refused(SelectionError, "which is another file now; its definition is fixed"):
+    with refused(SelectionError, "which has changed since; its definition is fixed"):
         fs.select(study, as_="worst-pair", more=2, engine="local")
 
 

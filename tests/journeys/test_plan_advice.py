@@ -60,7 +60,9 @@ def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(
     assert main(shlex.split(line(start))[1:]) == 0
     drawn = fs.plan(study)
     assert line(drawn) == f"faultscape label export {quoted} OUT --format csv --selection order"
-    assert f"{rounded(need, 200)} images are drawn and 0 of them labelled" in " ".join(repr(drawn).split())
+    assert f"{rounded(need, 200)} images are drawn and 0 of them are labelled" in " ".join(
+        repr(drawn).split()
+    )
     made_answers.import_labels(answers)
     for _ in range(9):  # every time the line is done, the next one comes, until there is nothing to draw
         known = fs.plan(study)
@@ -110,10 +112,7 @@ def test_few_labels_are_said_to_be_few(answers: made_answers.Answers) -> None:
     one = fs.plan(answers.study)
     assert one.labels["used"] == 0
     assert one.notes == (
-        (
-            "labels of random are not used: fewer than two images have a label that says of every model how"
-            " good it is"
-        ),
+        ("labels of random are not used: fewer than two images have a label that scores every model"),
     )
     made_answers.import_labels(answers, list(slots.images[:10]))
     few = fs.plan(answers.study)
@@ -158,7 +157,7 @@ def test_everything_fits_100_columns_and_nothing_exceeds_what_can_be_drawn(
 
 def test_numbers_stand_under_their_headings(answers: made_answers.Answers) -> None:
     lines = repr(fs.plan(answers.study, wage=25)).splitlines()
-    at = lines.index("Which model is best, right with 95 %") + 1
+    at = lines.index("Which model is best, with 95 % confidence") + 1
     assert lines[at].split() == [
         "drawn",
         "by",
@@ -181,7 +180,7 @@ def test_numbers_stand_under_their_headings(answers: made_answers.Answers) -> No
 
 def test_of_two_models_the_order_is_not_told_twice(tmp_path: Path) -> None:
     found = fs.plan(made_answers.study(tmp_path, errors=(0.1, 0.4)).study)
-    assert "The order of all models, right with 95 %\n  the same numbers\n" in repr(found)
+    assert "The order of all models, with 95 % confidence\n  the same numbers\n" in repr(found)
 
 
 def test_spares_are_no_places_of_duels(tmp_path: Path) -> None:
@@ -268,8 +267,8 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     assert found.recommended["question"] == "best"  # what was drawn for a goal goes on for it
     assert not any("--goal" in note for note in (*found.notes, *fs.plan(answers.study, goal="best").notes))
     said = (
-        "--goal order chooses no draws here: those of selection 'best' have labels and are gone on with,"
-        " drawn for the best model; `faultscape select STUDY --goal order` draws for it"
+        "--goal order has no effect on the draws: selection 'best' has labels and is continued"
+        " (drawn for the best model); `faultscape select STUDY --goal order` draws for it"
     )
     other = fs.plan(answers.study, goal="order")
     assert said in other.notes
@@ -283,8 +282,8 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     assert (told.labels["selection"], told.recommended["question"]) == ("order", "order")
     assert said not in told.notes
     more = (
-        "the labels are those of selection 'order', drawn for --goal order; 'best' has more, 10: --selection"
-        " best plans from these"
+        "the labels are those of selection 'order', drawn for --goal order; 'best' has more (10): --selection"
+        " best plans from those"
     )
     assert more in told.notes
     assert more not in fs.plan(answers.study).notes
@@ -303,16 +302,16 @@ def test_a_budget_that_is_all_there_is_says_so() -> None:
     found = advised(numbers(information=85), POOLS, RECOMMENDED)
     assert (found["budget"], found["why"].partition(". ")[0]) == (
         90,
-        "90 is all that can be drawn: all images on which models differ",
+        "90 images is the maximum: all images on which models differ",
     )
     random = advised(numbers(random=200), POOLS, Drawn("random", "random"))
-    assert random["why"].startswith("200 is all that can be drawn: all images. ")
-    assert "all that can" not in advised(numbers(information=75), POOLS, RECOMMENDED)["why"]
+    assert random["why"].startswith("200 images is the maximum: all images. ")
+    assert "is the maximum" not in advised(numbers(information=75), POOLS, RECOMMENDED)["why"]
 
 
 def test_costs_of_work_that_there_is_none_of_are_told(answers: made_answers.Answers) -> None:
     assert any(
-        note.startswith("--cost mask changes nothing for classifiers")
+        note.startswith("--cost mask has no effect on classifiers")
         for note in fs.plan(answers.study, cost={"mask": 60}).notes
     )
     assert not any("--cost" in note for note in fs.plan(answers.study, cost="question=2").notes)
@@ -320,7 +319,7 @@ def test_costs_of_work_that_there_is_none_of_are_told(answers: made_answers.Answ
 
 def test_another_selector_is_named_only_where_it_needs_half() -> None:
     found = advised(numbers(random=60, disputed=50, vma=31, information=62), POOLS, RECOMMENDED)
-    assert "The table prefers vma by far, with 31 labels instead of 62" in found["instead"]
+    assert "By the table, vma needs far fewer labels, 31 instead of 62" in found["instead"]
     assert "--selector vma --budget 40" in found["instead"]
     assert (found["selector"], found["goal"], found["budget"]) == ("information", "order", 70)
     assert (
@@ -333,7 +332,7 @@ def test_labels_that_are_there_count_before_another_selector_is_named() -> None:
     drawn = Drawn("random", "random", None, images=40, labels=40)
     assert advised(numbers(random=100, mad=31), POOLS, drawn)["instead"] is None  # 60 more, or 31
     found = advised(numbers(random=100, mad=30), POOLS, drawn)
-    assert "with 30 labels instead of 60 more" in found["instead"]
+    assert "needs far fewer labels, 30 instead of 60 more" in found["instead"]
     assert "--selector mad --temperature 1 --budget 30" in found["instead"]
 
 
@@ -351,14 +350,16 @@ def test_discarded_images_are_drawn_again_and_nothing_is_asked_that_cannot_be_an
 def test_when_all_that_can_be_drawn_is_labelled_nothing_more_is_promised() -> None:
     found = advised(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=10, labels=90))
     assert found["verb"] == "rank"
-    assert found["why"].startswith("All that mad can draw and that labels decide is labelled, 90 of about 95")
+    assert found["why"].startswith("Every image that mad can draw is labelled: 90 of the 95 or so")
     enough = advised(numbers(mad=95), {"mad": 100}, Drawn("mad", "mad", 1.0, images=100, lost=4, labels=96))
-    assert enough["why"].startswith("The 96 labels of mad are as many as the best model is expected to need")
+    assert enough["why"].startswith("mad has 96 labels, as many as the best model is expected to need")
 
 
 def spread(row: dict, low: int, high: int) -> dict:
     return (
-        row | {"low": low, "high": high, "foretold": high <= 10 * low} if row["labels"] is not None else row
+        row | {"low": low, "high": high, "predictable": high <= 10 * low}
+        if row["labels"] is not None
+        else row
     )
 
 
@@ -370,27 +371,29 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
     }
     text = " ".join(repr(replace(found, questions=asked)).split())
     assert "random ? 2 to 183" in text
-    assert text.count("?: cannot be predicted before labels: the range spans more than a factor of 10") == 2
+    assert (
+        text.count("?: cannot be predicted before any label: the range spans more than a factor of 10") == 2
+    )
     later = replace(found, questions=asked, labels=found.labels | {"used": 30, "selection": "random"})
     assert "?: cannot be predicted from 30 labels: the range spans" in " ".join(repr(later).split())
     assert "?: cannot" not in repr(found)  # 26 to 198
     for rows in found.questions.values():
         for row in rows.values():
-            assert row["foretold"] == (None if row["labels"] is None else row["high"] <= 10 * row["low"])
+            assert row["predictable"] == (None if row["labels"] is None else row["high"] <= 10 * row["low"])
 
 
 @pytest.mark.parametrize(
     ("labels", "verb", "budget"), [(0, "select", 50), (40, "select", 70), (70, "rank", None)]
 )
-def test_what_cannot_be_foretold_is_asked_for_fifty_at_a_time(
+def test_what_cannot_be_predicted_is_asked_for_fifty_at_a_time(
     labels: int, verb: str, budget: int | None
 ) -> None:
-    row = {"labels": 30, "low": 2, "high": 70, "foretold": False}
+    row = {"labels": 30, "low": 2, "high": 70, "predictable": False}
     found = advised({"mad": row}, {"mad": 90}, Drawn("mad", "mad", 1.0, images=labels, labels=labels))
     assert (found["verb"], found["budget"]) == (verb, budget)
     assert "(2 to 70)" in found["why"]
     assert ("cannot be predicted" in found["why"]) == (verb == "select")
-    known = advised({"mad": row | {"low": 7, "foretold": True}}, {"mad": 90}, Drawn("mad", "mad", 1.0))
+    known = advised({"mad": row | {"low": 7, "predictable": True}}, {"mad": 90}, Drawn("mad", "mad", 1.0))
     assert known["budget"] == 30
 
 
@@ -402,7 +405,7 @@ def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(
     half = rows["information"] | {"labels": rows["information"]["labels"] // 2}
     text = " ".join(repr(replace(found, questions=found.questions | {"best": rows | {"vma": half}})).split())
     more = (
-        f"vma needs half as many labels as information, or fewer: {half['labels']} instead of"
+        f"vma needs at most half as many labels as information: {half['labels']} instead of"
         f" {rows['information']['labels']}"
     )
     assert more in text
@@ -416,9 +419,9 @@ def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:
     fs.collect(answers.study, grouping=fs.Grouping(group={image: image[:6] for image in answers.images}))
     (note,) = fs.plan(answers.study).notes
     assert note.startswith(
-        "the images lie in 4 groups: for data to come (rank --population future) more labels are needed"
+        "the images form 4 groups: for future data (rank --population future) you need more labels"
     )
-    assert note.endswith("fewer than 6 carry no interval of it")
+    assert note.endswith("fewer than 6 give no interval for it")
 
 
 @pytest.mark.parametrize("question", ["order", "best"])
@@ -428,7 +431,7 @@ def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
     answers = made_answers.study(tmp_path, images=200, errors=(0.3, 0.3, 0.31))
     chosen = fs.select(answers.study, selector="random", budget=30).images
     made_answers.import_labels(answers, list(chosen))
-    forecast = {"labels": 20, "low": 15, "high": 25, "foretold": True, "units": 20, "why": None}
+    forecast = {"labels": 20, "low": 15, "high": 25, "predictable": True, "units": 20, "why": None}
     enough = {
         name: {s: dict(forecast) for s in POOLS}
         for name in ("best", "best_proved", "order", "order_proved", "scores")
@@ -445,7 +448,7 @@ def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
     )
     found = fs.plan(answers.study, selection="random", goal=question)
     assert (found.recommended["verb"], found.recommended["budget"]) == ("select", 80)
-    assert "rank has taken all 30 labels of random and leaves" in found.recommended["why"]
+    assert "rank used all 30 labels of random and could not settle" in found.recommended["why"]
     assert line(found).startswith("faultscape select ")
 
 

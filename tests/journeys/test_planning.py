@@ -128,13 +128,13 @@ def test_the_numbers_stand_in_the_order_of_the_questions(maps: tuple[str, made.C
 
 
 @pytest.mark.parametrize(
-    ("goal", "told"), [("order", "told the order as well"), ("best", "found the best nearly as soon")]
+    ("goal", "told"), [("order", "found the order equally well"), ("best", "found the best almost as early")]
 )
 def test_of_label_maps_the_recommendation_says_on_how_little_it_rests(
     maps: tuple[str, made.Corpus], goal: str, told: str
 ) -> None:
     said = (
-        f"what to draw of label maps rests on one data set, ten networks on CamVid, where random draws {told}"
+        f"the advice for label maps rests on a single data set (ten networks on CamVid), where random draws {told}"
         " (docs/benchmarks/choice.md)"
     )
     assert said in fs.plan(maps[0], goal=goal).notes
@@ -226,12 +226,12 @@ def test_questions_cost_one_for_each_class_that_is_named(tmp_path: Path) -> None
     # of four images two are of one mind, one of two and one of three: 7 / 4 questions of two hours each
     assert row["hours"] == pytest.approx(row["labels"] * 2 * 7 / 4)
     assert found.questions["best"]["disputed"]["labels"] <= 20
-    why = "no image is drawn on which all models agree, and scores hang on these too"
+    why = "it never draws images on which all models agree, and scores depend on those too"
     nothing = {
         "labels": None,
         "low": None,
         "high": None,
-        "foretold": None,
+        "predictable": None,
         "hours": None,
         "money": None,
         "why": why,
@@ -250,10 +250,10 @@ def test_copies_are_named_and_count_as_one_and_near_copies_are_named(tmp_path: P
     study = classifiers(tmp_path, np.stack([said[0], said[1], said[1], near]))
     notes = fs.plan(study).notes
     assert (
-        "m1 and m2 give the same answer on all images: no number of labels tells them apart; they count"
-        " as one" in notes
+        "m1 and m2 give the same answer on all images: no number of labels can separate them, so they "
+        "count as one" in notes
     )
-    assert "m0 and m3 give the same answer on all but 2 images: only labels of these tell them apart" in notes
+    assert "m0 and m3 give the same answer on all but 2 images: only labels of these separate them" in notes
     assert len(notes) == 2
     row = fs.plan(study).questions["best"]["random"]
     assert row["labels"] is not None
@@ -268,7 +268,9 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
     assert found.recommended is None
     assert len(found.notes) == 1
     assert "m0 and m1 give the same answer" in found.notes[0]
-    assert "No number of labels answers: models that never differ cannot be told apart" in repr(found)
+    assert "No number of labels answers these questions: models that never differ cannot be compared" in repr(
+        found
+    )
     assert "faultscape" not in repr(found)
 
 
@@ -282,9 +284,9 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
                 r" Did you mean 'mask'\?"
             ),
         ),
-        ({"cost": "mask=much"}, "--cost mask is a number of seconds, not below 0; got 'much'"),
-        ({"cost": {"question": -1}}, "--cost question is a number of seconds, not below 0; got -1"),
-        ({"cost": "mask"}, "--cost mask is a number of seconds"),
+        ({"cost": "mask=much"}, "--cost mask must be a number of seconds, 0 or more; got 'much'"),
+        ({"cost": {"question": -1}}, "--cost question must be a number of seconds, 0 or more; got -1"),
+        ({"cost": "mask"}, "--cost mask must be a number of seconds"),
         ({"wage": -2.0}, "a wage is money for an hour, not below 0; got -2"),
         ({"wage": float("nan")}, "a wage is money"),
         ({"within": 0}, "--within is a number of points above 0, at most 100; got 0"),
@@ -318,6 +320,6 @@ def test_labels_of_a_selection_that_was_not_drawn_by_chance_are_refused(
     fs.select(study, as_="unsure", selector="entropy", budget=4, engine="local")
     with refused(
         FaultscapeError,
-        "'unsure' cannot say how models differ on the corpus: the images were not drawn by chance",
+        "'unsure' does not show how models differ on the corpus: the images were not drawn at random",
     ):
         fs.plan(study, selection="unsure", engine="local")

@@ -137,7 +137,7 @@ def test_maps_of_made_sets_are_dropped_unless_they_are_kept(
     assert all(rows(study).values())
     assert "counted and not kept" not in repr(said)
     dropped = fs.predict(counted, {"net": nets(corpus)["net"]}, measure=True, engine="local")
-    assert "25 maps of made images counted and not kept" in repr(dropped)
+    assert "25 maps of made images counted, not kept" in repr(dropped)
 
 
 def test_a_line_without_measure_neither_stores_doubt_nor_does_counted_shards_again(
@@ -296,7 +296,7 @@ def test_what_is_lacking_is_said_with_the_line_that_fills_it(corpus: made.Corpus
         "line": line,
     }
     assert said.document["gaps"] == [gap]
-    assert f"empty: net on fog-1: maps and msp were not counted; `{line}` fills it" in repr(said)
+    assert f"missing: net on fog-1: maps and msp were not counted; to add it:\n  {line}" in repr(said)
     assert find_cell(said.document, "net", "fog-1", "miou") is None
     assert cli.main([*shlex.split(line)[1:], "--engine", "local"]) == 0
     filled = fs.reliability(study, engine="local").document
@@ -328,15 +328,15 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
         fs.reliability(counted, models=["nett"])
     with refused(OptionError, "--natural night: the study has no such set; it has main, "):
         fs.reliability(counted, natural=["night"])
-    with refused(OptionError, "--reference x: is none of the models net, other, both"):
+    with refused(OptionError, "--reference x: is not one of the models net, other, both"):
         fs.reliability(counted, reference="x")
     bare = str(made.collected(corpus, tmp_path / "bare", shard_size=4))
     with refused(ModelError, "the study has no model"):
         fs.reliability(bare)
     fs.predict(bare, corpus.models, engine="local")
-    with refused(StudyError, "has no labelled image, no made set and no labels of anomaly"):
+    with refused(StudyError, "has no labelled images, stress sets or anomaly labels"):
         fs.reliability(bare)
-    with refused(ModelError, "--scorer makes doubt of a network's logits, and this is a folder"):
+    with refused(ModelError, "--scorer needs a network's logits, and this is a folder"):
         fs.predict(bare, corpus.models, scorer=["msp"])
     line = refused_line(
         "predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local"
@@ -484,7 +484,7 @@ def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corp
     fs.predict(study, nets(corpus), scorer=["msp"], engine="local")
     said = fs.reliability(study, engine="local").document
     assert {row["finder"] for row in said["finders"]} == {"doubt"}
-    assert f"disagreement finds failures too; `faultscape compare {study}` counts it" in said["notes"]
+    assert f"disagreement finds failures too; run `faultscape compare {study}` to add it" in said["notes"]
     fs.compare(study, engine="local")
     rows = fs.reliability(study, engine="local").document["finders"]
     assert {(row["model"], row["finder"]) for row in rows} == {

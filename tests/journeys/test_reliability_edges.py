@@ -155,8 +155,7 @@ def test_a_set_without_a_label_is_no_condition(tmp_path: Path) -> None:
     assert number(card, "net", "val", "miou") is not None
     with refused(
         StudyError,
-        "--misclassified main: set main has no labels of classes, so that nobody knows which pixels are"
-        " wrong",
+        "--misclassified main: set main has no class labels, so wrong pixels cannot be found",
     ):
         judged(study, misclassified=["main"])
 
@@ -168,7 +167,7 @@ def test_two_conditions_of_one_name_are_refused(study: Study, clash: str) -> Non
     if clash == "holdout":
         fs.stress.holdout(study[0], classes=["car"], as_="main")
     name = {"holdout": "main", "natural": "contrast-5"}[clash]
-    with refused(OptionError, f"two conditions of the card are called {name}; name a set once"):
+    with refused(OptionError, f"two conditions of the card are called {name}; name each set once"):
         judged(study[0], natural=["contrast-5"] if clash == "natural" else None)
 
 
@@ -238,7 +237,7 @@ def test_a_scorer_that_another_model_has_is_named_with_its_line(study: Study) ->
     fs.predict(study[0], {"one": networks["one"]}, scorer=["msp", "energy"], engine="local")
     fs.predict(study[0], {"other": networks["other"]}, engine="local")
     (gap,) = judged(study[0])["gaps"]
-    assert (gap["model"], gap["why"]) == ("other", "msp was not counted, as of other models")
+    assert (gap["model"], gap["why"]) == ("other", "msp was not counted, unlike for other models")
     assert gap["line"] == f"faultscape predict {study[0]} other={networks['other']} --scorer msp --measure"
 
 
@@ -247,7 +246,7 @@ def test_a_claim_with_a_typo_is_refused_before_the_program_runs(study: Study) ->
     before = (Path(study[0]) / "study.toml").read_text()
     with refused(
         OptionError,
-        "--claims holdot: is not a set with anomalies; the card has holdout. Did you mean 'holdout'?",
+        "--claims holdot: is not a set with anomalies on the card; it has holdout. Did you mean 'holdout'?",
     ):
         fs.reliability(
             study[0], submission=fs.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK
@@ -260,9 +259,7 @@ def test_a_scorer_that_gives_all_pixels_one_value_is_named(study: Study) -> None
     nets = {"flat": network(study, WEIGHTS * 0, "flat"), "net": network(study)}
     fs.predict(study[0], nets, scorer=["msp"], engine="local")
     card = judged(study[0])
-    assert (
-        "flat: msp gives all pixels of main, holdout one value, so that it tells none apart" in card["notes"]
-    )
+    assert "flat: msp is constant on main, holdout, so it cannot rank pixels" in card["notes"]
     assert not any(note.startswith("net:") for note in card["notes"])
     assert number(card, "flat", "main", "error_auroc", "msp") == 0.5
 
@@ -310,7 +307,7 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
     (row,) = [row for row in card["paired"] if row["metric"] == "relative_drop"]
     assert (row["difference"], row["images"]) == (0, 5)
     assert (
-        "some: 5 of 20 images were not mapped and count for nothing in its numbers; failures.csv says why"
+        "some: 5 of 20 images were not mapped and are left out of its numbers; see failures.csv"
         in card["notes"]
     )
     assert not any(note.startswith("all:") for note in card["notes"])
@@ -319,7 +316,7 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
 def test_options_that_change_nothing_are_named(study: Study) -> None:
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], measure=True, engine="local")
     card = judged(study[0], track="obstacle")
-    assert any(note.startswith("--track obstacle changes nothing: component F1") for note in card["notes"])
+    assert any(note.startswith("--track obstacle has no effect: component F1") for note in card["notes"])
 
 
 def test_intervals_end_where_the_range_of_a_number_ends(
@@ -338,20 +335,20 @@ def test_intervals_end_where_the_range_of_a_number_ends(
 @pytest.mark.parametrize("output", [".", "predictions", "reliability/../truth"])
 def test_the_card_is_not_written_among_what_the_study_keeps(study: Study, output: str) -> None:
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
-    with refused(OptionError, "lies among what the study keeps; take another folder, or leave it out for"):
+    with refused(OptionError, "is inside the study; give a folder outside it, or leave it out to use"):
         judged(study[0], output=f"{study[0]}/{output}")
 
 
 def test_the_clean_set_is_no_natural_shift(study: Study) -> None:
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
-    with refused(OptionError, "--natural main: made sets were made of it, so that it is the clean set"):
+    with refused(OptionError, "--natural main: it is the clean set, from which sets were made"):
         judged(study[0], natural=["main"])
 
 
 def test_a_submission_takes_no_name_of_another_model(study: Study) -> None:
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
     before = (Path(study[0]) / "study.toml").read_text()
-    with refused(OptionError, "--submission-name net: is a model of the study already"):
+    with refused(OptionError, "--submission-name net: is already a model of the study"):
         fs.reliability(study[0], submission=fs.Submission("exec:never-run", "net"), **QUICK)
     assert (Path(study[0]) / "study.toml").read_text() == before

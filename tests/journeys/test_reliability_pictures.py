@@ -179,7 +179,7 @@ def test_a_model_that_is_gone_or_another_leaves_its_pictures_out_and_says_so(stu
     colour_network(study.parent / "net.onnx", WEIGHTS + 1)
     fs.reliability(str(study), **LINE)
     assert frames(page_of(study)) == []
-    said = "net: pictures of frames are missing, since it cannot be run now: "
+    said = "net: images of frames are missing, because the model cannot be run: "
     assert f"{said}the model or its options changed since it was counted" in Page(page_of(study)).text
     (study.parent / "net.onnx").unlink()
     fs.reliability(str(study), **LINE)
@@ -195,7 +195,7 @@ def test_what_is_stored_is_shown_without_the_model(study: Path, monkeypatch: pyt
     fs.reliability(str(study), **LINE)
     assert frames(page_of(study)) == frames(before)
     assert page_of(study).count('class="shot"') == 32
-    assert "pictures of frames are missing" not in page_of(study)
+    assert "images of frames are missing" not in page_of(study)
     taken = sum(len(str(attrs["src"])) for tag, attrs in Page(page_of(study)).tags if tag == "img")
     monkeypatch.setattr(pictures, "ROOM", taken // 2)
     fs.reliability(str(study), **LINE)

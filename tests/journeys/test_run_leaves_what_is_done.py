@@ -102,7 +102,7 @@ def test_a_selection_that_is_made_anew_says_which_options_are_others(
     capsys.readouterr()
     said = fs.select(done, as_="freq", replace=True, per_class=2, dry_run=True, engine="local")
     assert (
-        "selection freq is made anew (concordance fwiou before, miou now; per_class 1 before, 2 now)"
+        "selection freq was redrawn (concordance fwiou before, miou now; per_class 1 before, 2 now)"
         in repr(said)
     )
     assert read_selection(Path(done), "freq")[0].definition["concordance"] == "fwiou"

@@ -123,7 +123,7 @@ def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
         }
         assert slots.tied == len(slots.chosen) == 4
     said = capsys.readouterr().out
-    assert "ties: 4 of 4 slots (100 %) had other images as good; chance decided" in said
+    assert "ties: 4 of 4 slots (100 %) had other, equally good images; chance decided" in said
     assert "warning: ties decide more than a quarter of the slots" in said
     assert (
         fs.select(
@@ -165,7 +165,7 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
     capsys.readouterr()
     slots = fs.select(study, per_class=2, sampling=fs.Sampling(spares=2))
     assert by_cell(slots) == {cell: ["b0", "b1", "y0", "y1"] for cell in (("one", "two"), ("two", "one"))}
-    assert "the order of ids decided, as when the selection was made" in capsys.readouterr().out
+    assert "the order of ids decided, as when the selection was drawn" in capsys.readouterr().out
     assert "ties" not in read_selection(tmp_path / "study")[0].definition
     with refused(SelectionError, "was made with no seed; its definition is fixed"):
         fs.select(study, seed=4)

@@ -167,7 +167,7 @@ def test_rank_refuses_a_function_that_is_another_now(corpus: made.Corpus, study:
     assert made.states(study)["rank"] == "done"
     own.write_text("def share(both, rows, columns, *, over):\n    return 1 - both.sum(-1) / rows.sum(-1)\n")
     assert made.states(study)["rank"] == "stale"
-    with refused(RankingError, "which is another file now"):
+    with refused(RankingError, "which has changed since"):
         fs.rank(study, resamples=20, engine="local")
 
 

@@ -241,7 +241,7 @@ def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(
     fs.predict(made.study, remove=["model-1"])
     with refused(
         RankingError,
-        r"'model-1', which the study has no more; make it anew with `faultscape select .* --replace`",
+        "'model-1', which is no longer in the study; redraw it with `faultscape select .* --replace`",
     ):
         fs.rank(made.study)
     assert fs.status(made.study).next == f"faultscape select {made.study} --top 4 --cap 2 --replace"

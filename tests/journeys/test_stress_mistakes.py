@@ -64,7 +64,7 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     assert (row.state, row.line) == ("missing", "")
     assert row.words.endswith(" and 1 more set: made images")
     assert row.in_the_way.startswith("sets.json no longer says what made this")
-    assert "run the line of `faultscape stress` that made it again" in refused_line(
+    assert "run that `faultscape stress` line again" in refused_line(
         "stress", "fog", study, "--set", "contrast-1"
     )
     assert corrupted(study).new == 0
@@ -124,9 +124,7 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
         )
         == 0
     )
-    assert (
-        "--smallest chooses objects, and the set was made before and keeps its own" in capsys.readouterr().out
-    )
+    assert "--smallest chooses objects, but the set exists and keeps its own" in capsys.readouterr().out
     for file, said in (
         ("none.csv", "No such file or directory; expected switched-off.csv"),
         ("bad.csv", "expected a column object"),
@@ -156,7 +154,7 @@ def test_what_is_made_is_told_in_whole_numbers_and_without_zeros(
     anomalous, known, _ = found.pixels["fishyscapes-v2"]
     assert f"{anomalous:,} anomalous and {known:,} known pixels" in repr(found)
     assert "horse 4\n" in capsys.readouterr().out  # none was left out
-    assert "(5 images, 2 taken out)" in repr(blended(study, frames=5))
+    assert "(5 images, 2 removed)" in repr(blended(study, frames=5))
 
 
 def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: made.Corpus) -> None:
@@ -197,8 +195,8 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     corrupted(study)
     said = refused_line("measure", study, "--set", "contrast-1")
     assert (
-        f"--set contrast-1: no model has a map of it yet; `faultscape status {study}` names the line of"
-        " predict" in said
+        f"--set contrast-1: no model has maps of it yet; `faultscape status {study}` prints the"
+        " predict line" in said
     )
     assert main(fs.status(study).next.split()[1:]) == 0
     measured = fs.measure(
@@ -220,23 +218,23 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
     blend = ("blend", "--preset", "fishyscapes-v2", "--smallest", "20", "--engine", "local")
     corrupt = ("corrupt", "--corruption", "contrast", "--severities", "1")
     for words, says in (
-        ((*corrupt, "--truth", "labels"), "give --move-labels with it"),
+        ((*corrupt, "--truth", "labels"), "give both"),
         ((*corrupt, "--engine", "foo"), "engine 'foo' is not known"),
         ((*corrupt, "--workers", "0"), "workers must be 1 or more; got 0"),
         ((*corrupt, "--seed", "-1"), "--seed is a whole number"),
         (("fog", "--engine", "foo"), "engine 'foo' is not known"),
         (
             (*blend, "--known", "main"),
-            "--known says where known objects are cut out of, and fishyscapes-v2 blends none",
+            "--known has no effect: fishyscapes-v2 blends no known objects",
         ),
-        ((*blend, "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
-        ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
+        ((*blend, "--depth", str(corpus.truth)), "add --fog 0.2"),
+        ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "add --fog 0.2"),
         ((*blend, "--review", "--write", "x"), "leave out --write"),
         (
             ("blend", "--preset", "fishyscapes-v3", "--known", "mian"),
             "--known mian: no set of this name was collected; there is main. Did you mean 'main'?",
         ),
-        (("holdout", "--classes", "car", "--truth", "labels"), "give --write DIR with it"),
+        (("holdout", "--classes", "car", "--truth", "labels"), "needs --write DIR"),
         ((*corrupt, "--write", str(corpus.classes)), "File exists; choose a folder"),
     ):
         assert says in refused_line("stress", words[0], study, *words[1:]), words
@@ -293,5 +291,5 @@ def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_l
     assert "earlier line" not in capsys.readouterr().out
     blended(study, frames=5, write=str(tmp_path / "out"))
     said = capsys.readouterr().out
-    assert f"{tmp_path}/out/fishyscapes-v2: 4 files of an earlier line are of no image of the set" in said
+    assert f"{tmp_path}/out/fishyscapes-v2: 4 files of an earlier run do not belong to the set" in said
     assert "-draw1.png the first)" in said

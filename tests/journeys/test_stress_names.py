@@ -62,7 +62,7 @@ def ids(study: str) -> dict[str, str]:
 def test_no_made_image_takes_the_place_of_one_that_was_collected(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "contrast-2/a")
     before = made.bytes_under(Path(study), "corpus.parquet", "sets.json")
-    with refused(says="two images of the study would be called 'contrast-2/a'"):
+    with refused(says="two images of the study would be named 'contrast-2/a'"):
         contrast(study)
     assert made.bytes_under(Path(study), "corpus.parquet", "sets.json") == before
 
@@ -88,13 +88,13 @@ def test_a_name_that_a_made_set_had_is_free_when_the_set_is_gone(tmp_path: Path)
     rows = [image for image in read_corpus(Path(study)) if image.set == "contrast-2"]
     assert [(image.parent, image.condition, image.role) for image in rows] == [("", "clean", "pool")] * 2
     assert {image.shard for image in rows} == {2}  # not that of the images that had these ids
-    with refused(says="'contrast-2' that was collected; a made set cannot have its name"):
+    with refused(says="a collected set is already named 'contrast-2'"):
         contrast(study, set_="main")
 
 
 def test_draws_of_images_whose_names_end_as_a_draw_does_are_not_taken_for_each_other(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "a-draw1", shape=(96, 128, 3))
-    with refused(says="two images of the study would be called 'fishyscapes-v2/a-draw1'"):
+    with refused(says="two images of the study would be named 'fishyscapes-v2/a-draw1'"):
         fs.stress.blend(study, preset="fishyscapes-v2", frames=4, engine="local")
     assert fs.stress.blend(study, preset="fishyscapes-v2", engine="local").images == 2
 
@@ -356,7 +356,7 @@ def test_near_duplicates_that_leave_and_come_back_are_near_duplicates_still(tmp_
     fs.collect(study, remove=[other])
     fs.collect(study, str(tmp_path / "photos"))
     assert made.bytes_under(Path(study), "corpus.parquet") == before
-    assert "as they were" in repr(contrast(study, role="pool"))
+    assert "unchanged" in repr(contrast(study, role="pool"))
 
 
 def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_ma
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"light": -1}, "a grey level, 0 to 255"),
+        ({"light": -1}, "a gray level from 0 to 255"),
         ({"light": 256}, "a grey level"),
         ({"beta": [0.0]}, "above 0"),
         ({"beta": [1.5]}, "at most 1"),
@@ -464,5 +464,5 @@ def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_
         "datasets"
     ]
     assert found["contrast-2"]["images"] == {"dark": 2}
-    with refused(says="its labels were made of another truth than 'second'"):
+    with refused(says="its labels were made from another truth than 'second'"):
         fs.measure(study, truth="second", part=part["elastic_transform"], resamples=0, engine="local")

@@ -111,7 +111,7 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
     assert "red: declares unknown objects in training: COCO; https://example.org/red" in told
     assert main([*line, "--claims", f"{SET}:{ap}:{fpr + 0.0101}"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("faultscape: what is said of red does not hold: it claims AP")
+    assert said.startswith("faultscape: red does not meet its claims: it claims AP")
     assert said.endswith(f"on {SET}: not within 0.01; the card is in {Path(study, 'reliability')}\n")
     assert main(["reliability", study, "--engine", "local"]) == 0  # nothing is claimed on this line
     (model,) = [model for model in card(study)["models"] if model["name"] == "red"]
@@ -146,12 +146,12 @@ def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Pa
     [
         (
             ["--ood-data", "COCO"],
-            "--ood-data is of a submission; name its program too, --submission exec:COMMAND",
+            "--ood-data is for submissions; give the program too, with --submission exec:COMMAND",
         ),
         (["--submission", "./segment"], "--submission ./segment: is not exec:COMMAND"),
         (["--submission", "exec:true", "--claims", f"{SET}:0.5"], f"--claims {SET}:0.5: is not SET:AP:FPR95"),
-        (["--submission", "exec:true", "--claims", f"{SET}:81:0.12"], "AP and FPR95 lie between 0 and 1"),
-        (["--submission", "exec:true", "--claims", f"{SET}:0.81:12"], "AP and FPR95 lie between 0 and 1"),
+        (["--submission", "exec:true", "--claims", f"{SET}:81:0.12"], "AP and FPR95 must be between 0 and 1"),
+        (["--submission", "exec:true", "--claims", f"{SET}:0.81:12"], "AP and FPR95 must be between 0 and 1"),
         (["--submission", "exec:true", "--claims", "a:0:1", "--claims", "a:0:0"], "a is claimed twice"),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_claim_of_another_set_names_those_that_there_are(study: str, folder: P
     submission = fs.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
     with refused(
         OptionError,
-        f"--claims fishyscapes-v2: is not a set with anomalies; the card has {SET}, fishyscapes-v2-2026-06",
+        f"--claims fishyscapes-v2: is not a set with anomalies on the card; it has {SET}, fishyscapes-v2-2026-06",
     ):
         fs.reliability(study, engine="local", submission=submission)
 

@@ -108,10 +108,7 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "seen", "later")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
     notes = fs.reliability(study, worst=0, resamples=0).document["notes"]
-    said = (
-        "was trained or validated on 4 of the 4 images that it is judged on, on which its numbers are too"
-        " good"
-    )
+    said = "was trained or validated on 4 of the 4 images it is evaluated on; its numbers there are too good"
     assert [note for note in notes if "trained or validated" in note] == [f"seen: {said}", f"later: {said}"]
 
 

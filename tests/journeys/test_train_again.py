@@ -20,7 +20,7 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(
     weights = Path(study, "models", "plain", "weights.safetensors").read_bytes()
     again = fs.train(study, "plain", backbone=own, schedules=FEW)
     assert not again.new
-    assert "(trained before, with the same options)" in repr(again)
+    assert " (already trained with these options)" in repr(again)
     capsys.readouterr()
     other = fs.train(study, "plain", backbone=own, schedules=FEW, seed=1)
     assert other.new

@@ -43,11 +43,13 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         r"has 3 classes, but 4 are to be learnt \(also car\); --withhold says which holdout is withheld",
     ):
         fs.train(study, "net", init="plain", backbone=trained.own, data=fs.TrainingData(withhold="none"))
-    with refused(OptionError, "--seed is a whole number from 0 to 4294967295; got 100000000000000000000"):
+    with refused(
+        OptionError, "--seed must be a whole number from 0 to 4294967295; got 100000000000000000000"
+    ):
         fs.train(study, "net", backbone=own, seed=10**20)
     with refused(OptionError, "--steps must be 1 or more; got 0"):
         fs.train(study, "net", backbone=own, schedules=fs.Schedules(steps=0))
-    with refused(OptionError, "'labels' is the name of a truth, under which labels are kept"):
+    with refused(OptionError, "'labels' is already the name of a truth (a set of labels)"):
         fs.train(study, "labels", backbone=own)
     with refused(OptionError, "--init plain: a network cannot start from itself"):
         fs.train(study, "plain", init="plain", backbone=own)

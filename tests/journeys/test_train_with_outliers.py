@@ -126,7 +126,7 @@ def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> N
     assert about["dropout_at"] == ["segformer.stages.2.blocks.0", "segformer.stages.2.blocks.1"]
     with refused(
         OptionError,
-        r"--dropout-at middle: known of backbones with a name .* alone; name the layers of net.py:net",
+        "--dropout-at middle: works only for built-in backbones .*; name the layers of net.py:net",
     ):
         fs.train(trained.study, "own", backbone=trained.own, dropout_at=["middle"], schedules=small)
 

@@ -182,11 +182,11 @@ def follow_selections(study: str) -> None:
 
 
 def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
-    with refused(OptionError, "--dry-run says what --replace and --remove make stale"):
+    with refused(OptionError, "--dry-run shows what --replace and --remove would make stale"):
         fs.select(study, dry_run=True)
-    with refused(OptionError, "--remove takes a selection away, and --per-class says how to make one"):
+    with refused(OptionError, "--remove deletes a selection, and --per-class sets how to make one"):
         fs.select(study, remove="main", per_class=2)
-    with refused(OptionError, "--more draws images behind those that there are, and --replace begins anew"):
+    with refused(OptionError, "--more adds to a selection, and --replace starts over"):
         fs.select(study, selector="random", as_="random", more=2, replace=True)
     with refused(
         SelectionError, r"there is no selection 'mian' to remove; there are main. Did you mean 'main'\?"
@@ -257,7 +257,7 @@ def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(
         said = fs.select(study, as_="mian", replace=True, dry_run=dry_run, engine="local")
         told = capsys.readouterr().out + repr(said)
         assert (
-            "there was no selection mian to replace, and it is made; there are main. Did you mean 'main'?"
+            "there was no selection mian to replace; it was drawn; there are main. Did you mean 'main'?"
             in told
         )
     assert selections.names(Path(study)) == ["main", "mian"]
@@ -290,7 +290,7 @@ def test_a_selection_that_holds_a_drawn_image_twice_is_damaged_and_can_be_remove
         )
     assert main(["select", study, "--remove", "drawn"]) == 0
     assert "--remove other`" in refused_line("status", study)
-    assert "labels stay" in fs.select(study, remove="other", dry_run=True).done
+    assert "labels are kept" in fs.select(study, remove="other", dry_run=True).done
     said = fs.select(study, remove="other")
     assert said.next == fs.status(study).next
     assert selections.names(Path(study)) == ["main"]

@@ -111,7 +111,7 @@ def test_the_first_line_names_the_part(answers: made_answers.Answers) -> None:
         "--resamples",
         "50",
     )
-    assert said[0] == "Of tag=night and set=main, 67 images of the study:"
+    assert said[0] == "Only tag=night and set=main, 67 images of the study:"
 
 
 def test_nothing_is_written_but_the_file_that_is_named(answers: made_answers.Answers, tmp_path: Path) -> None:
@@ -142,17 +142,20 @@ def test_two_selections_are_set_beside_each_other_on_the_part_alone(answers: mad
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (("--where", "night"), "--where night: is not a condition; write KEY=VALUE"),
-        (("--where", "tag="), "is not a condition; write KEY=VALUE"),
+        (("--where", "night"), "--where night: is not a condition; give KEY=VALUE"),
+        (("--where", "tag="), "is not a condition; give KEY=VALUE"),
         (("--where", "tga=night"), "'tga' is not known; use tag, group, set, condition. Did you mean 'tag'?"),
         (
             ("--where", "tag=nihgt"),
             "no image has the tag 'nihgt'; there are any, fog, night. Did you mean 'night'?",
         ),
-        (("--where", "tag=background bias"), "says what single models make of images"),
+        (("--where", "tag=background bias"), "describes predictions of single models, not images"),
         (("--where", "group=a"), "no image of the study has a group"),
         (("--where", "set=mian"), "no image has the set 'mian'; there are main. Did you mean 'main'?"),
-        (("--where", "tag=night", "--where", "tag=fog"), "no image of the study is all of this at once"),
+        (
+            ("--where", "tag=night", "--where", "tag=fog"),
+            "no image of the study meets all of these conditions",
+        ),
         (("--where", "tag=night", "--population", "future"), "leave one out"),
         (("--output", "x.json"), "--output is for --where"),
     ],
@@ -180,7 +183,7 @@ def test_a_selection_without_an_image_in_the_part_says_so(answers: made_answers.
     chosen = set(fs.study.tables.selections.read_selection(Path(answers.study), "entropy")[0].images)
     other = next(image for image in answers.images if image not in chosen)
     Tags(Path(answers.study)).add_all([Tag(other, "alone", "ann")], "test")
-    assert "not one of the 60 images of selection 'entropy' lies in tag=alone" in refused_line(
+    assert "none of the 60 images of selection 'entropy' lies in tag=alone" in refused_line(
         "rank", answers.study, "--selection", "entropy", "--where", "tag=alone"
     )
 

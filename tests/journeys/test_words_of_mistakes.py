@@ -62,8 +62,8 @@ def test_a_network_needs_pictures_and_a_classifier_that_is_a_function_returns_on
     )
     said = refused_line("predict", answers.study, f"x={tmp_path / 'own.py'}:right")
     assert (
-        "is shown pictures, and the study has none: it was collected from a list of ids; name a table of"
-        " answers" in said
+        "needs images, and the study has none (it was collected from a list of ids); give a table of "
+        "answers" in said
     )
     assert not [row for row in read_failures(Path(answers.study)) if row.name == "x"]
     Image.new("RGB", (8, 8)).save(tmp_path / "one.png")

@@ -164,10 +164,10 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
     fs.label.import_(made.study, str(tmp_path / "answers.csv"))
     plain = fs.label.export(made.study, str(path))
     assert (plain.questions, plain.undecided) == (len(asked) - 4, 2)
-    assert "2 questions undecided (a tie, or everybody was unsure): --again asks them again" in repr(plain)
+    assert "2 questions undecided (a tie, or everyone was unsure): --again asks them again" in repr(plain)
     capsys.readouterr()
     assert main(["label", "export", made.study, str(path), "--again"]) == 0
-    assert "2 questions undecided (a tie, or everybody was unsure): asked again" in capsys.readouterr().out
+    assert "2 questions undecided (a tie, or everyone was unsure): asked again" in capsys.readouterr().out
     assert [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]] == [
         *asked[:2],
         *asked[4:],
@@ -232,22 +232,18 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
     path = tmp_path / "my questions.csv"
     said = repr(fs.label.export(made.study, str(path))).splitlines()
-    assert (
-        said[-1]
-        == f"fill in annotator and answer (yes, no, unsure), then `faultscape label import {made.study}"
-        f" '{path}'`"
-    )
+    assert said[-1] == f"  faultscape label import {made.study} '{path}'"
     made_answers.import_labels(made)
     path.unlink()
     done = fs.label.export(made.study, str(path))
-    assert repr(done).startswith("no question is open, so no file was written; ")
+    assert repr(done).startswith("no questions are open; no file was written; ")
     assert "label import" not in repr(done)
     assert not path.exists()
 
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
-    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
+    with refused(LabellingError, r"there is no truth 'nope'; the study has no labels yet. Leave --truth out"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])
     with refused(LabellingError, r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):

@@ -373,7 +373,7 @@ def test_a_kind_of_ones_own_goes_the_whole_way(
     change()
     fs.predict(study, {"own": place}, engine="local")
     assert (
-        "own: its source, its options or photos changed; 2 of 2 shards are done anew"
+        "own: its source, options or images changed; 2 of 2 shards are predicted again"
         in capsys.readouterr().out
     )
 
@@ -579,5 +579,6 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
     change()
     fs.predict(str(study), {"m": place})
     assert (
-        "m: its source, its options or photos changed; 2 of 2 shards are done anew" in capsys.readouterr().out
+        "m: its source, options or images changed; 2 of 2 shards are predicted again"
+        in capsys.readouterr().out
     )

@@ -55,7 +55,7 @@ def test_sixteen_networks_and_ten_people_of_one_wide_table(
     fs.predict(study, remove=["human_01"])
     capsys.readouterr()
     slots = fs.select(study)
-    assert "confidence: no model says any probabilities" in capsys.readouterr().out
+    assert "confidence: no model has probabilities" in capsys.readouterr().out
     truth = {line[0]: line for line in lines}
     for row in slots.rows:
         assert (

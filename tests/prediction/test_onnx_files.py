@@ -127,7 +127,9 @@ def test_weights_that_are_replaced_make_the_maps_stale(
         (want,) = catalogue.open_model(str(path)).predict([photo])
         stored = label_maps.read_maps(label_maps.predictions(Path(study), "net"), 0)
         assert (runs.decode(stored[corpus.ids[0]]) == want.labels).all()
-    assert "its source, its options or photos changed; 1 of 1 shards are done anew" in capsys.readouterr().out
+    assert (
+        "its source, options or images changed; 1 of 1 shards are predicted again" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("location", ["../weights.bin", "parts/../../weights.bin", "/weights.bin"])

@@ -227,7 +227,7 @@ def test_a_predictor_that_fails_on_one_photo_makes_one_row_of_failures_and_nothi
     code: str, study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fs.predict(str(study), {"mine": f"{code}:picky"}, engine="local").models["mine"] == (3, 1)
-    assert f"runs the code of {code}:picky, which is yours to trust" in capsys.readouterr().out
+    assert f"runs the code of {code}:picky; make sure you trust it" in capsys.readouterr().out
     (failure,) = read_failures(study)
     assert (failure.name, failure.image) == ("mine", "p2")
     assert failure.reason == f"{code}:picky: the function failed: ValueError: this one I do not like"
@@ -260,7 +260,7 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
     weights, code = tmp_path / "weights.safetensors", tmp_path / "nets.py"
     code.write_text(LOADER.format(weights=str(weights)))
     found = []
-    for seed, words in ((3, ""), (3, ""), (4, "1 of 1 shards are done anew")):
+    for seed, words in ((3, ""), (3, ""), (4, "1 of 1 shards are predicted again")):
         torch.manual_seed(seed)
         save_file(torch.nn.Conv2d(3, 5, 1).state_dict(), weights)
         capsys.readouterr()

@@ -117,7 +117,9 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     os.utime(path, ns=(time, time))
     capsys.readouterr()
     fs.predict(str(study), corpus.models, engine="local")
-    assert re.search("model-0: its source.* changed; 1 of 3 shards are done anew", capsys.readouterr().out)
+    assert re.search(
+        "model-0: its source.* changed; 1 of 3 shards are predicted again", capsys.readouterr().out
+    )
     assert (runs.decode(stored(study, "model-0")[id_].runs) == new).all()
     assert [part for part, checksum in checksums(study, corpus).items() if checksum != before[part]] == [
         ("model-0", "00001")

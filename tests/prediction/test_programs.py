@@ -138,6 +138,6 @@ def test_a_program_that_changed_is_run_again(
     assert "done anew" not in capsys.readouterr().out
     (tmp_path / "segment.py").write_text(PROGRAM.replace("> 127", "> 150"))
     run(study, f"{program} plain")
-    assert "1 of 1 shards are done anew" in capsys.readouterr().out
+    assert "1 of 1 shards are predicted again" in capsys.readouterr().out
     photo: Any = fs.formats.read_rgb(study.parent / "photos" / "p0.png")
     assert (stored(study, "prog")["p0"] == (photo[..., 0] > 150)).all()

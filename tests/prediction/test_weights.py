@@ -201,7 +201,7 @@ def test_a_callable_around_other_weights_is_run_again(
     for seed, anew in ((3, False), (3, False), (4, True)):
         torch.save(net(seed).state_dict(), path)
         fs.predict(study, {"net": f"{code}:load"}, engine=engine)
-        assert ("1 of 1 shards are done anew" in capsys.readouterr().out) == anew
+        assert ("1 of 1 shards are predicted again" in capsys.readouterr().out) == anew
         stored = label_maps.read_maps(label_maps.predictions(Path(study), "net"), 0)
         found.append({id_: runs.decode(one) for id_, one in stored.items()})
     assert any((found[0][id_] != found[2][id_]).any() for id_ in found[0])

@@ -94,7 +94,7 @@ def test_unequal_draws_vary_as_simulated(low: float, number: int) -> None:
     assert mine == pytest.approx(np.var(means), rel=0.15)
 
 
-def test_of_real_classifiers_the_labels_that_scores_need_are_foretold(data: Path) -> None:
+def test_of_real_classifiers_the_labels_that_scores_need_are_predictable(data: Path) -> None:
     path = data / "classifiers" / "model-picker" / "emotion_detection.npz"
     if not path.is_file():
         pytest.skip("no real data: classifiers/model-picker")

@@ -227,7 +227,7 @@ def test_other_standings_that_are_older_than_their_labels_are_marked(
     study = shutil.copytree(studies["ranked"], tmp_path / "stale")
     select(str(study), selector="random", budget=8, engine="local")
     with refused(
-        OptionError, "--better is of duels of label maps; selection 'random' was drawn for all models at once"
+        OptionError, "--better needs duels of label maps; selection 'random' was drawn for all models at once"
     ):
         report(str(study), selection="random", better=0.2)
     rank(str(study), selection="random", resamples=0, engine="local")

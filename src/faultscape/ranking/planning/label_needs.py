@@ -36,7 +36,7 @@ BELIEVED = {
     "segmentation": 0.25,
 }
 ALONE = 3.0  # how far a model may be off on its own, in units of how far worlds are apart
-FORETOLD = 10  # a range that spans more than this factor foretells nothing
+PREDICTABLE = 10  # a range that spans more than this factor predicts nothing
 TRUST = 10  # labels at which half of a measured variance is believed
 QUESTIONS = ("best", "order", "best_proved", "order_proved")
 

@@ -124,7 +124,7 @@ def _models(card: Card) -> View | None:
         _of_maps(card, f"mIoU {clean}", clean, "miou"),
         _of_maps(card, "mIoU corrupted", CORRUPTED, "miou"),
         _of_maps(card, "relative drop", CORRUPTED, "relative_drop"),
-        _of_maps(card, f"mCE to {card.get('reference', '')}", CORRUPTED, "corruption_error"),
+        _of_maps(card, f"mCE ({card.get('reference', '')} = 1)", CORRUPTED, "corruption_error"),
         _of_maps(card, "consistency", CORRUPTED, "consistency"),
         *(_of_maps(card, f"mIoU {name}", name, "miou") for name in conditions_of(card, "natural", "foggy")),
         _of_maps(card, f"ECE {clean}", clean, "ece"),

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultscape.errors import counted
-from faultscape.reporting.reliability.document import CORRUPTED, Card, CardModel, find_cell
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, Card, CardModel, find_cell
 from faultscape.reporting.reliability.tables import Column, main_scorer, views_of
-
-_WIDE = 100  # characters of a terminal
+from faultscape.terminal_lines import WIDTH, wrapped
 
 
 def card_text(path: str, card: Card) -> str:
@@ -19,36 +18,44 @@ def card_text(path: str, card: Card) -> str:
     lines = []
     for view in views_of(card)[:1]:
         width = max(5, *(len(model) for model, _ in view.rows))
-        for shown in _blocks(view.columns, _WIDE - width):
+        for shown in _blocks(view.columns, WIDTH - width):
             lines.append(f"{'':<{width}} " + " ".join(f"{column.title:>6}" for column in shown))
             for row in view.rows:
                 cells = [(max(6, len(column.title)), column.cell(*row)) for column in shown]
+                if row[0] == RANDOM and not any(cell for _, cell in cells):
+                    continue
                 texts = [
                     f"{'-' if cell is None or cell['value'] is None else format(cell['value'], '.4f'):>{of}}"
                     for of, cell in cells
                 ]
                 lines.append(f"{row[0]:<{width}} " + " ".join(texts))
+        if any(column.metric == "corruption_error" for column in view.columns):
+            lines += wrapped(
+                f"mCE: mean corruption error relative to {card.get('reference', '')}; lower is better"
+            )
     agreement: Any = dict(card.get("ranking") or {}).get("agreement") or {}
     if agreement := {name: value for name, value in agreement.items() if value is not None}:
         told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
-        lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
+        lines += wrapped(f"without labels, the ranking by consistency has a rank correlation of {told}")
     lines += [
         line
         for model in card["models"]
         if model.get("kind") == "submission"
         for line in submission_lines(model)
     ]
-    lines += [f"note: {note}" for note in card.get("notes", [])]
+    lines += [line for note in card.get("notes", []) for line in wrapped(f"note: {note}")]
     for gap in card.get("gaps", []):
         where = (
             f" on {', '.join(gap['conditions'][:4])}{', ...' if len(gap['conditions']) > 4 else ''}"
             if gap["conditions"]
             else ""
         )
-        line = f"; `{gap['line']}` fills it" if gap["line"] else ""
-        lines.append(f"empty: {gap['model']}{where}: {gap['why']}{line}")
+        lines += wrapped(
+            f"missing: {gap['model']}{where}: {gap['why']}{'; to add it:' if gap['line'] else ''}"
+        )
+        lines += [f"  {gap['line']}"] if gap["line"] else []
     number = len(card["conditions"])
-    lines.append(
+    lines += wrapped(
         f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')},"
         f" {counted(len(card['models']), 'model')})"
     )
@@ -98,12 +105,12 @@ def submission_lines(model: CardModel) -> list[str]:
     """
     hidden, open_ = ", ".join(model.get("hidden", [])), ", ".join(model.get("open", []))
     declared = model.get("declared", "")
-    said = {"": "no word of unknown objects in training", "none": "no unknown objects in training"}.get(
+    said = {"": "nothing about unknown objects in training", "none": "no unknown objects in training"}.get(
         declared.lower(), f"unknown objects in training: {declared}"
     )
     published = f"; {link}" if (link := model.get("publication", "")) else ""
     lines = [
-        f"{model['name']}: out of its reach {hidden or 'nothing'}; within it {open_}",
+        f"{model['name']}: could not read {hidden or 'nothing'}; could read {open_}",
         f"{model['name']}: declares {said}{published}",
     ]
     return lines + [

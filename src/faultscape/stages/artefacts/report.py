@@ -154,11 +154,14 @@ def page(snapshot: Snapshot, name: str) -> Path:
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """The selection main, without one the first that is ranked; and every other that has a page."""
+    """Return the selection whose page is due, and every other that has a page. Due is main; without it, or
+    where others are ranked and it is not, the first that is ranked, else the first.
+    """
     names = list(snapshot.selections)
     ranked = [name for name in names if standings.provenance(snapshot, name) is not None]
-    first = [selections.MAIN if selections.MAIN in names or not ranked else ranked[0]]
-    return first + [name for name in names if name not in first and page(snapshot, name).exists()]
+    some = ranked or names
+    due = selections.MAIN if selections.MAIN in some or not some else some[0]
+    return [due] + [name for name in names if name != due and page(snapshot, name).exists()]
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:

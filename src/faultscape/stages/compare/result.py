@@ -31,8 +31,8 @@ class Compared:
     def _counted(self) -> str:
         if self.classifies:
             return (
-                f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; their answers are"
-                " compared as they are, and nothing is to be counted before"
+                f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; nothing to "
+                "count: their answers are compared directly"
             )
         truths = f", each against {', '.join(self.truths)}" if self.truths else ""
         made = (

@@ -92,8 +92,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     model = open_model(root, settings, options.model, options.device or "", layers)
     if method.taps == "none" and model.inference.network.marginal:
         raise ModelError(
-            f"{options.model}: has sums of masks in place of logits, which method {method.name} needs; fit a"
-            " method that uses features, such as knn"
+            f"{options.model}: has sums of masks instead of logits, which method {method.name} needs; "
+            "fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
@@ -172,11 +172,11 @@ def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     """
     layers = tuple(options.layer)
     if method.taps == "none" and (layers or options.select_layer):
-        raise OptionError(f"method {method.name} sees logits alone; leave --layer and --select-layer out")
+        raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
     if method.taps == "one" and len(layers) > 1 and not options.select_layer:
         raise OptionError(
-            f"method {method.name} taps one layer; got {', '.join(layers)}; with --select-layer the best of"
-            " them is chosen"
+            f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
+            "the best of them"
         )
     return layers
 
@@ -201,8 +201,8 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
         }
     ):
         raise OptionError(
-            f"{', '.join(shown)}: has labels of anomaly, and a method must not learn what unknown objects"
-            " look like; name other sets with --set"
+            f"{', '.join(shown)}: has anomaly labels, and a method must not learn what unknown objects "
+            "look like; name other sets with --set"
         )
     if tested := rows.roles.count("test"):
         print(
@@ -277,7 +277,7 @@ def _search_layers(
             print(f"note: {layer} is left out: {error}")
     if not methods:
         raise OptionError(
-            f"method {work.method.name} can be fitted to none of these layers; name another with --layer"
+            f"method {work.method.name} cannot be fitted to any of these layers; name another with --layer"
         )
     return anomalous.judge(work.model, work.method.name, methods)
 
@@ -302,8 +302,7 @@ def _search_options(
         if not fitting:
             few = min(len(work.samples[layer]) for layer in layers)
             raise MetricError(
-                f"{few} training embeddings are fewer than any {key} that is tried; keep more, or give"
-                f" --{key}"
+                f"{few} training embeddings are fewer than every {key} tried; keep more, or give --{key}"
             )
         methods = {
             f"{key} {value:g}": _joined(work, layers, {**own, key: value}, anomalous)[0] for value in fitting

@@ -1,5 +1,5 @@
 """Which layers, and which values of an option, find unknown objects best on a validation set: the searches of
-S4, Tables 4 to 9.
+Blum et al. 2021, Tables 4 to 9.
 
 Conventions: candidates are judged by the average precision of all pixels together, at the working size, on
 images with labels of anomaly. Classes that the study withholds are never searched with, since they are what
@@ -49,14 +49,14 @@ class AnomalousImages:
         ]
         if not self.images:
             raise StudyError(
-                f"no image of {name} has labels of anomaly, which a search needs; blend objects into"
-                " validation images (`faultscape stress blend`), or collect a data set that has them."
-                " Classes that a holdout withholds are what the study judges, and are not searched with"
+                f"no image of {name} has anomaly labels, which a search needs; blend objects into "
+                "validation images (`faultscape stress blend`), or collect a data set with such labels. "
+                "Classes withheld by a holdout cannot be used: the study is judged by them"
             )
         if tested := sum(role_of(image, images) == "test" for image in self.images):
             print(
-                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test, or"
-                " were made of such; judge the method on other images"
+                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test "
+                "or were made from such images; judge the method on other images"
             )
         holdouts = read_stress(root).holdouts
         self._settings, self._judge = settings, Judge(root, settings, judged, holdouts)
@@ -158,8 +158,8 @@ class AnomalousImages:
             shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
             if lost := [self._withheld[place] for place in shown if place in self._withheld]:
                 raise StudyError(
-                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this"
-                    " study withholds: they are what it judges, and are not searched with"
+                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, withheld by a holdout "
+                    "of this study: the study is judged by them, so they cannot be used in a search"
                 )
         return view.anomaly
 

@@ -27,7 +27,8 @@ class MethodOptions:
     k
         knn, knn-class: the number of neighbours (default 10 and 200).
     printed
-        knn, knn-class: use exp(-cosine) in place of exp(cosine), as S4 prints equations 4 and 5.
+        knn, knn-class: use exp(-cosine) instead of exp(cosine), as
+        equations 4 and 5 of Blum et al. 2021 are printed.
     shrink
         mahalanobis: the share of the mean variance added to the covariance's diagonal (default 1e-4).
     temperature
@@ -92,7 +93,7 @@ class FitData:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """All that a line of `fit` says."""
+    """All options of `fit`."""
 
     study: str
     method: str
@@ -120,12 +121,12 @@ class FitOptions:
             )
         if self.pixels < 1 or self.seed < 0:
             raise OptionError(
-                f"--pixels is 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}"
+                f"--pixels must be 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}"
             )
         if self.data.images < 1 or self.keep_embeddings < 0:
             raise OptionError(
-                f"--images is 1 or more and --keep-embeddings 0 or more; got {self.data.images} and"
-                f" {self.keep_embeddings}"
+                f"--images must be 1 or more and --keep-embeddings 0 or more; got {self.data.images} and "
+                f"{self.keep_embeddings}"
             )
         if self.preset is not None and self.preset not in PRESETS:
             raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}")
@@ -155,15 +156,14 @@ class FitOptions:
                 or method_of(self.as_) != self.method
             ):
                 raise OptionError(
-                    f"--as {self.as_!r}: the name is {self.method}-NAME, and not that of a method itself, or"
-                    " of one of another method"
+                    f"--as {self.as_!r}: expected {self.method}-NAME, and not the name of a method"
                 )
             check_name(self.as_, "method")
             if self.sweep:
                 raise OptionError("give either --as or --sweep, which names its methods itself")
         if idle:
             raise OptionError(
-                f"--{idle[0].replace('_', '-')} changes nothing for {self.method}; leave it out"
+                f"--{idle[0].replace('_', '-')} has no effect on method {self.method}; leave it out"
             )
 
     @property
@@ -196,17 +196,17 @@ class FitOptions:
         }
         if "logistic" in joins and (self.validation is None or len(self.layer) < 2 or self.select_layer):
             raise OptionError(
-                "--join logistic needs several layers (--layer A --layer B) and --validation SET, whose"
-                " images have labels of anomaly"
+                "--join logistic needs several layers (--layer A --layer B) and --validation SET, a set "
+                "with anomaly labels"
             )
         if self.select_layer and self.validation is None:
-            raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
+            raise OptionError("--select-layer needs --validation SET, a set with anomaly labels")
         if self.validation is not None and not (
             self.select_layer or "logistic" in joins or self.searches(method)
         ):
             raise OptionError(
-                f"--validation {self.validation}: nothing of {method.name} would be chosen with it; leave it"
-                " out, or give --select-layer"
+                f"--validation {self.validation}: it has no effect on method {method.name}; leave it "
+                "out, or give --select-layer"
             )
 
     def told(self, method: Method) -> dict[str, Value]:
@@ -239,7 +239,7 @@ class FitOptions:
             )
         if key in self.method_options.given:
             raise OptionError(
-                f"--{key.replace('_', '-')} and --sweep {self.sweep} say the same option; leave one out"
+                f"--{key.replace('_', '-')} and --sweep {self.sweep} set the same option; leave one out"
             )
         made = tuple(_value(method.options[key], key, word) for word in words)
         for value in made:

@@ -37,8 +37,7 @@ class FittedTemperature:
         ]
         lines.append(f"NLL      {self.nll[0]:.4f} before, {self.nll[1]:.4f} after")
         lines.append(
-            f"ECE      {self.ece[0]:.4f} before, {self.ece[1]:.4f} after (on the pixels that it was"
-            " fitted to)"
+            f"ECE      {self.ece[0]:.4f} before, {self.ece[1]:.4f} after (on the pixels it was fitted to)"
         )
         lines.append(f"next     faultscape predict {self.study} {self.model}={self.source}")
         return "\n".join(lines)

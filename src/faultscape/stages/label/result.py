@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.errors import counted
+from faultscape.terminal_lines import wrapped
 
 
 def import_line(study: str, source: str, truth: str, format: str | None = None) -> str:
-    """Return the command that takes labels in, as a shell reads it; a ``format`` of a person's own,
-    file.py:NAME, is named again.
+    """Return the command that takes labels in, as a shell reads it; your own ``format``, file.py:NAME,
+    is named again.
 
     >>> import_line("my study", "q.csv", "labels"), import_line("s", "to-label", "ann")
     ("faultscape label import 'my study' q.csv", 'faultscape label import s to-label --truth ann')
@@ -22,6 +23,24 @@ def import_line(study: str, source: str, truth: str, format: str | None = None) 
     under = [] if truth == "labels" else ["--truth", truth]
     own = ["--format", format] if format and ":" in format else []
     return shlex.join(["faultscape", "label", "import", study, source, *under, *own])
+
+
+def next_lines(todo: str, then: str) -> list[str]:
+    """Return what to do with what was written, and the line that takes it back in, whole.
+
+    >>> next_lines("put each mask into out/labels", "faultscape label import study out")
+    ['next: put each mask into out/labels, then run', '  faultscape label import study out']
+    """
+    return [*wrapped(f"next: {todo}, then run"), f"  {then}"]
+
+
+def already_labelled(images: int) -> str:
+    """Return how many images have a label already; '' where none has.
+
+    >>> already_labelled(2)
+    '; 2 images already labelled'
+    """
+    return f"; {counted(images, 'image')} already labelled" if images else ""
 
 
 @dataclass(frozen=True)
@@ -41,37 +60,23 @@ class Exported:
     def __repr__(self) -> str:
         if not self.images:
             if self.what == "choice":
-                return (
-                    "no choice is open, so nothing was"
-                    f" written{f'; {self.labelled} were made already' if self.labelled else ''}"
-                )
-            there = (
-                f"; {counted(self.labelled, 'image has', 'images have')} a label already"
-                if self.labelled
-                else ""
-            )
-            return f"no image is to be labelled, so nothing was written{there}"
+                made = f"; {self.labelled} already made" if self.labelled else ""
+                return f"no choices are open; nothing was written{made}"
+            return f"no images to label; nothing was written{already_labelled(self.labelled)}"
         filled = f", filled in with the maps of {self.prefilled}" if self.prefilled else ""
-        already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
+        already = f"; {self.labelled} already labelled" if self.labelled else ""
         if self.what == "choice":
-            filled, already = (
-                "",
-                (f"; {counted(self.labelled, 'is', 'are')} made already" if self.labelled else ""),
-            )
+            filled, already = "", (f"; {self.labelled} already made" if self.labelled else "")
         draw = self.says.replace("{folder}", str(Path(self.folder) / "labels"))
         off = self.differing
-        lines = (
-            ""
-            if off is None
-            else (
-                f"\noutlines differ from the maps on {off[0]:,} of {off[1]:,} pixels"
-                f" ({100 * off[0] / max(off[1], 1):.2f} %)"
-            )
-        )
-        return (
+        lines = wrapped(
             f"{counted(self.images, self.what)} to {'make' if self.what == 'choice' else 'label'} in"
-            f" {self.folder} ({self.format}{filled}){already}{lines}\n{draw}, then `{self.then}`"
+            f" {self.folder} ({self.format}{filled}){already}"
         )
+        if off is not None and off[0]:
+            share = f"{100 * off[0] / max(off[1], 1):.2f} %"
+            lines += wrapped(f"outlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({share})")
+        return "\n".join([*lines, *next_lines(draw, self.then)])
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Imported:
 @dataclass(frozen=True)
 class Asked:
     """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a
-    tie, or everybody was unsure.
+    tie, or everyone was unsure.
 
     ``then`` is the line that takes the answers in.
     """
@@ -123,16 +128,15 @@ class Asked:
     says: str = "fill in annotator and answer (yes, no, unsure)"
 
     def __repr__(self) -> str:
-        rest = (
-            f"; {counted(self.answered, 'question has', 'questions have')} an answer already, or their image"
-            " a label"
-        )
+        rest = f"; {counted(self.answered, 'question')} already answered, or the image is labelled"
         words = f"{counted(self.questions, 'question')} about {counted(self.images, 'image')}"
-        open_ = f"\n{counted(self.undecided, 'question')} undecided (a tie, or everybody was unsure): "
         how = "asked again" if self.again else "--again asks them again"
-        written = f"{self.path}: {words}" if self.questions else "no question is open, so no file was written"
-        go_on = f"\n{self.says}, then `{self.then}`" if self.questions else ""
-        return f"{written}{rest if self.answered else ''}{open_ + how if self.undecided else ''}{go_on}"
+        written = f"{self.path}: {words}" if self.questions else "no questions are open; no file was written"
+        lines = wrapped(f"{written}{rest if self.answered else ''}")
+        if self.undecided:
+            undecided = counted(self.undecided, "question")
+            lines += wrapped(f"{undecided} undecided (a tie, or everyone was unsure): {how}")
+        return "\n".join([*lines, *(next_lines(self.says, self.then) if self.questions else [])])
 
 
 @dataclass(frozen=True)

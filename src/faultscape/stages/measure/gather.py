@@ -1,7 +1,7 @@
 """From the statistics and scores of a data set to its part of measure.json and the numbers of its images.
 
 Conventions: images stand in corpus order, the same for every model; an image that a model has no map of
-counts for nothing there. What is drawn anew is an image, or a whole group of images that belong together; all
+counts for nothing there. What is resampled is an image, or a whole group of images that belong together; all
 models share the draws. A model's statistics are read once, one model at a time.
 """
 
@@ -120,7 +120,7 @@ def gather(
     images = {name: of.images | scored.images.get(name, {}) for name, of in maps.items()}
     drawn = notes.drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):
-        drawn.append("without intervals nothing is marked as the best, shaded or called beaten")
+        drawn.append("without intervals, no model is marked as best, shaded or called significantly worse")
     lines = notes.left_out(data, counts, failures) + notes.absent(data)
     lines += notes.together([*(note for of in maps.values() for note in of.notes), *scored.notes])
     if chosen:
@@ -178,7 +178,7 @@ def _of_maps(
 
 def _confidence(stats: measures.Statistics, present: np.ndarray) -> dict[str, Any]:
     """Return the curves of ROM, RUM and IoU against the confidence below which regions are unknown, and the
-    area under RUM against ROM (S1 Fig. 5).
+    area under RUM against ROM (Zhang et al. 2021, Fig. 5).
     """
     if "curve_rom" not in stats:
         return {}
@@ -195,4 +195,4 @@ def _void_everywhere(name: str, stats: measures.Statistics) -> list[tuple[str, s
     if not (empty := int((stats["pixels"][stats.present] == 0).sum())):
         return []
     there = int(stats.present.sum())
-    return [(name, f"{empty} of {there} images have a truth that is void everywhere, and count for nothing")]
+    return [(name, f"{empty} of {there} images have a truth that is void everywhere and are not counted")]

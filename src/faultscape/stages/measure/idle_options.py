@@ -32,7 +32,7 @@ _NEEDS: dict[str, frozenset[str]] = _OF_DEFINITIONS | {
     "connectivity": frozenset(["connected", "anomaly"]),
     "void": frozenset(["connected"]),
     "no_boundaries": frozenset(["connected"]),
-    "divisor": frozenset(["given with classes"]),
+    "divisor": frozenset(["given, with classes"]),
     "score_scale": _DOUBT | {"anomaly"},
     "seed": _DOUBT | {"anomaly"},
 }
@@ -41,7 +41,7 @@ _WORDS = {
     "connected": "maps of classes",
     "folders with classes": "folders of maps with --classes",
     "given": "--regions given",
-    "given with classes": "--regions given with --classes",
+    "given, with classes": "--regions given with --classes",
     "boundaries": "boundary metrics",
     "anomaly": "--anomaly",
     "doubt": "--doubt",

@@ -1,8 +1,8 @@
 """Which of a data set's images comes first among equals, whatever they are called.
 
-Conventions: the key of a study's image is its own (``DataSet.tie_keys``), that of folders the SHA-256 of the
-photo's file where photos are given, else of the true map's; images of the same true map follow the digests of
-what the models say of them, whoever says it. Where no file is there any more the id counts.
+Conventions: the key of a study's image is its own (``DataSet.tie_keys``), in folders it is the SHA-256
+of the image file where images are given, else of the true map's; images of the same true map follow the
+digests of their predictions, in no order of models. Where the file is gone the id counts.
 """
 
 from __future__ import annotations

@@ -67,13 +67,12 @@ def of_words(
     """
     if source is None:
         raise OptionError(
-            "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY,"
-            " or --datasets LIST"
+            "nothing to measure; give TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, "
+            "or STUDY, or --datasets LIST"
         )
     if "=" in source and not Path(source).exists():
         raise OptionError(
-            f"{source!r} stands where the truth is expected; the first word is the folder of true maps, then"
-            " come NAME=MAPS"
+            f"{source!r} is in the place of the truth; give the folder of true maps first, then NAME=MAPS"
         )
     if not Path(source).exists() and not _is_glob(source):
         raise OptionError(
@@ -91,17 +90,16 @@ def of_words(
             )
         if rules.group is not None or rules.block is not None:
             raise OptionError(
-                f"{source} is a study: say which images belong together with `faultscape collect {source}"
-                f" --group ...`, or cut groups into runs of images with `faultscape collect {source}"
-                " --block N`"
+                f"{source} is a study: group its images with `faultscape collect {source} --group ...`, "
+                f"or cut groups into runs of images with `faultscape collect {source} --block N`"
             )
         return _parts_of_study(Path(source), study_truth(Path(source), truth), part, earlier, say)
     if part.given:
         raise OptionError(
-            f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is not a study"
+            f"--{'set' if part.set_ else 'holdout'} selects a part of a study, but {source} is not a study"
         )
     if truth is not None:
-        raise OptionError(f"--truth names a truth of a study, and {source} is not a study")
+        raise OptionError(f"--truth names a truth of a study, but {source} is not a study")
     return [_of_folders("data", source, maps, named_scores, classes, rules, regions, say)]
 
 
@@ -119,14 +117,14 @@ def _parts_of_study(
                 found.append(replace(of_study(root, truth, *one), earlier=True))
             except FaultscapeError as error:
                 say(
-                    f"note: {name_part(one[0] or truth, one[1])}, which was measured before, is left out:"
-                    f" {error}"
+                    f"note: {name_part(one[0] or truth, one[1])} was measured before and is left out:  "
+                    f"{error}"
                 )
     for set_ in dict.fromkeys(data.part[0] for data in found):
         if is_outdated(snapshot, set_):
             say(
-                f"note: set {set_} was made of other images, labels or files than the study has now;"
-                f" `faultscape status {root}` names the line that makes it anew"
+                f"note: set {set_} was made of other images, labels or files than the study has now; "
+                f"`faultscape status {root}` prints the line that makes it again"
             )
     return found
 
@@ -150,8 +148,8 @@ def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSe
 
 
 def words(given: Sources | None, what: str) -> dict[str, str]:
-    """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or a
-    name that stands twice.
+    """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or
+    a name given twice.
 
     >>> words(["a=x", {"b": "y"}], "a model")
     {'a': 'x', 'b': 'y'}
@@ -167,7 +165,7 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
             items = [(name, source)]
         for name, source in items:
             if check_name(name) in out:
-                raise ModelError(f"{what}: the name {name!r} stands twice; give each its own")
+                raise ModelError(f"{what}: the name {name!r} is given twice; give each its own")
             refuse_twin(name, out)
             out[name] = source
     return out
@@ -176,9 +174,7 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
 def refuse_classifiers(root: Path) -> None:
     """OptionError for a study of classifiers, which has nothing that is measured by the pixel."""
     if read_settings(root).classifies:
-        raise OptionError(
-            f"measure is for label maps; how good classifiers are is what `faultscape rank {root}` says"
-        )
+        raise OptionError(f"measure is for label maps; for classifiers run `faultscape rank {root}`")
 
 
 def study_truth(root: Path, asked: str | None) -> str:
@@ -192,8 +188,8 @@ def _of_table(
 ) -> DataSet:
     if unknown := [key for key in entry if key not in _KEYS]:
         raise OptionError(
-            f"{path}, [{name}]: {unknown[0]!r} is not known; known are"
-            f" {', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
+            f"{path}, [{name}]: {unknown[0]!r} is not known; use "
+            f"{', '.join(_KEYS)}.{closest(unknown[0], list(_KEYS))}"
         )
 
     def there(value: Any, key: str) -> str:
@@ -254,18 +250,17 @@ def _of_folders(
         more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]
     ):
         raise OptionError(
-            f"--{more[0]} is judged by classes, and --regions given has maps of region ids; leave one of"
-            " them out"
+            f"--{more[0]} needs classes, and --regions given means maps of region ids; leave one of them out"
         )
     if maps:
         if classes is None and regions != "given":
             raise ClassesError(
-                "maps are measured by class: give --classes C (a class file, a built-in name or a number), or"
-                " --regions given"
+                "maps are measured by class; give --classes C (a class file, a built-in name or a "
+                "number), or --regions given"
             )
         known = None if classes is None else _classes(classes, rules)
     elif not scores.get("anomaly"):
-        raise ModelError("no model given; write NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
+        raise ModelError("no model given; give NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
     return of_files(
         name,
         source,

@@ -51,11 +51,11 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
     if definitions.regions == "given" and any("given" not in of for of in needs):
         raise OptionError(
-            "--metric is of maps of classes, and --regions given has maps of region ids; leave one of"
-            " them out"
+            "--metric needs maps of classes, and --regions given means maps of region ids; leave one of "
+            "them out"
         )
     if options.part.given and options.output is None and options.inputs.source is None:
-        raise OptionError("--set and --holdout name a part of a study; name the study")
+        raise OptionError("--set and --holdout select a part of a study; give the study")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
     with writing(study, array=array) if study else nullcontext():
         # from the first look on: numbers are of what is held
@@ -85,8 +85,7 @@ def _parts_before(out: Path) -> list[SetPart]:
         return []
     except (OSError, ValueError, TypeError):
         print(
-            f"note: {file} cannot be read, so that what earlier lines measured is left out; name those sets"
-            " again"
+            f"note: {file} cannot be read, so results of earlier runs are left out; measure those sets again"
         )
         return []
 
@@ -105,14 +104,14 @@ def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> Non
     for _, metric in asked_metrics(words):
         if not metric.of_scores and not any(source.has_maps for source in sources):
             raise OptionError(
-                "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of"
-                " maps, or leave it out"
+                "--metric needs label maps of classes, and only scores were given; give NAME=FOLDER of "
+                "maps, or leave it out"
             )
         if metric.of_scores and not any(kind in metric.needs for source in sources for kind in source.scores):
             kinds = " or ".join(f"--{kind}" for kind in SCORES if kind in metric.needs)
             raise OptionError(
-                f"--metric {metric.name} is of scores, and there are none here; give {kinds} NAME=FOLDER, or"
-                " leave it out"
+                f"--metric {metric.name} needs scores, and none were given; give {kinds} NAME=FOLDER, or "
+                "leave it out"
             )
 
 
@@ -292,9 +291,9 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         replace_failures(out, "measure", f"{data.name}/{name}", rows)
         wrong += [row for row in rows if row.reason not in notes.MISSING]
     if wrong and not options.skip:
-        more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
+        more = f" ({len(wrong)} images in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(
-            f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip"
+            f"{wrong[0].image}: {wrong[0].reason}{more}; fix the file, or leave such images out with --skip"
         )
     chosen = _chosen(data.study, data.truth.name) if data.study and not data.part[0] else 0
     return gather.gather(

@@ -1,5 +1,5 @@
-"""What a reader must know beside the numbers of a data set: images left out or chosen, and what intervals
-draw anew.
+"""What a reader must know beside the numbers of a data set: images left out or chosen, and what
+intervals resample.
 
 Conventions: a note is one line; what is true of several models is said once, after their names.
 """
@@ -45,38 +45,34 @@ def left_out(
             what = "map" if data.models[name].has_maps else "scores"
             left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
             notes.append(
-                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its numbers"
-                " are of the others"
+                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its "
+                "numbers are for the rest"
             )
     return notes
 
 
 def absent(data: DataSet) -> list[str]:
     """Return a line where models of a study have no map of a set, and are left out."""
-    why = "a folder of maps may lack them, networks run on them with `faultscape predict`"
-    return (
-        [f"{', '.join(data.absent)}: no map of set {data.part[0]}, and left out; {why}"]
-        if data.absent
-        else []
-    )
+    why = "add the maps to its folder, or run networks on the set with `faultscape predict`"
+    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {why}"] if data.absent else []
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
-    """Return what to say of images that were chosen, or drawn with unequal chances, because models differ on
-    them.
+    """Return what to say of images that were chosen, or drawn with unequal probabilities, because models
+    differ on them.
     """
     who = "all" if chosen == images else f"{chosen:,} of"
-    what = "; intervals are descriptive, and nobody is marked as the best" if intervals else ""
+    what = "; intervals are descriptive, and no model is marked as best" if intervals else ""
     return (
-        f"{who} the {images:,} images of truth {truth} were chosen, or drawn with unequal probabilities,"
-        " because models differ there: numbers are of these images alone, neither of the pool nor of data to"
-        f" come{what}; `faultscape rank` knows how they were chosen"
+        f"{who} the {images:,} images of truth {truth} were chosen, or drawn with unequal probabilities, "
+        "because models differ there: the numbers describe these images only, not the pool or future "
+        f"data{what}; `faultscape rank` corrects for how they were chosen"
     )
 
 
 def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
-    """Return what to say of what is drawn anew: groups, too few of either, or images that are not
-    independent.
+    """Return notes on what is resampled: groups, too few of either, or images that
+    are not independent.
     """
     study = data.study
     how = (
@@ -85,29 +81,29 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
         else "`--group`, or cut runs of consecutive images with `--block`"
     )
     if units.grouped:
-        text = f"intervals draw whole groups anew: {describe_groups(data.together)}"
+        text = f"intervals resample whole groups: {describe_groups(data.together)}"
         if units.count < LEAST:
             cut = (
                 f"`faultscape collect {study} --block N` cuts them"
                 if study
                 else "with --block N they are cut"
             )
-            return [f"{text}; fewer than {LEAST} carry no interval: {cut} into runs of N consecutive images"]
+            return [f"{text}; intervals need at least {LEAST}: {cut} into runs of N consecutive images"]
         return (
             [f"{text}; Student's t with {units.count - 1} degrees of freedom"]
             if units.count <= MANY
             else [text]
         )
     if units.count < LEAST:
-        return [f"{counted(units.count, 'image')}: fewer than {LEAST} carry no interval"]
+        return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
     for metric, title in NEIGHBOURS.items():
         found = [value for of in images.values() if metric in of and (value := alike(of[metric])) is not None]
         if 2 * len(found) > sum(metric in of for of in images.values()):
             middle = float(np.median(found))
             narrow = (
-                "if they are frames of a sequence, intervals that take them as independent are some"
-                f" {too_narrow(middle):.1f} times too narrow"
+                "if they are frames of a sequence, intervals that assume independence are about "
+                f"{too_narrow(middle):.1f} times too narrow"
             )
-            near = f"consecutive images are alike ({title} of neighbours correlates by {middle:.2f})"
-            return [f"{near}: {narrow}; say which belong together with {how}"]
+            near = f"consecutive images are similar ({title} of neighbors correlates by {middle:.2f})"
+            return [f"{near}: {narrow}; group them with {how}"]
     return []

@@ -78,7 +78,7 @@ class ScoreFolders:
         NAME=SCORES, folders of one score a pixel, large = anomalous: .npy, .npz, float TIFF, 16-bit PNG.
         Repeat it for more. In Python a dict.
     confidence
-        NAME=FOLDER of the winning class's probability, .npy or 8-bit pictures (value / 255). Repeat it for
+        NAME=FOLDER of the winning class's probability, .npy or 8-bit images (value / 255). Repeat it for
         more.
     doubt
         NAME=FOLDER of one number a pixel, large = doubtful. Repeat it for more.
@@ -99,24 +99,24 @@ class FileRules:
     Parameters
     ----------
     images
-        The photos, for the report's pictures.
+        The images themselves, shown in the report.
     pattern
         Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
     ignore
-        Values that are void besides those of the class list. Repeat it for more.
+        Further values that are void, besides those of the class list. Repeat it for more.
     background
-        The id of the class that forms no regions, where the class list does not say it.
+        The id of the class that forms no regions, unless the class list names it.
     group
         Which images belong together (drive, sequence, city, patient), so that intervals draw whole groups: a
         pattern of ids with {group}, such as "{group}_*", or a CSV file with columns id and group. A study has
         its own, from collect.
     block
-        Cut groups, or all images where there are none, into runs of so many consecutive images, where groups
-        are too few.
+        Cut groups (or all images, if there are none) into runs of this many consecutive images; useful if
+        groups are too few.
     score_scale
-        What whole numbers in score pictures are divided by; default 255 or 65535.
+        The divisor of integer scores in image files; default 255 or 65535.
     resize_maps
-        Bring maps of another size to their truth's, by nearest neighbour.
+        Resize maps to the size of their truth, by nearest neighbour.
     """
 
     images: Place | None = None
@@ -161,18 +161,18 @@ class Choices:
     curve
         step (default) or trapezoid: the area under precision and recall.
     fpr_limit
-        Of AUPRO: the false positive rate up to which the area is measured (default 0.3).
+        AUPRO: the false positive rate up to which the area is measured (default 0.3).
     alarm
-        Of the recall of anomalous objects by size: the false positive rate at which they are looked for
-        (default 0.05).
+        Recall of anomalous objects by size: the false positive rate of its
+        threshold (default 0.05).
     covered
-        Of the same: the share of an object's pixels from which on it is found (default 0.5).
+        The same: the share of an object's pixels above the threshold for it to count as found (default 0.5).
     track
         anomaly or obstacle: size limits of SegmentMeIfYouCan's component metrics; default none.
     tolerance
-        Of the boundary F-score: pixels from 1 on, below 1 a share of the diagonal (default 0.0075).
+        Boundary F-score: pixels if 1 or more, else a share of the diagonal (default 0.0075).
     band
-        Width of boundary IoU's band, likewise (default 0.02).
+        Boundary IoU: width of the band, in the same units (default 0.02).
     bins
         Bins of ECE and the reliability diagram (default 15).
     window
@@ -182,7 +182,7 @@ class Choices:
     accurate
         PAvPU: a window is accurate above this share of right pixels (default 0.5).
     boundaries
-        Boundary metrics too; they take longer than all others.
+        Compute boundary metrics too; they take longer than all others together.
     """
 
     regions: RegionKind | None = None
@@ -211,7 +211,7 @@ class Choices:
 
     @property
     def given(self) -> dict[str, str | float]:
-        """{name: value} of what stands in place of the preset's."""
+        """{name: value} of what replaces the preset's."""
         named = {
             f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")
         }
@@ -220,8 +220,8 @@ class Choices:
 
 @dataclass(frozen=True)
 class Reading:
-    """What else statistics follow from: boundary metrics, the divisor of region ids, the scale of score
-    pictures, maps of another size.
+    """What else statistics follow from: boundary metrics, the divisor of region ids, the scale of
+    score images, maps of another size.
     """
 
     boundaries: bool = True
@@ -232,7 +232,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Intervals:
-    """How often images are drawn anew, and from which seed."""
+    """How often images are resampled, and from which seed."""
 
     resamples: int = 1000
     seed: int = 0
@@ -249,7 +249,7 @@ class Running:
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """All that a line of `measure` says."""
+    """All options of `measure`."""
 
     inputs: Inputs = Inputs()
     scores: ScoreFolders = ScoreFolders()
@@ -275,8 +275,8 @@ class MeasureOptions:
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change measures of a study, as JSON holds it, but for the
-        truth, which they name anyway.
+        """{option: value} of what was given and can change measures of a study, as JSON holds it, except
+        the truth, which they name anyway.
         """
         groups = [self.scores, self.files, self.choices, self.intervals]
         given = {

@@ -1,10 +1,10 @@
-"""The page of `measure` with its pictures: which images are the worst, drawn with their regions, as many as
+"""The page of `measure` with its images: which of them are the worst, drawn with their regions, as many as
 fit.
 
 Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those
-without error left out; errors equal to 12 digits follow `stages.measure.image_order`, never names. Pictures
+without error left out; errors equal to 12 digits follow `stages.measure.image_order`, never names. Images
 together take about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
-Source: S1 Figs. 2, 7.
+Source: Zhang et al. 2021, Figs. 2 and 7.
 """
 
 from __future__ import annotations

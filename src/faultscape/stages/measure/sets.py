@@ -47,7 +47,7 @@ class DataSet:
     of them make each shard.
 
     ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are
-    photos to show; ``sizes`` (width, height) at which maps are compared, where that is not the truth's own;
+    images to show; ``sizes`` (width, height) at which maps are compared, where that is not the truth's own;
     ``together`` the group of each image, '' for one that is alone, empty where none belong together;
     ``tie_keys`` what each image of a study is whatever it is called; of folders ``measured_order`` asks the
     files.
@@ -118,8 +118,8 @@ def of_files(
         path = Path(source)
         if path.suffix.lower() == ".onnx":
             raise ModelError(
-                f"{model}={source}: measure takes folders of label maps; let a study's `predict` run the"
-                " network first"
+                f"{model}={source}: measure takes folders of label maps; run the network with "
+                "`faultscape predict` first"
             )
         if not path.exists():
             raise ModelError(f"{model}={source}: there is no such folder")
@@ -142,11 +142,11 @@ def of_files(
                 known_so_far, scores={**known_so_far.scores, kind: [matched.get(i) for i in ids]}
             )
     if not out:
-        raise ModelError("no model given; write NAME=MAPS, or --anomaly NAME=SCORES")
+        raise ModelError("no model given; give NAME=MAPS, or --anomaly NAME=SCORES")
     if only and models:
         raise OptionError(
-            "--anomaly scores are judged by masks of 0, 1 and 255, and maps by classes: measure them in two"
-            " lines, or as two data sets"
+            "--anomaly scores need masks of 0, 1 and 255, maps need classes; measure them separately, or "
+            "as two data sets"
         )
     of_group = assign_groups(ids, group, block)
     together = _if_any([of_group.get(i, "") for i in ids])
@@ -233,7 +233,7 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
             )
     if not ids:
         what = f"set {set_}" if set_ else "study"
-        raise CorpusError(f"{root}: no image of the {what} has a map of the truth {truth!r}")
+        raise CorpusError(f"{root}: no image of the {what} has a map in truth {truth!r}")
     models: dict[str, Source] = {}
     lacking = {
         name
@@ -243,8 +243,8 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
     absent = tuple(sorted(lacking)) if set_ else ()
     if absent and len(absent) == len(maps):
         raise ModelError(
-            f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names"
-            " the line of predict, and a folder of maps needs SET/ID.png"
+            f"--set {set_}: no model has maps of it yet; `faultscape status {shlex.quote(str(root))}` "
+            "prints the predict line (a folder of maps needs SET/ID.png)"
         )
     for name, model in settings.models.items():
         if name in absent:
@@ -310,8 +310,8 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
     refuse_unfinished(root, set_)
     if (found := labels_of_set(root, images, set_, truth)) is None:
         raise StudyError(
-            f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or"
-            f" run its line of `faultscape stress` with --truth {truth}"
+            f"--set {set_}: its labels were made from another truth than {truth!r}; name that with "
+            f"--truth, or run its line of `faultscape stress` with --truth {truth}"
         )
     return found
 

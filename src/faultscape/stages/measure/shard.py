@@ -133,12 +133,12 @@ def scores_of(
         values = read_scores(path, scale=job.score_scale, check=kind == "confidence")
     if values.shape[-2:] != shape:
         raise MetricError(
-            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels and the truth {shape[1]} x"
-            f" {shape[0]}; give scores of that size"
+            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels, the truth {shape[1]} x "
+            f"{shape[0]}; give scores of that size"
         )
     if kind == "confidence" and (values.min() < 0 or values.max() > 1):
         raise MetricError(
-            f"{path}: holds {values.min():g}..{values.max():g}; a confidence lies between 0 and 1"
+            f"{path}: holds {values.min():g}..{values.max():g}; expected confidences between 0 and 1"
         )
     return values
 
@@ -183,7 +183,7 @@ def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
     that are made on request; OptionError for what is neither.
     """
     if always := next((word for word in words if word in ALWAYS), None):
-        raise OptionError(f"--metric {always}: it is computed without being asked for; leave it out")
+        raise OptionError(f"--metric {always}: it is always computed; leave it out")
     found: list[tuple[str, Metric]] = [
         (word, plug.find("metric", word, ON_REQUEST, of=Metric)) for word in words
     ]
@@ -192,9 +192,9 @@ def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
         (metric.name for metric in own if metric.count is None and metric.reads != "score"), None
     ):
         raise OptionError(
-            f"--metric: {other!r} counts nothing of its own; a metric of your own is of label maps of classes"
-            " (not of regions given as ids, or calibration), made with `fs.metrics.metric_of_maps`, or of"
-            " scores, made with `fs.metrics.metric_of_scores`"
+            f"--metric: {other!r} is not a metric of your own; make one for label maps of classes with "
+            "`fs.metrics.metric_of_maps` (not for regions given as ids, or calibration), or for scores "
+            "with `fs.metrics.metric_of_scores`"
         )
     named(own)
     return found

@@ -22,15 +22,15 @@ NEXT = 50
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
 # of the one set of label maps
 RANDOM = {
-    "order": "told the order as well",
-    "best": "found the best nearly as soon",
+    "order": "found the order equally well",
+    "best": "found the best almost as early",
 }
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The selection to go on with: its name, its selector with the temperature or the goal that chose it, how
+    """The selection to continue: its name, its selector with the temperature or the goal that chose it, how
     many images it has, how many of these are discarded, and how many labelled.
     """
 
@@ -48,20 +48,20 @@ def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
     for, and on how little it rests.
 
     >>> reservations(Drawn("vma", "vma", images=20, labels=20), "classification", "best")
-    ["--goal best chooses no draws here: those of selection 'vma' have labels and are gone on with, drawn for
-    no goal; `faultscape select STUDY --goal best` draws for it"]
+    ["--goal best has no effect on the draws: selection 'vma' has labels and is continued (drawn for
+    no goal); `faultscape select STUDY --goal best` draws for it"]
     """
     told = []
     if asked is not None and asked != drawn.goal:
         told.append(
-            f"--goal {asked} chooses no draws here: those of selection {drawn.name!r} have labels and are"
-            f" gone on with, drawn for {ASKED[drawn.goal] if drawn.goal else 'no goal'}; `faultscape select"
-            f" STUDY --goal {asked}` draws for it"
+            f"--goal {asked} has no effect on the draws: selection {drawn.name!r} has labels and is "
+            f"continued (drawn for {ASKED[drawn.goal] if drawn.goal else 'no goal'}); `faultscape select "
+            f"STUDY --goal {asked}` draws for it"
         )
     if task == "segmentation" and drawn.goal:
         told.append(
-            "what to draw of label maps rests on one data set, ten networks on CamVid, where random draws"
-            f" {RANDOM[drawn.goal]} (docs/benchmarks/choice.md)"
+            "the advice for label maps rests on a single data set (ten networks on CamVid), where random "
+            f"draws {RANDOM[drawn.goal]} (docs/benchmarks/choice.md)"
         )
     return told
 
@@ -85,8 +85,8 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     row = rows.get(drawn.selector)
     if row is None or row["labels"] is None:
         return None
-    foretold = row.get("foretold", True)
-    number = row["labels"] if foretold else min(drawn.labels + NEXT, cast("int", row["high"]))
+    predictable = row.get("predictable", True)
+    number = row["labels"] if predictable else min(drawn.labels + NEXT, cast("int", row["high"]))
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
     learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
@@ -98,10 +98,10 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
         if full or (learns and not labelled)
         else "select"
     )
-    why = _why(verb, number, drawn, asked) if foretold else _why_not(verb, row, drawn, asked)
+    why = _why(verb, number, drawn, asked) if predictable else _why_not(verb, row, drawn, asked)
     if verb == "select" and not learns and budget == pools[drawn.selector]:
         differ = "" if find_selector(drawn.selector).even else " on which models differ"
-        why = f"{budget:,} is all that can be drawn: all images{differ}. {why}"
+        why = f"{budget:,} images is the maximum: all images{differ}. {why}"
     return {
         "verb": verb,
         "question": goal,
@@ -125,8 +125,8 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
     if budget <= drawn.images:
         return found
     why = (
-        f"rank has taken all {drawn.labels:,} labels of {drawn.name} and leaves {ASKED[found['question']]}"
-        f" open: draw some {NEXT} more, label them, then rank again."
+        f"rank used all {drawn.labels:,} labels of {drawn.name} and could not settle "
+        f"{ASKED[found['question']]}: draw about {NEXT} more images, label them, then rank again."
     )
     return {
         **found,
@@ -142,27 +142,27 @@ def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
     """Return one sentence that says why."""
     if verb == "rank" and drawn.labels < number:
         return (
-            f"All that {drawn.name} can draw and that labels decide is labelled, {drawn.labels:,} of about"
-            f" {number:,} that {asked} is expected to need: rank says what they show."
+            f"Every image that {drawn.name} can draw is labelled: {drawn.labels:,} of the {number:,} or "
+            f"so that {asked} is expected to need. Run rank to see what they show."
         )
     if verb == "rank":
         return (
-            f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} is expected to need; the"
-            " intervals of rank say whether they were enough."
+            f"{drawn.name} has {drawn.labels:,} labels, as many as {asked} is expected to need; the "
+            "intervals that rank prints show whether they are enough."
         )
     if verb == "label":
         return (
-            f"{drawn.images:,} images are drawn and {drawn.labels:,} of them labelled: label the others, then"
-            " run plan again."
+            f"{drawn.images:,} images are drawn and {drawn.labels:,} of them are labelled: label the "
+            "rest, then run plan again."
         )
     if drawn.labels:
         return (
-            f"{drawn.labels:,} of about {number:,} labels are there; this draws on. Run plan again on the"
-            " way: each label makes the number surer."
+            f"{drawn.labels:,} of about {number:,} labels are there; this line draws more. Run plan "
+            "again as you label: each label makes the number more certain."
         )
     return (
         f"Why: {_told(drawn)} (docs/benchmarks/choice.md); the numbers above are only a rough forecast. "
-        "Label these, then run plan again: it knows more with each label."
+        "Label these, then run plan again: each label improves it."
     )
 
 
@@ -170,10 +170,10 @@ def _told(drawn: Drawn) -> str:
     """Return what was measured of the recommended draws, for the goal that they serve."""
     if drawn.goal == "best":
         return (
-            f"drawn {ROUND} at a time, with labels in between, they found the best of real models soonest, or"
-            " nearly so"
+            f"drawn {ROUND} at a time, with labels in between, these draws found the best of real models "
+            "with the fewest labels, or nearly so"
         )
-    return "at equal labels its draws told the order of real models best, or nearly so"
+    return "with equally many labels, these draws found the order of real models best, or nearly so"
 
 
 def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
@@ -181,16 +181,16 @@ def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
     span = f"{row['low']:,} to {row['high']:,}"
     if verb == "rank":
         return (
-            f"The {drawn.labels:,} labels of {drawn.name} are as many as {asked} may need ({span}), or all"
-            " there are: rank says what they show."
+            f"{drawn.name} has {drawn.labels:,} labels, as many as {asked} may need ({span}) or all that "
+            "can be had. Run rank to see what they show."
         )
     if verb == "label":
         return _why(verb, 0, drawn, asked)
     return (
-        f"How many labels {asked} needs cannot be predicted"
-        f" {'from those that are there' if drawn.labels else 'before labels'} ({span}). Why these:"
-        f" {_told(drawn)} (docs/benchmarks/choice.md). Label them, then run plan again: it knows more with"
-        " each label."
+        f"How many labels {asked} needs cannot be predicted "
+        f"{'from the labels so far' if drawn.labels else 'before any label'} ({span}). Why these: "
+        f"{_told(drawn)} (docs/benchmarks/choice.md). Label them, then run plan again: each label "
+        "improves it."
     )
 
 
@@ -202,8 +202,9 @@ def _instead(rows: dict[str, Needed], pools: dict[str, int], drawn: Drawn) -> st
     if name == drawn.selector or others[name] * WIDE > still:
         return None
     return (
-        f"The table prefers {name} by far, with {others[name]:,} labels instead of"
-        f" {still:,}{' more' if drawn.labels else ''}: if you trust the forecast more than what was measured,"
-        f" draw with --selector {name}{' --temperature 1' if find_selector(name).duels else ''} --budget"
-        f" {rounded(others[name], pools[name])}."
+        f"By the table, {name} needs far fewer labels, {others[name]:,} instead of "
+        f"{still:,}{' more' if drawn.labels else ''}: if you trust this forecast more than the "
+        "measurements, draw with --selector "
+        f"{name}{' --temperature 1' if find_selector(name).duels else ''} --budget "
+        f"{rounded(others[name], pools[name])}."
     )

@@ -35,7 +35,7 @@ def read_costs(cost: Costs | None) -> dict[str, float]:
         except (TypeError, ValueError):
             out[name] = math.nan
         if not (math.isfinite(out[name]) and out[name] >= 0):
-            raise OptionError(f"--cost {name} is a number of seconds, not below 0; got {value!r}")
+            raise OptionError(f"--cost {name} must be a number of seconds, 0 or more; got {value!r}")
     return out
 
 
@@ -49,7 +49,7 @@ def idle_costs(cost: Costs | None, task: str) -> list[str]:
     idle = [name for name, _ in _costs_given(cost) if name not in works]
     of = "classifiers" if task == "classification" else "label maps"
     return (
-        [f"--cost {', '.join(idle)} changes nothing for {of}: their work is {', '.join(works)}"]
+        [f"--cost {', '.join(idle)} has no effect on {of}, whose costs are: {', '.join(works)}"]
         if idle
         else []
     )

@@ -26,7 +26,7 @@ from faultscape.study.tables.logs import log
 
 
 def make_plan(study: str, options: PlanOptions) -> LabelPlan:
-    """Look at a study, write its plan.json, and return what stands there."""
+    """Look at a study, write its plan.json, and return its content."""
     root = existing(study)
     asked, goal = options.goal, options.goal or "order"
     check_goal(goal)

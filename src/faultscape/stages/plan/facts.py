@@ -42,11 +42,11 @@ from faultscape.ties import RULE
 
 LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
 NOT_BY_CHANCE = (
-    "the images were not drawn by chance; where images are chosen because models differ, they differ more"
-    " than elsewhere"
+    "the images were not drawn at random; on images chosen because models differ, models differ more "
+    "than elsewhere"
 )
 CHANGED = "the study has other models or images now"
-TOO_FEW = "fewer than two images have a label that says of every model how good it is"
+TOO_FEW = "fewer than two images have a label that scores every model"
 DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at, where no selection says
 
 
@@ -55,7 +55,7 @@ class Looked:
     """What J models say of the S images looked at, of ``images`` in all.
 
     ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two
-    models differ, ``weights`` of each selector that draws by chance (S,), ``questions`` (S,) how many classes
+    models differ, ``weights`` of each selector that draws at random (S,), ``questions`` (S,) how many classes
     are named, of classifiers, ``pools`` how many of all images each selector may draw.
     """
 
@@ -70,7 +70,7 @@ class Looked:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the labels of a selection drawn by chance measured: LURE's means on its pool of ``pool`` images,
+    """What the labels of a selection drawn at random measured: LURE's means on its pool of ``pool`` images,
     from ``labels`` of them.
     """
 
@@ -111,7 +111,7 @@ def look(
     families = drawing_pool.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
     inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):
-        raise SelectionError("there is no image of which every model has something to say")
+        raise SelectionError("no image has predictions from every model")
     like.setdefault("sharpness", fitted_sharpness(facts))
     weights = {}
     used_by = [used.definition["selector"]] if used is not None else []  # perhaps one of a person's own
@@ -156,8 +156,8 @@ def measured(
     truth: str,
     goal: str | None = None,
 ) -> tuple[Measured | None, list[str]]:
-    """Return what was measured by the selection asked for, or the one with most labels of those drawn by
-    chance from what the study has now, first of those drawn for the ``goal``; and what to say.
+    """Return what was measured by the selection asked for, or the one with most labels of those drawn
+    at random from what the study has now, first of those drawn for the ``goal``; and what to say.
     """
     if truth not in evidence.truths(root):
         return None, []
@@ -171,8 +171,8 @@ def measured(
             why = CHANGED if chance else NOT_BY_CHANCE
             if selection:
                 raise SelectionError(
-                    f"selection {name!r} cannot say how models differ on the corpus: {why}; draw one with"
-                    f" `faultscape select {root} --selector random`"
+                    f"selection {name!r} does not show how models differ on the corpus: {why}; draw one "
+                    f"with `faultscape select {root} --selector random`"
                 )
             others[why].append(name)
             continue
@@ -191,14 +191,15 @@ def measured(
     )
     if used is not None:
         few = (
-            f"{counted(used.labels, 'label is', 'labels are')} few: on real models the numbers named from 25"
-            " were little better than those from none, and rather too small; the upper end of a range is the"
-            " safer plan"
+            f"{counted(used.labels, 'label is', 'labels are')} few: on real models, forecasts from 25 "
+            "labels were hardly better than those from none, and tended to be too small; plan with the "
+            "upper end of a range"
         )
         most = max(found, key=lambda one: one.labels)
         why = (
-            f"the labels are those of selection {used.selection!r}, drawn for --goal {goal};"
-            f" {most.selection!r} has more, {most.labels:,}: --selection {most.selection} plans from these"
+            f"the labels are those of selection {used.selection!r}, drawn for --goal {goal}; "
+            f"{most.selection!r} has more ({most.labels:,}): --selection {most.selection} plans from "
+            "those"
         )
         return used, [*([why] if most.labels > used.labels else []), *([few] if used.labels < NEXT else [])]
     return None, [
@@ -209,7 +210,7 @@ def measured(
 def drawn(
     root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str
 ) -> Drawn:
-    """Return the selection to go on with: the one ``used``, else the one recommended for the goal, under the
+    """Return the selection to continue: the one ``used``, else the one recommended for the goal, under the
     first name that is free or holds such draws.
     """
     key, names, wanted = (
@@ -300,21 +301,21 @@ def groups_told(root: Path) -> list[str]:
     if not inside:
         return []
     few = (
-        f"fewer than {LEAST} carry no interval of it"
+        f"fewer than {LEAST} give no interval for it"
         if len(inside) < LEAST
-        else f"labels in fewer than {LEAST} of them carry no interval of it"
+        else f"labels in fewer than {LEAST} of them give no interval for it"
     )
     return [
         (
-            f"the images lie in {counted(len(inside), 'group')}: for data to come (rank --population future)"
-            f" more labels are needed than these numbers say, and {few}"
+            f"the images form {counted(len(inside), 'group')}: for future data (rank --population "
+            f"future) you need more labels than these numbers, and {few}"
         )
     ]
 
 
 def deep(slots: Slots) -> list[DuelRow]:
-    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (S0) or J (J - 1) / 2 k
-    (S2), and the slots, distinct images and questions that it comes to; spares do not count.
+    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (Yan et al.) or J (J - 1)
+    / 2 k (Wang et al.), and the slots, distinct images and questions that it comes to; spares do not count.
     """
     j, pairs = len(slots.models), slots.pairs
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])

@@ -1,6 +1,6 @@
 """How many labels each question needs, by the selector that draws them.
 
-Conventions: {question: {selector: row}}; a row holds labels, low, high, foretold, units of work, and why
+Conventions: {question: {selector: row}}; a row holds labels, low, high, predictable, units of work, and why
 where no number of labels answers.
 """
 
@@ -17,9 +17,9 @@ from faultscape.stages.plan.facts import Looked, Measured
 from faultscape.stages.plan.result import Needed, Questions
 
 _ASKED = ("best", "best_proved", "order", "order_proved", "scores")
-_AGREED = "no image is drawn on which all models agree, and scores hang on these too"
-_SAME = "models that never differ cannot be told apart, and say nothing of how often they are right"
-_UNSEEN = "models differ on none of the images looked at"
+_AGREED = "it never draws images on which all models agree, and scores depend on those too"
+_SAME = "models that never differ cannot be compared, and do not show how often they are right"
+_UNSEEN = "models agree on every image that was looked at"
 
 
 def label_numbers(
@@ -30,7 +30,7 @@ def label_numbers(
     """
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
     notes = _near(models, looked, kept)
-    none: Needed = {"labels": None, "low": None, "high": None, "foretold": None, "units": None}
+    none: Needed = {"labels": None, "low": None, "high": None, "predictable": None, "units": None}
     if len(kept) < 2:
         return {
             name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED
@@ -67,7 +67,7 @@ def label_numbers(
                         "labels": middle,
                         "low": low,
                         "high": high,
-                        "foretold": high <= label_needs.FORETOLD * low,
+                        "predictable": high <= label_needs.PREDICTABLE * low,
                         "units": middle * _each(looked, selector, middle),
                         "why": None,
                     }
@@ -103,8 +103,8 @@ def _near(models: tuple[str, ...], looked: Looked, kept: list[int], most: int = 
         if k not in kept:
             twin = next(j for j in kept if looked.differ[k, j] == 0)
             notes.append(
-                f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels"
-                " tells them apart; they count as one"
+                f"{models[twin]} and {models[k]} give the same answer on all images: no number of labels "
+                "can separate them, so they count as one"
             )
     pairs = sorted(
         (int(looked.differ[a, b]), a, b)
@@ -113,8 +113,8 @@ def _near(models: tuple[str, ...], looked: Looked, kept: list[int], most: int = 
         if a < b and looked.differ[a, b] <= looked.images / 100
     )
     notes += [
-        f"{models[a]} and {models[b]} give the same answer on all but {number} image{'s' * (number > 1)}:"
-        f" only labels of {'these tell' if number > 1 else 'this one tells'} them apart"
+        f"{models[a]} and {models[b]} give the same answer on all but {number} "
+        f"image{'s' * (number > 1)}: only labels of {'these' if number > 1 else 'this one'} separate them"
         for number, a, b in pairs[:most]
     ]
     return notes + (

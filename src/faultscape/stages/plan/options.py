@@ -30,8 +30,8 @@ class PlanOptions:
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change a plan, as a command line spells it, but for the
-        truth, which a plan names anyway.
+        """{option: value} of what was given and can change a plan, as a command line spells it, except
+        the truth, which a plan names anyway.
         """
         cost = (
             ",".join(f"{name}={number_word(value)}" for name, value in self.cost.items())

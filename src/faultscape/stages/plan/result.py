@@ -25,7 +25,7 @@ class Needed(TypedDict, total=False):
     labels: Required[int | None]
     low: int | None
     high: int | None
-    foretold: bool | None
+    predictable: bool | None
     units: float | None
     why: str | None
     hours: float | None
@@ -91,10 +91,11 @@ class LabelPlan:
     """How many labels each question needs, by the selector that draws them, and what duels would come to (the
     content of plan.json).
 
-    ``questions``: {question: {selector: {labels, low, high, foretold, hours, money, why}}}, low to high the
-    range of what is likely, ``foretold`` whether it spans a factor of ten at most; where no number of labels
-    answers all are None but ``why``. ``duels``: a row a number of images of a cell, {per_cell, bound, slots,
-    images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do next.
+    ``questions``: {question: {selector: {labels, low, high, predictable, hours, money, why}}}, low to high
+    the range of what is likely, ``predictable`` whether it spans a factor of ten at most; where no number of
+    labels answers all are None but ``why``. ``duels``: a row a number of images of a cell, {per_cell, bound,
+    slots, images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do
+    next.
     """
 
     models: tuple[str, ...]

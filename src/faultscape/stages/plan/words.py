@@ -1,4 +1,4 @@
-"""What a person reads of a plan: tables that fit 100 columns, and the next line to type.
+"""What a person reads of a plan: tables that fit 80 columns, and the next line to type.
 
 Conventions: takes the plan as it is written to plan.json and the name of the study, returns text. Times below
 two hours are told in minutes.
@@ -7,43 +7,43 @@ two hours are told in minutes.
 from __future__ import annotations
 
 import shlex
-import textwrap
 
 from faultscape.errors import counted
-from faultscape.ranking.planning.label_needs import FORETOLD
+from faultscape.ranking.planning.label_needs import PREDICTABLE
 from faultscape.selection.catalogue import find_selector
 from faultscape.stages.given_options import number_word
 from faultscape.stages.plan.advice import WIDE
 from faultscape.stages.plan.result import Costs, LabelPlan, LabelsUsed, Needed
+from faultscape.terminal_lines import wrapped
 
-WIDTH = 100
 QUESTIONS = {
-    "best": "Which model is best, right with 95 %",
-    "order": "The order of all models, right with 95 %",
-    "scores": "The score of each model, within {within:g} of 100 points with 95 %",
+    "best": "Which model is best, with 95 % confidence",
+    "order": "The order of all models, with 95 % confidence",
+    "scores": "The score of each model, within {within:g} of 100 points, with 95 % confidence",
 }
 HELD = {  # docs/benchmarks/plan.md
-    "classification": "Ranges held what was really needed in 7 to 9 of 10 cases on data sets left out.",
-    "segmentation": "Ranges held what was really needed in 7 to 8 of 10 cases on data sets left out.",
+    "classification": "On held-out data sets, ranges contained the number really needed in 7 to 9 of 10 "
+    "cases.",
+    "segmentation": "On held-out data sets, ranges contained the number really needed in 7 to 8 of 10 cases.",
 }
-INDEPENDENT = "Numbers assume independent images, and speak of this pool."
+INDEPENDENT = "Numbers assume independent images and apply to this pool."
 
 
 def text(found: LabelPlan) -> str:
     """Return the plan as text."""
-    lines = _wrapped(_head(found))
+    lines = wrapped(_head(found))
     rows = [row for name in QUESTIONS for row in found.questions[name].values()]
     if all(row["labels"] is None for row in rows):
-        lines += ["", *_wrapped(f"No number of labels answers: {rows[0]['why']}.")]
+        lines += ["", *wrapped(f"No number of labels answers these questions: {rows[0]['why']}.")]
     else:
         lines += [
-            *_wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
-            *_wrapped(_cost(found.costs, classes=_classifies(found))),
+            *wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
+            *wrapped(_cost(found.costs, classes=_classifies(found))),
         ]
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
-    lines += [line for note in found.notes for line in ("", *_wrapped(f"Note: {note}"))]
+    lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
 
 
@@ -108,15 +108,14 @@ def command(found: LabelPlan) -> str:
 
 def _head(found: LabelPlan) -> str:
     used = found.labels["used"]
-    known = "from the predictions alone: a rough forecast"
+    known = "a rough forecast from the predictions alone"
     if used:
         known = (
             f"from the predictions and {used:,} label{'s' * (used != 1)} of selection"
             f" {found.labels['selection']}"
         )
     return (
-        f"Labels that {len(found.models)} models on {found.images:,} image{'s' * (found.images != 1)} need in"
-        f" all, {known}."
+        f"Labels needed to compare {len(found.models)} models on {counted(found.images, 'image')}, {known}."
     )
 
 
@@ -142,12 +141,12 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     cells = []
     for selector, row in rows.items():
         own: tuple[str, ...] = ("none", *(("",) if proved else ()), "", *(("",) if money else ()))
-        if row["labels"] is not None and not row["foretold"]:
+        if row["labels"] is not None and not row["predictable"]:
             own = ("?", *((_range(row),) if proved else ()), "", *(("",) if money else ()))
         elif row["labels"] is not None:
             own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"] or 0))
             own = (*own, f"{row['money']:,.0f}") if money else own
-        tested = proved[selector]["labels"] if proved and proved[selector]["foretold"] else None
+        tested = proved[selector]["labels"] if proved and proved[selector]["predictable"] else None
         cells.append(
             (
                 _called(selector, found.labels),
@@ -157,15 +156,15 @@ def _question(found: LabelPlan, name: str) -> list[str]:
         )
     lines = table((*head, *(("proved by tests with",) if proved else ())), cells)
     said = [f"none: {why}" for why in whys]
-    if any(row["foretold"] is False for row in rows.values()):
+    if any(row["predictable"] is False for row in rows.values()):
         used = found.labels["used"]
-        before = f"from {counted(used, 'label')}" if used else "before labels"
-        said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {FORETOLD}")
+        before = f"from {counted(used, 'label')}" if used else "before any label"
+        said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {PREDICTABLE}")
     advised = found.recommended
     if rows != found.questions[advised["question"] if advised else "best"]:
         # of that question the recommendation says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
-    return [title, *lines, *(line for text in said for line in _wrapped(text, "  "))]
+    return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
 
 
 def fewer(rows: dict[str, Needed], selector: str | None) -> str:
@@ -173,7 +172,7 @@ def fewer(rows: dict[str, Needed], selector: str | None) -> str:
     none does.
 
     >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
-    'random needs half as many labels as mad, or fewer: 40 instead of 90'
+    'random needs at most half as many labels as mad: 40 instead of 90'
     """
     known = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
     if selector not in known:
@@ -182,8 +181,8 @@ def fewer(rows: dict[str, Needed], selector: str | None) -> str:
     if WIDE * known[best] > known[selector]:
         return ""
     return (
-        f"{best} needs half as many labels as {selector}, or fewer: {known[best]:,} instead of"
-        f" {known[selector]:,}"
+        f"{best} needs at most half as many labels as {selector}: {known[best]:,} instead of "
+        f"{known[selector]:,}"
     )
 
 
@@ -222,16 +221,5 @@ def _duels(found: LabelPlan) -> list[str]:
 def _next(found: LabelPlan) -> list[str]:
     advice = found.recommended
     assert advice is not None
-    lines = ["Recommended:", f"  {command(found)}", *_wrapped(advice["why"], "  ")]
-    return lines + (_wrapped(advice["instead"], "  ") if advice["instead"] else [])
-
-
-def _wrapped(words: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        words,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent or "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = ["Recommended:", f"  {command(found)}", *wrapped(advice["why"], "  ")]
+    return lines + (wrapped(advice["instead"], "  ") if advice["instead"] else [])

@@ -3,7 +3,7 @@ and nothing is counted again.
 
 Conventions: ``{old: new}`` and names. What is to be done is noted first (``.change.json``), with which counts
 and selections were right before; each step may be done twice, so that a change that was killed is finished by
-asking for it again, and nobody else writes until then (study.lock). Labels, answers, logs and checkpoints
+asking for it again, and no one else writes until then (study.lock). Labels, answers, logs and checkpoints
 (models/NAME) are kept; selections drawn with a removed model say what they said.
 """
 
@@ -97,18 +97,18 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
     for ensemble, about in settings.models.items():
         members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else ()
         if ensemble not in removed and (member := next((name for name in members if name in removed), None)):
-            raise ModelError(f"{member} is a member of {ensemble}; remove that too, or first")
+            raise ModelError(f"{member} is a member of {ensemble}; remove {ensemble} too, or first")
     for old, new in renamed.items():
         check_name(new)
         refuse_twin(new, [name for name in known if name != old and name not in removed])
         if old in removed:
-            raise ModelError(f"{old!r} is to be renamed and removed; say one of both")
+            raise ModelError(f"{old!r} cannot be both renamed and removed; give one of the two")
         if new in known:
             raise ModelError(
                 f"--rename {old}={new}: the study has a model {new!r} already; choose another name"
             )
         if list(renamed.values()).count(new) > 1:
-            raise ModelError(f"two models are to be named {new!r}; give each its own name")
+            raise ModelError(f"two models would be named {new!r}; give each its own name")
         if new in truths:
             raise ModelError(
                 f"--rename {old}={new}: {new!r} is the name of a truth of this study; choose another name"

@@ -50,9 +50,9 @@ def change(
     for name, rows in left.items():
         if rows:
             print(
-                f"{name}: the study has no such model; {counted(len(rows), 'row')} of it"
-                f" {'is' if len(rows) == 1 else 'are'} taken out of failures.csv"
+                f"{name}: the study has no such model; {counted(len(rows), 'row')} of it "
+                f"{'was' if len(rows) == 1 else 'were'} removed from failures.csv"
             )
     for name in removed:
         if (kept := root / "models" / name).exists():
-            print(f"{name}: its checkpoints in {kept} are kept; delete them yourself if they are of no use")
+            print(f"{name}: its checkpoints in {kept} are kept; delete them if you no longer need them")

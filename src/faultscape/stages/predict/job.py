@@ -55,8 +55,8 @@ class Made:
     """A finished part that does not count yet: its checksum, what failed, what was kept beside it, and how
     long it took.
 
-    ``resized`` of its maps have another size than their photos, ``example`` (width, height) of one of them
-    and of its photo. ``statistics`` are those made beside it.
+    ``resized`` of its maps have another size than their images, ``example`` (width, height) of one of them
+    and of its image. ``statistics`` are those made beside it.
     """
 
     sha256: str

@@ -108,7 +108,7 @@ def predict_models(options: PredictOptions) -> Predicted:
 
 
 def _check_sources(root: Path, given: Mapping[str, str]) -> None:
-    """ModelError for a source that is of no kind; it says what a model keeps that stood in the study with
+    """ModelError for a source of an unknown kind; it says what a model keeps that stood in the study with
     another.
     """
     settings = toml.read_settings(root)
@@ -168,15 +168,14 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
             if is_address(source):
                 what = "maps" if task == "segmentation" else "tables"
                 raise ModelError(
-                    f"{name}={source}: {what} and networks are read from folders of this machine; copy it"
-                    " here first"
+                    f"{name}={source}: {what} and networks are read from local folders; copy it here first"
                 )
             if check_name(name) in out:
                 raise ModelError(f"two models are named {name!r}; give each its own name")
             refuse_twin(name, out)
             out[name] = source
     if not out:
-        raise ModelError(f"no model given; write NAME=SOURCE, for example {example}")
+        raise ModelError(f"no model given; give NAME=SOURCE, for example {example}")
     return out
 
 
@@ -186,13 +185,15 @@ def _check_options(options: PredictOptions, task: str) -> None:
     devices.check(options.device)
     engines.check(options.engine, options.workers)
     if task != "segmentation" and options.measure:
-        raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
+        raise OptionError(
+            "--measure is for label maps; for the accuracy of classifiers run `faultscape rank`"
+        )
     if task != "segmentation" and options.scorer:
         raise OptionError(
-            "--scorer is for label maps; of classifiers --keep probabilities keeps how sure they are"
+            "--scorer is for label maps; to keep the probabilities of classifiers give --keep probabilities"
         )
     if task == "segmentation" and "crop" in options.of_models:
-        raise OptionError("--crop is for classifiers; --window shows a picture in parts")
+        raise OptionError("--crop is for classifiers; use --window to show an image in parts")
 
 
 def _run(
@@ -252,8 +253,9 @@ def _run(
     ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
     if waiting := len(then) - len(ready):
         print(
-            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for the maps"
-            " of the images that they were made of, which other jobs make; run the same line again"
+            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps "
+            "that other jobs are making (of the images they were made from); run the same line again "
+            "later"
         )
     run(ready, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     return of_models
@@ -287,7 +289,7 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
         (row for row in rows if row.reason not in (NO_MAP, NO_ROW, NO_LABEL)), rows[0] if rows else None
     )
     why = (
-        f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} of failures.csv say why"
+        f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} in failures.csv give the reasons"
         if first
         else ""
     )
@@ -296,11 +298,11 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
 
 
 def _print_resized(name: str, parts: list[Made]) -> None:
-    """Say of how many maps that were read now the size is another than the photo's."""
+    """Say of how many maps that were read now the size differs from the image's."""
     if number := sum(part.resized for part in parts):
         w, h, width, height = next(part.example for part in parts if part.resized)
         of = sum(part.rows for part in parts)
         print(
-            f"note: {name}: {number:,} of {of:,} maps have another size than their photos ({w} x {h} for"
-            f" {width} x {height}); they are compared at the working size, by nearest neighbour"
+            f"note: {name}: {number:,} of {of:,} maps differ in size from their images ({w} x {h} for "
+            f"{width} x {height}); they are resized to the working size, by nearest neighbour"
         )

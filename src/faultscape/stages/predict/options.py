@@ -22,27 +22,27 @@ class Shown:
     Parameters
     ----------
     input_size
-        The size at which a network sees whole pictures, WIDTHxHEIGHT; goes before what the model says, but
-        not before a size that is fixed in it.
+        Resize images to this size, WIDTHxHEIGHT; overrides what the model says, unless
+        the model fixes its size.
     mean
-        Mean subtracted from pixels on 0..1, one number a channel; goes before what the model says.
+        Mean subtracted from pixels on 0..1, one number a channel; overrides what the model says.
     std
-        Standard deviation that pixels are divided by, one number a channel; goes before what the model says.
+        Standard deviation that pixels are divided by, one number a channel; overrides what the model says.
     layout
-        nchw or nhwc, the order of an ONNX input's axes; goes before what the file says.
+        nchw or nhwc, the order of an ONNX input's axes; overrides what the file says.
     multiple
         Raise both sides of the input to the next multiple of this.
     window
-        Show pictures in windows of this size, WIDTHxHEIGHT, and average their logits.
+        Show images in windows of this size, WIDTHxHEIGHT, and average their logits.
     stride
         Step of the windows, WIDTHxHEIGHT (default: the window's size).
     flip
-        Show pictures mirrored too, and average the logits.
+        Show images mirrored too, and average the logits.
     crop
-        Of classifiers: show the square in the middle of a picture, this share of its shorter side (0.875 for
-        most networks of ImageNet; default: the whole picture).
+        Classifiers only: show the central square of an image, with this share of its shorter
+        side (0.875 for most ImageNet networks; default: the whole image).
     scales
-        Show pictures at these scales, 1 being their own, and average the logits. Repeat it for each.
+        Show images at these scales (1 is their own size) and average the logits. Repeat it for each.
     """
 
     input_size: str | None = None
@@ -66,10 +66,10 @@ class Hardware:
     device
         cpu, cuda or cuda:N; default: a GPU where there is one.
     batch
-        Pictures a network gets at once (default 8; on a GPU what its memory takes).
+        Images per batch (default 8; on a GPU as many as fit into its memory).
     threads
-        Threads of each run of a network (default 1: cores that are free run other batches); outputs, since
-        sums depend on it.
+        Threads of each network run (default 1; other cores run other batches); results depend on it
+        in the last digits.
     precision
         float32, float16 or bfloat16 (default: float16 on a GPU, else float32).
     """
@@ -82,7 +82,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Declared:
-    """What is said of a submission, and the seed of the order in which it sees images."""
+    """The options of a submission, and the seed of the order in which it sees images."""
 
     ood_data: str | None = None
     publication: str | None = None
@@ -92,7 +92,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """All that a line of `predict` says."""
+    """All options of `predict`."""
 
     study: str
     models: tuple[Source, ...] = ()
@@ -123,7 +123,7 @@ class PredictOptions:
 
     @property
     def of_models(self) -> ModelOptions:
-        """{name of study.toml: value} of what was said of how models see images, and of what is kept of
+        """{name of study.toml: value} of the options set for how models see images, and of what is kept of
         them.
         """
         seen = {"size": self.shown.input_size} | {

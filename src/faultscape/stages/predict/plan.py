@@ -58,8 +58,8 @@ def refuse_truths(root: Path, names: Iterable[str]) -> None:
     held, known = read_settings(root).models, {LABELS, *truths(root)}
     if bad := next((name for name in names if name in known and name not in held), None):
         raise ModelError(
-            f"{bad!r} is the name of a truth, under which labels are kept; give the model another, for"
-            f" example {bad}-model"
+            f"{bad!r} is already the name of a truth (a set of labels); give the model another, for "
+            f"example {bad}-model"
         )
 
 
@@ -157,13 +157,13 @@ def plan(
     ]
     if changed:
         print(
-            f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are"
-            f" done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are"
-            " stale; until all are made, what is there stays"
+            f"{name}: its source, options or images changed; {len(changed)} of {len(sizes)} shards are "
+            f"predicted again, and {'selections drawn' if settings.classifies else 'pairs made'} from "
+            "them become stale; the old predictions stay until all are done"
         )
 
     def kinds_of(shard_: int) -> list[str]:
-        """Return what is to be counted of a shard: all of maps that are made anew, else what is lacking."""
+        """Return what is to be counted of a shard: all of maps that are made again, else what is lacking."""
         if counts is None or counting is None:
             return []
         part = done.get(part_name(shard_))
@@ -217,11 +217,11 @@ def _request(
         before = None
     if options.scorer and "scorer" not in source.options:
         raise ModelError(
-            f"{name}={place}: --scorer makes doubt of a network's logits, and this is"
-            f" {article(source.called)}; name the network, or leave --scorer out"
+            f"{name}={place}: --scorer needs a network's logits, and this is {article(source.called)}; "
+            "name the network, or leave --scorer out"
         )
     if idle := [key for key in options.of_models if key not in source.options]:
-        print(f"note: {name}: {', '.join(map(_option, idle))} changes nothing for {article(source.called)}")
+        print(f"note: {name}: {', '.join(map(_option, idle))} has no effect on {article(source.called)}")
     labels = {"labels": "given"} if options.labels else {}
     said = {**(before.options if before else {}), **options.of_models, **labels}
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}
@@ -275,8 +275,8 @@ def _lacking(
     against: str,
     folders: Sequence[str],
 ) -> list[int]:
-    """Return the shards whose parts are there without all that is to be kept beside them, with pictures that
-    came back, or without statistics.
+    """Return the shards whose parts are there without all that is to be kept with them, with images
+    that came back, or without statistics.
     """
     where = label_maps.predictions(root, name)
     beside = {folder: outputs.complete(where / folder) for folder in folders}
@@ -316,8 +316,8 @@ def _try(
     first = next((image for image in rows if image.id not in gone), rows[0])
     if kind.load and not any(image.source for _, images_ in request.shards() for image in images_):
         raise ModelError(
-            f"{request.name}: {request.source} is shown pictures, and the study has none: it was collected"
-            " from a list of ids; name a table of answers, or collect the pictures into another study"
+            f"{request.name}: {request.source} needs images, and the study has none (it was collected "
+            "from a list of ids); give a table of answers, or collect the images into another study"
         )
     model = origin.opened or kind.open(opening, settings)
     model.try_on(Trial(first, images, networks.largest(request), where, drop))

@@ -28,16 +28,15 @@ class Predicted:
         ]
         models = [counted(len(self.models), "model")] if self.models or not changed else []
         lines = [f"{self.study}: {', '.join([*models, *changed])}"]
-        lines += [f"  {old} is called {new} now" for old, new in self.renamed.items()]
+        lines += [f"  {old} is now called {new}" for old, new in self.renamed.items()]
         lines += [
-            f"  {name} is removed; labels, and selections that were drawn with it, are kept"
-            for name in self.removed
+            f"  {name} was removed; labels and selections drawn with it are kept" for name in self.removed
         ]
         for name, (maps, failed) in self.models.items():
             lines.append(
                 f"  {name:<24} {counted(maps, self.what[:-1], self.what)}"
                 + (
-                    f", {counted(self.counted[name], 'map')} of made images counted and not kept"
+                    f", {counted(self.counted[name], 'map')} of made images counted, not kept"
                     if self.counted.get(name)
                     else ""
                 )

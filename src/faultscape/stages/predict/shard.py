@@ -139,8 +139,8 @@ def _count(counter: PixelCounter, row: Row) -> None:
 
 
 def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
-    """Return the parts of a model's manifest that have the stamp which they should, or are of no shard that
-    is known.
+    """Return the parts of a model's manifest that have the stamp which they should, or belong to no
+    known shard.
     """
     where = label_maps.predictions(root, name)
     held, wanted = label_maps.stamps_of(where), {part_name(number): stamp for number, stamp in stamps.items()}
@@ -293,7 +293,7 @@ def unmeasured(
 
 
 def begun(root: Path, name: str) -> bool:
-    """Whether a model has a part, or a spool with which one is gone on with."""
+    """Whether a model has a part, or a spool from which one is continued."""
     where = label_maps.predictions(root, name)
     return bool(read_manifest(where)) or any(map(holds_more_than_its_key, where.glob(".spool-*")))
 

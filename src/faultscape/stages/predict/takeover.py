@@ -58,14 +58,14 @@ class Takeover:
 
 
 def kept_text(root: Path, before: Settings, names: Sequence[str]) -> str:
-    """Return which models keep what they had, as it stands behind a mistake; '' where none has anything."""
+    """Return which models keep what they had, to end an error with; ''  where none has anything."""
     what = "answers" if before.classifies else "maps"
     held = [
         n
         for n in names
         if n in before.models and any(p.rows for p in read_manifest(label_maps.predictions(root, n)).values())
     ]
-    return "".join(f"; {name} keeps its {what} of {before.models[name].source}" for name in held)
+    return "".join(f"; {name} keeps its {what} from {before.models[name].source}" for name in held)
 
 
 def keeping(root: Path, before: Settings, names: Sequence[str], error: FaultscapeError) -> FaultscapeError:
@@ -82,7 +82,7 @@ def _why_none(made: Sequence[tuple[Job, Made]]) -> str:
     """Return for how many images nothing could be used, and the commonest reasons."""
     failures = [failure for _, part in made for failure in part.failures]
     if not failures:
-        return "it has no image"
+        return "it has no images"
     often = Counter(why for _, why in failures).most_common(_REASONS)
     first = next(image for image, why in failures if why == often[0][0])
     more = f" (and {counted(len(often) - 1, 'other reason')})" if len(often) > 1 else ""

@@ -54,7 +54,7 @@ class RankOptions:
 
     @property
     def added_epsilon(self) -> float:
-        """What is added to both sides of the ratios of S0 eq. 3 and 5."""
+        """What is added to both sides of the ratios (Yan et al. 2021, eqs. 3 and 5)."""
         return 0.01 if self.epsilon is None else self.epsilon
 
     @property

@@ -38,5 +38,5 @@ class Ranked(Standings):
 
         head, words = verdict(self)
         where, number = self.definitions.get("where"), self.definitions.get("where_images")
-        of = [f"Of {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
+        of = [f"Only {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
         return "\n".join([*of, f"{head}. {words}", "", standings])

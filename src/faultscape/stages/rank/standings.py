@@ -98,7 +98,7 @@ def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
 ) -> tuple[Standings, tuple[str, ...]]:
     """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed
-    benchmark, ``extra`` rankings of a person's own.
+    benchmark, ``extra`` your own rankings.
     """
     known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
     now, inside, of = (
@@ -108,23 +108,23 @@ def standings_of(
     )
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(
-            f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed) or 'no model'}"
+            f"the benchmark file has no scores for {unknown[0]!r}; it names {', '.join(closed) or 'no model'}"
         )
     if not (mine := {image for image in now.images if known.covers(image)}) & {
         known.images[k] for k in inside
     }:
         if now.images and not mine:
             raise RankingError(
-                f"not one of the {len(now.images)} images of selection {asked.selection!r} lies{of}; rank"
-                " another part, or draw images there"
+                f"none of the {len(now.images)} images of selection {asked.selection!r} lies{of}; rank "
+                "another part, or draw images there"
             )
         if not mine:
             raise RankingError(
                 f"every image of selection {asked.selection!r} is discarded, and no spare is left"
             )
         raise RankingError(
-            f"not one of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth"
-            f" {truth!r}"
+            f"none of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth "
+            f"{truth!r}"
         )
     if (
         not known.settings.classifies
@@ -132,9 +132,9 @@ def standings_of(
         and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all()
     ):
         raise RankingError(
-            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r}{of} in truth"
-            f" {truth!r} say nothing of any model: they are void everywhere; label other images, or discard"
-            " these"
+            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r}{of} in "
+            f"truth {truth!r} score no model: they are void everywhere; label other images, or discard "
+            "these"
         )
     together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
@@ -191,14 +191,14 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
     now = evidence.current(root, selection, discarded)
     if gone := [m for m in now.models if m not in settings.models]:
         raise RankingError(
-            f"selection {selection!r} was drawn with {gone[0]!r}, which the study has no more;"
-            f" {_made_anew(root, selection)}"
+            f"selection {selection!r} was drawn with {gone[0]!r}, which is no longer in the study; "
+            f"{_line_to_redraw(root, selection)}"
         )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
         raise RankingError(
-            f"selection {selection!r} was drawn with {measure}, which is another file now; put it back, or"
-            " draw a new selection with --as NAME"
+            f"selection {selection!r} was drawn with {measure}, which has changed since; restore that "
+            "file, or draw a new selection with --as NAME"
         )
     notes: list[str] = []
     choices: Shares = {}
@@ -215,8 +215,8 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
         )
         if outdated:
             notes.append(
-                f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} not"
-                " count: a map that was shown was made anew since; ask again"
+                f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} "
+                "not count: one of the maps shown has been predicted again since; ask again"
             )
     keys = tie_keys(root, images)
     order = tie_order(
@@ -240,12 +240,12 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
     )
 
 
-def _made_anew(root: Path, selection: str) -> str:
+def _line_to_redraw(root: Path, selection: str) -> str:
     """Return what to do about a selection that cannot be ranked any more."""
     snapshot = Snapshot(root)
     if is_replaced(snapshot, selection):
         return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
-    return f"make it anew with `{line_again(snapshot, selection)}` (labels count for both)"
+    return f"redraw it with `{line_again(snapshot, selection)}` (labels count for both)"
 
 
 def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
@@ -317,8 +317,8 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from:
         notes.append(
-            f"selection {selection} was drawn from other images or predictions than the study has now;"
-            " `faultscape status` names the line that makes it anew"
+            f"selection {selection} was drawn from other images or predictions than the study has now; "
+            "`faultscape status` prints the line that redraws it"
         )
     ordered = catalogue.ordered(
         standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal")
@@ -408,14 +408,9 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[s
     if 2 * len(found) <= len(expected):
         return []
     middle = float(np.median(found))
-    near = f"consecutive images are alike (what models say of neighbours correlates by {middle:.2f})"
+    near = f"consecutive images are similar (predictions on neighbors correlate by {middle:.2f})"
     narrow = (
-        f"if they are frames of a sequence, intervals of data to come are some {too_narrow(middle):.1f} times"
-        " too narrow"
+        f"if they are frames of a sequence, intervals for future data are about {too_narrow(middle):.1f} "
+        "times too narrow"
     )
-    return [
-        (
-            f"{near}: {narrow}; say which belong together with `faultscape collect {study} --group PATTERN`"
-            " or `--block N`"
-        )
-    ]
+    return [f"{near}: {narrow}; group them with `faultscape collect {study} --group PATTERN` or `--block N`"]

@@ -42,7 +42,7 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     target = _target(root, options)
     for other in options.against:
         if other == selection:
-            raise RankingError(f"--against {other} is the selection that is ranked; name another")
+            raise RankingError(f"--against {other} is the selection being ranked; name another")
         selections.read_selection(root, other)
     extra = [catalogue.find_ranking(source) for source in options.ranking]
     fits = None if slots.draws else "counts" if classifies else "ratios"

@@ -2,7 +2,7 @@
 for at once.
 
 Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known of every image. A tag is of
-the image or of a region of it, by whoever gave it; tags of what one model made of an image are left out,
+the image or of a region of it, no matter who gave it; tags of what one model made of an image are left out,
 since images that were tagged for a model's failure would say of the models what the tag was given for.
 """
 
@@ -42,7 +42,7 @@ def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
     words = " and ".join(f"{key}={value}" for key, value in asked)
     if not ids:
         raise OptionError(
-            f"--where {words}: no image of the study is all of this at once; leave a condition out"
+            f"--where {words}: no image of the study meets all of these conditions; leave one out"
         )
     return Domain(words, frozenset(ids), all(key != "tag" for key, _ in asked))
 
@@ -60,8 +60,8 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
             raise OptionError(
-                f"--where {text}: is not a condition; write KEY=VALUE, for example tag=night, with KEY one of"
-                f" {', '.join(KEYS)}"
+                f"--where {text}: is not a condition; give KEY=VALUE, for example tag=night, with KEY "
+                f"one of {', '.join(KEYS)}"
             )
         if key not in KEYS:
             raise OptionError(
@@ -78,8 +78,8 @@ def _tagged(root: Path, tag: str) -> set[str]:
         return found
     if any(one.tag == tag for one in tags):
         raise OptionError(
-            f"--where tag={tag}: this tag says what single models make of images, and of no image what it is"
-            " like; the report counts it by model"
+            f"--where tag={tag}: this tag describes predictions of single models, not images; the report "
+            "counts it by model"
         )
     raise OptionError(
         f"--where tag={tag}: {_none('tag', tag, sorted({one.tag for one in tags if not one.model}))}"

@@ -1,4 +1,4 @@
-"""What a model says of a few images, once more: its map and the doubt of one scorer, for pictures.
+"""What a model says of a few images, once more: its map and the doubt of one scorer, to be shown.
 
 Conventions: pixels were counted and dropped, so that the model is opened and run again on these images alone,
 in this process; what is stored of an image is read instead. A model that is another than the one which was
@@ -35,7 +35,7 @@ from faultscape.study.tables.removed_images import whole_shard
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What a model says of one image, (H, W) at its working size: places of classes, and of its score the
-    place of each pixel; the photo (h, w, 3) where it could be read.
+    place of each pixel; the image (h, w, 3) where it could be read.
     """
 
     prediction: np.ndarray
@@ -102,13 +102,13 @@ def _stored(
 
 
 def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]) -> OpenNetwork:
-    """Return a model of the study, open as it was for the shards of some images; ModelError where it is
-    another by now.
+    """Return a model of the study, open as it was for the shards of some images; ModelError where it
+    has changed since.
     """
     model = settings.models[name]
     kind = catalogue.kind_named(model.kind)
     if not kind.sees_images:
-        raise ModelError(f"a {kind.called} cannot be asked again")
+        raise ModelError(f"a {kind.called} cannot be run again")
     if not kind.there(model.source):
         raise ModelError(f"{model.source}: there is no such folder or file")
     options = cast("ModelOptions", {**model.options, "scorer": [word], "keep": []})
@@ -142,5 +142,5 @@ def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequen
         settings,
     )
     if not isinstance(opened, OpenNetwork):
-        raise ModelError(f"a {kind.called} cannot be asked again")
+        raise ModelError(f"a {kind.called} cannot be run again")
     return opened

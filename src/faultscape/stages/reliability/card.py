@@ -453,7 +453,7 @@ def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) 
 
 
 def interval_of(evidence: Evidence, units: Units) -> tuple[float | None, float | None]:
-    """Return the ends of the 95 % interval of a number, over units drawn anew."""
+    """Return the ends of the 95 % interval of a number, over resampled units."""
     if isinstance(evidence, Ratios) and not evidence.linear.slopes.size:
         return None, None
     low, high = evidence.interval(Drawable(np.arange(units.count), units.count))

@@ -3,7 +3,7 @@ cannot be run again to the same numbers is not taken.
 
 Conventions: a claim is ``SET:AP:FPR95``, both shares of 1, of a condition of the card, all of whose images
 the submission must have answered. Claims stand in study.toml, so that every card repeats them.
-Source: the acceptance rule of S4's benchmark, AP and FPR95 within .01.
+Source: the acceptance rule of the benchmark of Blum et al. 2021, AP and FPR95 within .01.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def read_claims(words: Sequence[str]) -> list[Claim]:
                 f"--claims {word}: is not SET:AP:FPR95, for example fs-static-validation:0.81:0.12"
             ) from None
         if not (name and 0 <= precision <= 1 and 0 <= rate <= 1):
-            raise OptionError(f"--claims {word}: AP and FPR95 lie between 0 and 1")
+            raise OptionError(f"--claims {word}: AP and FPR95 must be between 0 and 1")
         if name in (claim.condition for claim in out):
             raise OptionError(f"--claims {word}: {name} is claimed twice")
         out.append(Claim(name, precision, rate))
@@ -60,7 +60,7 @@ def refuse_unknown_sets(claims: Sequence[Claim], conditions: Sequence[Condition]
     if odd := next((claim.condition for claim in claims if claim.condition not in known), None):
         there = ", ".join(known) or "none"
         raise OptionError(
-            f"--claims {odd}: is not a set with anomalies; the card has {there}.{closest(odd, known)}"
+            f"--claims {odd}: is not a set with anomalies on the card; it has {there}.{closest(odd, known)}"
         )
 
 

@@ -6,7 +6,7 @@ images of the set, chosen with their labels, as SegmentMeIfYouCan does; a ``trac
 which are pixels, and without one there are none. Intervals take the threshold as fixed. What was counted of a
 shard is kept in reliability/components/MODEL.json under a key of what it follows from; entries that a run did
 not ask for go.
-Source: Chan et al. 2021 (SegmentMeIfYouCan); S4 5.
+Source: Chan et al. 2021 (SegmentMeIfYouCan); Blum et al. 2021, 5.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ together.
 Conventions: *clean* is the set that made sets were made of, or the only labelled one; a *corrupted* set is
 one corruption at one severity of it, *foggy* one density; *anomaly* sets have labels of anomaly: blended
 ones, those of known data sets, and the clean set under each holdout; *natural* sets are those that a line
-names. What is drawn anew for intervals is the image that an image was made of, with all others of it, or its
+names. What is resampled for intervals is the image that an image was made of, with all others of it, or its
 group.
 """
 
@@ -88,7 +88,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Units:
-    """What is drawn anew: the unit of each image {id: number}, how many there are, and whether they are
+    """What is resampled: the unit of each image {id: number}, how many there are, and whether they are
     groups.
     """
 
@@ -111,8 +111,7 @@ def find_conditions(
         _refuse_unknown("--natural", word, sets)
         if word in {about.of for about in stress.sets.values()}:
             raise OptionError(
-                f"--natural {word}: made sets were made of it, so that it is the clean set; name one that"
-                " stands beside it"
+                f"--natural {word}: it is the clean set, from which sets were made; name another set"
             )
     with_labels = {name: [i.id for i in mine if judged[i.id].semantic] for name, mine in sets.items()}
     with_anomaly = {name: [i.id for i in mine if judged[i.id].anomaly] for name, mine in sets.items()}
@@ -134,7 +133,7 @@ def find_conditions(
     chosen = sorted(collected, key=lambda name: last.get(sets[name][0].role, 0))
     clean = [name for name in bases if name in collected] or chosen[:1]
     notes = [
-        f"set {name} has labels and is not shown; --natural {name} shows it as a natural shift"
+        f"set {name} has labels but is not shown; add --natural {name} to show it as a natural shift"
         for name in collected
         if name not in clean and sets[name][0].role != "train"
     ]
@@ -190,15 +189,15 @@ def find_conditions(
     out += [_misclassified(word, sets, with_labels) for word in misclassified]
     if not out:
         raise StudyError(
-            f"{root} has no labelled image, no made set and no labels of anomaly, by which reliability could"
-            " be judged; bring labels in with `faultscape label import`, or make sets with `faultscape"
-            " stress`"
+            f"{root} has no labelled images, stress sets or anomaly labels to judge reliability by; "
+            "import labels with `faultscape label import`, or make sets with `faultscape stress`"
         )
     names = [condition.name for condition in out]
     if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
         raise OptionError(
-            f"two conditions of the card are called {twice}; name a set once, give --natural no set that"
-            " stress made, and call a holdout otherwise than a set (`faultscape stress holdout --as NAME`)"
+            f"two conditions of the card are called {twice}; name each set once, give --natural only "
+            "collected sets, and name holdouts differently from sets (`faultscape stress holdout --as "
+            "NAME`)"
         )
     return out, notes
 
@@ -217,8 +216,7 @@ def _misclassified(
         names, called = [word], word
     if bare := next((name for name in names if not labelled[name]), None):
         raise StudyError(
-            f"--misclassified {word}: set {bare} has no labels of classes, so that nobody knows which pixels"
-            " are wrong"
+            f"--misclassified {word}: set {bare} has no class labels, so wrong pixels cannot be found"
         )
     return Condition(
         f"errors of {called}",

@@ -3,11 +3,12 @@ chance: the bridge from the card to a competition.
 
 Conventions: a failure of a model is one of the tenth of the labelled images (at least one) on which its mIoU
 is lowest. A finder orders images before any is labelled: by mean doubt of the image's pixels (the model's
-main scorer), or by 1 - the mean concordance with the other models' maps (what S0 selects by); equals in the
-order of the images' bytes. ``found`` is the share of failures among the first tenth and fifth of the images.
-Below fifty images there are too few failures to say anything. ``p_value`` is that of a sign test of the two
-finders over units (images with what was made of them, or groups): in how many units the one has found more
-failures after a fifth of the labels, in how many the other. Made sets join where they are of role pool.
+main scorer), or by 1 - the mean concordance with the other models' maps (what Yan et al. 2021 select by);
+equals in the order of the images' bytes. ``found`` is the share of failures among the first tenth and fifth
+of the images. Below fifty images there are too few failures to say anything. ``p_value`` is that of a sign
+test of the two finders over units (images with what was made of them, or groups): in how many units the one
+has found more failures after a fifth of the labels, in how many the other. Made sets join where they are of
+role pool.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def finders(
     notes = (
         []
         if together or len(models) < 2 or len(ids) < LEAST
-        else [f"disagreement finds failures too; `faultscape compare {shlex.quote(str(root))}` counts it"]
+        else [f"disagreement finds failures too; run `faultscape compare {shlex.quote(str(root))}` to add it"]
     )
     out: list[CardFinder] = []
     for model in models:

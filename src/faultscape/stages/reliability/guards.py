@@ -3,9 +3,9 @@ gains that knows the backgrounds.
 
 Conventions: (a) *pasted known objects* should look as known as everything else: the AUROC of their pixels
 against the other known ones is .5 where blending leaves no trace that a score finds. (b) the cheat scores a
-pixel by |image - base|, the mean over channels; fog on the known pixels (S4 3.1) is there to defeat it, so it
-is judged on foggy and clear images apart.
-Source: S4 3.1 (fixed backgrounds), Fig. 4 (artefacts in FS Web March 2019).
+pixel by |image - base|, the mean over channels; fog on the known pixels (Blum et al. 2021, 3.1) is there to
+defeat it, so it is judged on foggy and clear images apart.
+Source: Blum et al. 2021, 3.1 (fixed backgrounds), Fig. 4 (artefacts in FS Web March 2019).
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def check(options: ReliabilityOptions) -> None:
         None,
     ):
         raise OptionError(
-            f"--submission-name {taken}: is a model of the study already, {settings.models[taken].source};"
-            " choose another name"
+            f"--submission-name {taken}: is already a model of the study, "
+            f"{settings.models[taken].source}; choose another name"
         )
     _asked(root, settings, options)
 
@@ -124,8 +124,8 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
     mine = next((one for one in document["models"] if one["name"] == options.submission.name), None)
     if options.submission.claims and mine and (refused := claims_text(mine, accepted=False)):
         raise RefusedError(
-            f"what is said of {options.submission.name} does not hold: it {'; '.join(refused)}; the card is"
-            f" in {out}"
+            f"{options.submission.name} does not meet its claims: it {'; '.join(refused)}; the card is "
+            f"in {out}"
         )
     return str(out), document
 
@@ -134,7 +134,7 @@ def _settings(root: Path, options: ReliabilityOptions) -> Settings:
     engines.check(options.engine, options.workers)
     settings = read_settings(root)
     if settings.classifies:
-        raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
+        raise StudyError(f"{root} is a study of classifiers; reliability is for label maps")
     return settings
 
 
@@ -249,15 +249,16 @@ def _refuse_output(root: Path, output: str | None) -> None:
         root.resolve() in where.parents and where.relative_to(root.resolve()).parts[0] != "reliability"
     ):
         raise OptionError(
-            f"--output {output}: lies among what the study keeps; take another folder, or leave it out for"
-            f" {root / 'reliability'}"
+            f"--output {output}: is inside the study; give a folder outside it, or leave it out to use "
+            f"{root / 'reliability'}"
         )
 
 
 def _refuse_reference(reference: str | None, names: list[str]) -> None:
     if reference and reference not in names:
         raise OptionError(
-            f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}"
+            f"--reference {reference}: is not one of the models "
+            f"{', '.join(names)}.{closest(reference, names)}"
         )
 
 
@@ -327,20 +328,20 @@ def _model(
 
 
 def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
-    """Return what to say of methods that are others by now than those that scored, and of those of which
+    """Return what to say of methods that differ from those that scored, and of those of which
     nothing is known.
     """
     out = []
     for model in models:
         if again := fitted_again(study.root, study.settings, model):
             out.append(
-                f"{model}: {', '.join(again)} scored before being fitted again; these are the numbers of"
-                " then, until `faultscape predict` scores anew"
+                f"{model}: {', '.join(again)} was fitted again since these scores were made; run "
+                "`faultscape predict` again to update them"
             )
         if unknown := unknown_methods(study.root, study.settings, model):
             out.append(
-                f"{model}: the file of {', '.join(unknown)} is gone, so that it is not known whether it was"
-                " tuned with unknown objects"
+                f"{model}: the file of {', '.join(unknown)} is missing, so it is unknown whether it was "
+                "tuned with unknown objects"
             )
     return out
 
@@ -355,8 +356,8 @@ def _unanswered(
         if missing := model.unanswered([study.images[id_] for id_ in asked]):
             what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
             out.append(
-                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and count for nothing in"
-                " its numbers; failures.csv says why"
+                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and are left out of "
+                "its numbers; see failures.csv"
             )
     return out
 
@@ -366,8 +367,8 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
     out, metrics = [], {(model, metric) for model, _, _, metric in found.evidence}
     if options.track and not any(metric == METRIC for _, metric in metrics):
         out.append(
-            f"--track {options.track} changes nothing: component F1 is of doubt that is stored, which"
-            " `predict --scorer` keeps without --measure"
+            f"--track {options.track} has no effect: component F1 needs stored doubt, which `predict "
+            "--scorer` keeps without --measure"
         )
     if (
         options.reference
@@ -375,8 +376,8 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
         and any(m == "relative_drop" for _, m in metrics)
     ):
         out.append(
-            f"--reference {options.reference}: it was not judged on corrupted sets, so that nothing is"
-            " divided by its errors"
+            f"--reference {options.reference}: it was not evaluated on corrupted sets, so there are no "
+            "relative errors"
         )
     return out
 
@@ -384,8 +385,8 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
 def _constant(found: cards.Judgement) -> list[str]:
     """Return what to say of scorers that give all pixels of a condition one value."""
     return [
-        f"{model}: {scorer} gives all pixels of {', '.join(where[:4])}{', ...' if len(where) > 4 else ''} one"
-        " value, so that it tells none apart"
+        f"{model}: {scorer} is constant on {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}, so "
+        "it cannot rank pixels"
         for (model, scorer), where in found.constant.items()
     ]
 
@@ -398,7 +399,8 @@ def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
         if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")
     ]
     return [
-        f"{name} does not say whether it was trained with unknown objects (--ood-data none, or which)"
+        f"{name} does not declare whether it was trained with unknown objects; give --ood-data none, or "
+        "their source"
         for name in silent
     ]
 
@@ -463,10 +465,10 @@ def _gaps(
             and settings.models[name].kind != "submission"
             and catalogue.kind_named(settings.models[name].kind).sees_images
         ):
-            why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, as of other models"
+            why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, unlike for other models"
             line = line_that_counts(called, settings, name, *able)
             out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
-            why = "it gives label maps and no logits, of which scorers are made"
+            why = "it gives label maps, and scorers need logits"
             out.append({"model": name, "scorers": [], "conditions": [], "why": why, "line": ""})
     return out

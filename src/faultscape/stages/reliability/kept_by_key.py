@@ -1,8 +1,8 @@
 """reliability/FOLDER/MODEL.json: what was made of a model before, by a key of what it follows from, so that
 it is not made again.
 
-Conventions: entries that a run did not ask for go with it. A file that cannot be read is as good as none:
-what it held is made anew.
+Conventions: entries that a run did not ask for go with it. A file that cannot be read counts as missing: what
+it held is made again.
 """
 
 from __future__ import annotations

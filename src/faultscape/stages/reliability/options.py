@@ -13,7 +13,7 @@ _COMMAND = "exec:"
 
 @dataclass(frozen=True)
 class Submission:
-    """A program that is judged without seeing the truth.
+    """A program that is evaluated without seeing the truth.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ class Submission:
         exec:COMMAND, a program that reads NUMBER.png from one folder and writes NUMBER_anomaly.npy and
         NUMBER_segmentation.npy to another: {input} and {output} in the command, or its last two words.
     submission_name
-        What the study calls it (default: submission).
+        Its name in the study (default: submission).
     ood_data
-        Which unknown objects it was trained with, as its authors declare; none for none.
+        The unknown objects it was trained with, as its authors declare, or none.
     publication
         Where it is described, a URL.
     claims
-        SET:AP:FPR95, what its authors measured on a set; more than .01 from what is measured here is refused.
-        Repeat it for more.
+        SET:AP:FPR95, as its authors measured on a set; an error if it differs by more than .01 from what is
+        measured here. Repeat it for more.
     """
 
     submission: str | None = None
@@ -48,7 +48,7 @@ class Submission:
         return f"submission:{self.submission.removeprefix(_COMMAND)}" if self.submission else ""
 
     def check(self) -> None:
-        """OptionError for what is not a command, and for what is said of a submission where there is none."""
+        """OptionError for what is not a command, and for options of a submission where there is none."""
         if self.submission is not None and not self.submission.startswith(_COMMAND):
             raise OptionError(
                 f"--submission {self.submission}: is not exec:COMMAND, for example exec:./segment"
@@ -56,12 +56,14 @@ class Submission:
         said = next((name for name, value in vars(self).items() if value not in (None, [])), "submission")
         if self.submission is None and said != "submission":
             option = f"--{said.replace('_', '-')}"
-            raise OptionError(f"{option} is of a submission; name its program too, --submission exec:COMMAND")
+            raise OptionError(
+                f"{option} is for submissions; give the program too, with --submission exec:COMMAND"
+            )
 
 
 @dataclass(frozen=True)
 class ReliabilityOptions:
-    """All that a line of `reliability` says."""
+    """All options of `reliability`."""
 
     study: str
     models: tuple[str, ...] = ()

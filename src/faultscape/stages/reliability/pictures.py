@@ -2,8 +2,8 @@
 precision, drawn with what the model says of them.
 
 Conventions: the scorer is that of the model's own row. Frames of equal average precision follow the digests
-of their images, never names. Pictures together take about 6 MB; the extremes of each model and set come
-first, and what no longer fits is counted. A model that cannot be run leaves its pictures out, with a note.
+of their images, never names. Images together take about 6 MB; the extremes of each model and set come
+first, and what no longer fits is counted. A model that cannot be run leaves its images out, with a note.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _DRAWN = ("objects", "missed", "rings", "pictures", "width", "height")  # of a c
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """A frame that is shown: its rank among the best or worst, its card without pictures, under which
-    holdout, the shares of known pixels, and the key of its pictures.
+    """A frame that is shown: its rank among the best or worst, its card without images, under which
+    holdout, the shares of known pixels, and the key of its images.
     """
 
     rank: int
@@ -81,7 +81,7 @@ class Frames:
             drawn += frames
             if problem:
                 notes.append(
-                    f"{model.name}: pictures of frames are missing, since it cannot be run now: {problem}"
+                    f"{model.name}: images of frames are missing, because the model cannot be run: {problem}"
                 )
         order = {id(frame): k for k, (_, frame) in enumerate(drawn)}
         kept, left_out = fit_cards((frame for _, frame in sorted(drawn, key=lambda row: row[0])), Room(ROOM))
@@ -156,7 +156,7 @@ class Frames:
         return [(chosen[k].rank, drawn[k]) for k in sorted(drawn)], problem
 
     def _draw(self, one: _Chosen, said: Answer) -> FrameCard | None:
-        """Return a frame's card with its pictures; None where its labels are gone."""
+        """Return a frame's card with its images; None where its labels are gone."""
         size = said.score.shape[1], said.score.shape[0]
         for view in self._judge.views(one.card.image, size):
             if view.holdout == one.holdout and view.anomaly is not None:
@@ -179,7 +179,7 @@ class Frames:
 
 
 def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | None:
-    """Return a card with the pictures that were drawn of it before; None where there are none."""
+    """Return a card with the images that were drawn for it before; None where there are none."""
     if held is None:
         return None
     try:

@@ -1,5 +1,5 @@
-"""Presets of evaluation that explain other people's numbers: the BRAVO challenge of 2024, and the released
-code of S3.
+"""Presets of evaluation that explain published numbers: the BRAVO challenge of 2024, and the code of
+Buchanan et al. 2022.
 
 Conventions: ``bravo-2024``: doubt is 1 - max probability; on every labelled set that is not the clean one
 mIoU, ECE, AUROC, AUPR of right pixels and of wrong ones and FPR95 with *right* pixels as positives, over
@@ -44,7 +44,7 @@ def preset_numbers(
     """Return {model: numbers} of a preset, and what to say of models that it cannot be made of."""
     lacking = [model.name for model in models if MSP not in model.scorers]
     notes = (
-        [f"--preset {preset} needs --scorer msp, which was not counted of {', '.join(lacking)}"]
+        [f"--preset {preset} needs --scorer msp, which was not counted for {', '.join(lacking)}"]
         if lacking
         else []
     )

@@ -35,8 +35,8 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
     for name in names:
         if seen := len(asked & _trained_on(study, name)):
             notes.append(
-                f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images that it is judged"
-                " on, on which its numbers are too good"
+                f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images it is"
+                " evaluated on; its numbers there are too good"
             )
         if label_maps.lacks_temperature(study.root, name):
             notes.append(f"{name}: its maps were made before its temperature was fitted; predict it again")
@@ -44,8 +44,8 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             what = f"a temperature of {values[0]:.3g}" if len(values) == 1 else "a temperature for each class"
             fitted = len(asked & _fitted_to(study, name))
             also = (
-                f", fitted to {fitted:,} of the {len(asked):,} images that it is judged on, on which its"
-                " calibration is too good"
+                f", fitted to {fitted:,} of the {len(asked):,} images it is evaluated on; its "
+                "calibration there is too good"
             )
             notes.append(f"{name}: its logits are divided by {what}{also if fitted else ''}")
     return notes
@@ -64,10 +64,10 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             for sets, some in scorers.items():
                 if sets and (seen := len(asked & _of(study, list(sets), ""))):
                     notes.append(
-                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how}"
-                        f" {', '.join(sets)}, which {'includes' if len(sets) == 1 else 'include'} {seen:,} of"
-                        f" the {len(asked):,} images that it is judged on; numbers on these are too good, so"
-                        " judge on other images"
+                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how} "
+                        f"{', '.join(sets)}, which {'includes' if len(sets) == 1 else 'include'} "
+                        f"{seen:,} of the {len(asked):,} images it is evaluated on; numbers on these are "
+                        "too good, so evaluate on other images"
                     )
     return notes
 

@@ -1,7 +1,7 @@
 """The facts of a page of classifiers: pairs of them, or images drawn for all of them.
 
-Conventions: ``common`` is what every page shows. An image without picture, or whose picture cannot be
-read, is a plate with its id.
+Conventions: ``common`` is what every page shows. An image that is missing or cannot be read is
+a plate with its id.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[s
 
 
 def _photos(cards: list[ClassCard], by_id: dict[str, Image], longest: int, room: Room) -> None:
-    """Fill in the photos of the cards whose images have any."""
+    """Fill in the images of the cards that have any."""
     pictured = [card for card in cards if card.image in by_id and by_id[card.image].source]
     with progress("pictures", len(pictured)) as tick:
         for card in pictured:

@@ -1,4 +1,4 @@
-"""The pictures of one pair of models under each constraint.
+"""The images of one pair of models under each constraint.
 
 Conventions: shares are of the map at working size. Nothing is shown of models that left the study.
 """
@@ -61,7 +61,7 @@ def _drawn(
     by_id: Mapping[str, Image],
     longest: int,
 ) -> Picked:
-    """Return a pick with its pictures, and the share of its class."""
+    """Return a pick with its maps, and the share of its class."""
     image = None if one.slot is None else by_id.get(one.slot.image)
     if one.slot is None or image is None:
         return one

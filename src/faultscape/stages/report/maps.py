@@ -1,6 +1,6 @@
 """The facts of a page of label maps: duels between them, or images drawn for all of them.
 
-Conventions: ``common`` is what every page shows. Pictures go into one ``Room``; what does not fit is counted.
+Conventions: ``common`` is what every page shows. Images go into one ``Room``; what does not fit is counted.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def pictured(
     room: Room,
     longest: int = 200,
 ) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Return (class, [(caption, picture) of chosen images], [(name, picture) of benchmark images]) for each
+    """Return (class, [(caption, image) of chosen images], [(name, image) of benchmark images]) for each
     class of a folder of benchmark images.
 
     ``chosen_for`` gives the (image, caption) that were chosen for a class, the most telling first.
@@ -145,7 +145,7 @@ def _pictures(
     longest: int,
     room: Room,
 ) -> None:
-    """Fill in the pictures of every card: first photo, truth and the shown duel of all, then the other
+    """Fill in the images of every card: first image, truth and the shown duel of all, then the other
     models' maps while there is room.
     """
     classes = settings.class_list
@@ -204,7 +204,7 @@ def _constraints(
     if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
     if any(m not in settings.models for m in drawn.models):
-        return [], "a model of the selection is no longer in the study"
+        return [], "one of its models is no longer in the study"
     if read_selection(root, selection)[1] != corpus_key(root, settings, drawn.models):
         return [], "images or predictions changed since it was drawn"
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None

@@ -13,7 +13,7 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """All that a line of `report` says: ``thumbnail`` is the longest side of a picture in pixels, ``better``
+    """All options of `report`: ``thumbnail`` is the longest side of an image in pixels, ``better``
     the least difference that counts.
     """
 

@@ -1,7 +1,7 @@
-"""The sections of a report, model by model: what labelled images of the selection say of each, with pictures.
+"""The sections of a report, model by model: what labelled images of the selection show of each, with images.
 
 Conventions: images of one shard at a time, and of their maps only those that are wanted. Confusions and
-regions come from at most ``COUNTED`` labelled images, the first by their places among equals. Pictures go
+regions come from at most ``COUNTED`` labelled images, the first by their places among equals. Images go
 into a room of their own. Where fewer than ``LEAST`` images have a map as label, the choices of people
 decide which images are the worst.
 """
@@ -191,7 +191,7 @@ class _Evidence:
 
 
 def _with_pictures(found: _Evidence, made: ModelSections) -> ModelSections:
-    """Return sections with the worst images and the confusions of each model, and their pictures."""
+    """Return sections with the worst images and the confusions of each model, and how they look."""
     tally = _counted(found) if made.by == "labels" else Tally(found.models, found.settings.class_list)
     shown = [j for j, one in enumerate(made.models) if not one.too_few]
     worst = {j: model_sections.worst_places(found.values[j], found.ranks) for j in shown}
@@ -244,7 +244,7 @@ def _counted(found: _Evidence) -> Tally:
 def _drawn(
     found: _Evidence, wanted: Mapping[str, Sequence[Wanted]], room: Room, *, with_truth: bool
 ) -> dict[tuple[int, tuple[int, int] | None, str], Shot]:
-    """Return the pictures that are ``wanted`` of each image: whole, or of a confusion."""
+    """Return the views that are ``wanted`` of each image: whole, or of a confusion."""
     out: dict[tuple[int, tuple[int, int] | None, str], Shot] = {}
     rows = [image for id_, image in found.by_id.items() if id_ in wanted]
     with progress("examples", len(rows)) as tick:
@@ -269,7 +269,7 @@ def _each_shard(
 
 
 class _Drawing:
-    """The pictures of one image, each made once."""
+    """The views of one image, each made once."""
 
     def __init__(self, image: Image, maps: _ShardMaps, classes: Classes, room: Room) -> None:
         self._image, self._maps, self._classes, self._room = image, maps, classes, room
@@ -283,7 +283,7 @@ class _Drawing:
         return replace(shot, truth=self._map(truth), map=self._map(seen))
 
     def confusion(self, model: str, pair: tuple[int, int]) -> Shot:
-        """Return an image with a close-up of a confusion: photo, truth and map."""
+        """Return an image with a close-up of a confusion: image, truth and map."""
         shot = self._whole()
         truth, seen = self._maps.truth(self._image.id), self._maps.of(model, self._image.id)
         if truth is None or seen is None:
@@ -319,7 +319,7 @@ class _Drawing:
 
 
 def _photo(image: Image) -> np.ndarray | None:
-    """Return the photo of an image; None where it has none that can be read."""
+    """Return the pixels of an image; None where it has none that can be read."""
     try:
         return read_photo(image)[0] if image.source else None
     except ImageError:

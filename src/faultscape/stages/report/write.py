@@ -82,12 +82,12 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
     """OptionError for what would change nothing on this page."""
     if options.reference_images and draws and not classifies:
         raise OptionError(
-            f"--reference-images stand beside images chosen for a class; selection {options.selection!r} was"
-            " drawn for all classes at once"
+            "--reference-images are shown next to images chosen for a class; selection "
+            f"{options.selection!r} was drawn for all classes at once"
         )
     if options.bands is not None and classifies:
         raise OptionError(
-            "--bands are of values of label maps; answers of classifiers are right or wrong. Leave it out"
+            "--bands need values of label maps; answers of classifiers are right or wrong. Leave it out"
         )
     if options.better is not None and (classifies or draws):
         why = (
@@ -95,7 +95,7 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
             if classifies
             else f"selection {options.selection!r} was drawn for all models at once"
         )
-        raise OptionError(f"--better is of duels of label maps; {why}. Leave it out")
+        raise OptionError(f"--better needs duels of label maps; {why}. Leave it out")
 
 
 def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float, ...]) -> page.Facts:
@@ -129,17 +129,15 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     values = np.zeros((len(slots.models), 0))
     gone = [m for m in slots.models if m not in settings.models]
     if gone:
-        remarks.append(
-            f"{gone[0]} is no longer in the study: its answers are not shown, nor how the labels went."
-        )
+        remarks.append(f"{gone[0]} is no longer in the study: its answers and outcomes are not shown.")
     elif truth:
         try:
             images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
         except StudyError:
             uncompared = uncompared_key(snapshot, selection, truth)
             remarks.append(
-                "The labels have not been compared with the models yet, so outcomes are left out. Run"
-                " `faultscape rank`."
+                "The labels have not been compared with the models yet, so outcomes are left out. Run "
+                "`faultscape rank`."
             )
     unshown = unshown_images(snapshot, selection)
     if missing := [image for image, file in unshown.items() if file]:
@@ -213,9 +211,10 @@ def _missing_text(missing: Sequence[str], images: int, study: str, options: Repo
     given: JsonObject = {"selection": name, **given_options(options, but=("selection",))}
     again = " ".join(["report", shlex.quote(study), *option_words(given)])
     return (
-        f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer where"
-        f" they were collected ({missing[0]} the first), so that the page lacks photos. If they were moved,"
-        f" run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape {again}` again."
+        f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer "
+        f"where they were collected (first: {missing[0]}), so the page cannot show them. If they were "
+        f"moved, run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape {again}` "
+        "again."
     )
 
 
@@ -237,5 +236,5 @@ def _standings(root: Path, selection: str) -> Standings | None:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StudyError(
-            f"{path} is damaged ({error}); make it anew with `faultscape rank {root}{of}`"
+            f"{path} is damaged ({error}); write it again with `faultscape rank {root}{of}`"
         ) from None

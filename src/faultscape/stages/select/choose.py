@@ -40,7 +40,7 @@ def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
     asked = asked.in_any_folder()
     if asked.printing.list_ and (asked.dry_run or asked.remove is not None):
         raise OptionError(
-            "--list prints the images of a selection that is made; leave out --remove or --dry-run"
+            "--list prints the images of an existing selection; leave out --remove or --dry-run"
         )
     if asked.printing.list_:
         with redirect_stdout(sys.stderr):  # so that the list can go into a pipe
@@ -54,8 +54,7 @@ def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
     if asked.dry_run and not asked.replace:
         raise OptionError(
-            "--dry-run says what --replace and --remove make stale; images that are chosen for the first time"
-            " make nothing stale"
+            "--dry-run shows what --replace and --remove would make stale; give it with one of them"
         )
     if asked.dry_run:
         _refuse_more(asked)
@@ -76,10 +75,7 @@ def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
 
 def _refuse_more(asked: SelectOptions) -> None:
     if "more" in given_by(asked):
-        raise OptionError(
-            "--more draws images behind those that there are, and --replace begins anew; give --budget"
-            " with it"
-        )
+        raise OptionError("--more adds to a selection, and --replace starts over; give --budget instead")
 
 
 def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
@@ -105,9 +101,9 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     )
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
         raise OptionError(
-            f"--{odd} is for images drawn for all models at once; --selector mad takes the top of each pair,"
-            f" --{'top' if task == 'classification' else 'per-class'} of them. Give --temperature 1 to draw"
-            " by MAD, or another --selector"
+            f"--{odd} is for selectors that draw for all models at once; --selector mad takes the top "
+            f"images of each pair, --{'top' if task == 'classification' else 'per-class'} of them. Give "
+            "--temperature 1 to draw by MAD, or another --selector"
         )
     takes = selector.takes(task, goal=goal is not None) if draws else selector.duels[task]
     if odd := next((key for key in given if key not in takes), None):
@@ -144,16 +140,16 @@ def _name_of(root: Path, asked: SelectOptions) -> str:
 
 
 def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
-    """SelectionError where draws are to be made anew and nothing says by which selector: duels would take
+    """SelectionError where a selection is to be redrawn and nothing names the selector: duels would take
     their place, or other draws than a person means.
     """
     name = selections.MAIN if asked.as_ is None else asked.as_
     said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
     if asked.replace and not said and _drew(root, name):
         raise SelectionError(
-            f"selection {name!r} holds images drawn for all models at once, and --replace begins anew; say"
-            f" how they are drawn: as they were with `{line_again(Snapshot(root, asked.study), name)}`, or"
-            " give another --selector (mad for duels)"
+            f"selection {name!r} was drawn for all models at once, and --replace starts over; name the "
+            f"selector: as before with `{line_again(Snapshot(root, asked.study), name)}`, or give "
+            "another --selector (mad for duels)"
         )
 
 
@@ -177,7 +173,9 @@ def _check_truth(root: Path, truth: str) -> None:
     known = evidence.truths(root)
     if truth not in (*known, evidence.LABELS):
         have = (
-            f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+            f"there are {', '.join(known)}.{closest(truth, known)}"
+            if known
+            else "the study has no labels yet."
         )
         raise SelectionError(
             f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}"

@@ -60,14 +60,14 @@ def draw(
     workers: int | None,
     anew: bool = False,
 ) -> Slots:
-    """Draw a selection of a study, or more of one, or make it ``anew``."""
+    """Draw a selection of a study, or more of one, or redraw it."""
     selections.path(root, name)
     number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
     if "more" in given and "budget" in given:
-        raise OptionError("--budget says how many images in all, --more how many others; give one of them")
+        raise OptionError("--budget is the total number of images, --more how many to add; give one of them")
     if not 1 <= number <= MOST:
         raise OptionError(
-            f"--{'more' if 'more' in given else 'budget'} is 1 to {MOST:,} images; got {number}"
+            f"--{'more' if 'more' in given else 'budget'} must be 1 to {MOST:,} images; got {number}"
         )
     with writing(root):
         settings = read_settings(root)
@@ -87,15 +87,15 @@ def draw(
         if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
             what = "models" if old[0].models != models else "images or predictions"
             raise SelectionError(
-                f"{what} changed since selection {name!r} was drawn, and its draws are of what there was;"
-                f" make it anew with --selector {selector} --replace, or draw another with --as NAME; labels"
-                " count for both"
+                f"{what} changed since selection {name!r} was drawn, so that no more can be added; "
+                f"redraw it with --selector {selector} --replace, or draw another with --as NAME (labels "
+                "count for both)"
             )
         if old is not None and not {"more", "budget"} & set(given):
             number = len(held)  # nothing new was asked for
         number -= 0 if "more" in given else len(held)
         if number <= 0 and old is not None:
-            print(f"selection {name!r} has {counted(len(held), 'image')}; --more N draws others")
+            print(f"selection {name!r} has {counted(len(held), 'image')}; --more N adds to them")
             return old[0]
         pool = read_drawing_pool(root, define)[0]
         known = _known(root, models, define, given, len(held), engine)
@@ -113,8 +113,8 @@ def draw(
             facts["belief"] = _belief(define, facts, known, pool)
         if left_out := int((~facts["complete"]).sum()):
             print(
-                f"{left_out} of {len(pool.ids)} images are in no pool: some model has nothing to say of them"
-                " (failures.csv)"
+                f"{left_out} of {len(pool.ids)} images cannot be drawn: some model has no prediction for "
+                "them (failures.csv)"
             )
         place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}
         taken = np.array([place[row.image] for row in held], np.intp)
@@ -185,7 +185,7 @@ def _rows(
         tied = count_tied(preference, images)
         chances, size = np.full(len(images), np.nan), int(inside.sum())
     if not len(images):
-        raise SelectionError(f"no image is left to draw: all {size} are drawn")
+        raise SelectionError(f"no images are left to draw: all {size} are drawn")
     names = pool.names(images)
     rows = [
         Draw(
@@ -240,13 +240,11 @@ def _definition(
         if own := plug.digest(selector):
             define["selector_file"] = own
         return define
-    fixed = "its definition is fixed: use --as NAME for another, or --replace to make it anew"
+    fixed = "its definition is fixed: use --as NAME for another, or --replace to redraw it"
     if was["selector"] != selector:
         raise SelectionError(f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}")
     if was.get("selector_file", "") != plug.digest(selector):
-        raise SelectionError(
-            f"selection {name!r} was drawn by {selector}, which is another file now; {fixed}"
-        )
+        raise SelectionError(f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}")
     for key, value in asked.items():
         if was.get(key) != value:
             raise SelectionError(
@@ -260,8 +258,8 @@ def _definition(
 def _known(
     root: Path, models: tuple[str, ...], define: Definition, given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
-    """Return what the labels so far teach a selector that learns: how far each model is to be trusted, or the
-    belief that it is the best.
+    """Return what the labels so far teach a selector that learns: how reliable each model is, or the belief
+    that it is the best.
     """
     if not learns(define):
         return {}
@@ -274,8 +272,8 @@ def _known(
     there = drawn and truth in known
     if drawn and not there and (not weighs_votes(define) or "truth" in given):
         raise SelectionError(
-            f"{define['selector']} draws more from the labels so far, and there are none in truth {truth!r};"
-            " import them first"
+            f"{define['selector']} learns from the labels so far, and there are none in truth {truth!r}; "
+            "import them first"
         )
     if there and not read_settings(root).classifies:
         count(root, [truth], engine=engine)

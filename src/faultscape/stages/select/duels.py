@@ -1,5 +1,5 @@
-"""Let segmentation models duel (S0): per ordered pair and class the images of lowest concordance, as a
-selection of a study.
+"""Let segmentation models duel (Yan et al. 2021): per ordered pair and class the images of lowest
+concordance, as a selection of a study.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def duels(
             was = selections.read_selection(root, name)[0].definition
             if was.get("constraints") == "class+scale":
                 quartiles = from_json({"classes": was["scale"]}, classes, f"selection {name}")
-                print("scale: as it was; --scale gives another, --constraints class none")
+                print("scale: kept as it was; change it with --scale, drop it with --constraints class")
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
             raise SelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew"
-                " with --replace, or draw another with --as NAME; labels count for both"
+                f"selection {name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
+                "it with --replace, or draw another with --as NAME (labels count for both)"
             )
         if old is None:
             define = duel.definition(
@@ -81,14 +81,14 @@ def duels(
             define["groups"] = duel.group_names(classes, define["constraints"])
             for key in ("per_class", "spares"):
                 if (asked[key] or 0) < define[key] and asked[key] is not None:
-                    print(f"selection {name!r} never shrinks: {key} stays {define[key]}")
+                    print(f"selection {name!r} cannot shrink: {key} stays {define[key]}")
             if define["constraints"] == "class+scale":
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
         drawn_from = corpus_key(root, settings, models)
         if old is not None and old[1] != corpus_key(root, settings, old[0].models):
             raise SelectionError(
-                f"images or predictions changed since selection {name!r} was drawn; make it anew with"
-                " --replace, or draw another with --as NAME; labels count for both"
+                f"images or predictions changed since selection {name!r} was drawn; redraw it with "
+                "--replace, or draw another with --as NAME (labels count for both)"
             )
         result = map_duels.search(
             root, models, define, title="select", engine=options.engine, workers=options.workers
@@ -114,9 +114,9 @@ def _tell_piles(slots: Slots) -> None:
     if slots.definition["constraints"] == "class" and piles:
         share = sum(held[image] for image in piles) / len(slots.chosen)
         print(
-            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots each,"
-            f" {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); --scale, the usual sizes of classes,"
-            " spreads them over other images"
+            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots "
+            f"each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); --scale (the usual size of "
+            "each class) spreads them over more images"
         )
 
 
@@ -128,8 +128,8 @@ def _extended(
     """
     if was.get("concordance_file", "") != plug.digest(was["concordance"]):
         raise SelectionError(
-            f"selection {name!r} was made with {was['concordance']}, which is another file now; its"
-            " definition is fixed: use --as NAME for another, or --replace to make it anew"
+            f"selection {name!r} was made with {was['concordance']}, which has changed since; its "
+            "definition is fixed: use --as NAME for another, or --replace to redraw it"
         )
     asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
     asked |= {"constraints": constraints} if constraints else {}
@@ -139,8 +139,8 @@ def _extended(
             words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
             words = "another scale file, or none" if key == "scale" else words
             raise SelectionError(
-                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for"
-                " another, or --replace to make it anew"
+                f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for "
+                "another, or --replace to redraw it"
             )
     grown: Definition = {**was}
     for key in ("per_class", "spares"):

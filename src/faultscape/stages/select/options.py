@@ -21,11 +21,11 @@ class MapRules:
     Parameters
     ----------
     concordance
-        Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        Label maps only: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     over
         Classes that a mean is over: union (of both maps; default), all, or truth (of the defender's map).
     constraints
-        none (S0 eq. 1), class (the defender predicts the class) or class+scale (in its usual size); default:
+        none, class (the defender predicts the class) or class+scale (in its usual size); default:
         class+scale with --scale, else class.
     scale
         The file that `faultscape scale` wrote; in Python also a Scale.
@@ -44,23 +44,24 @@ class ClassifierRules:
     Parameters
     ----------
     distance
-        Of classifiers: how far apart two classes are: wordnet (S2 eq. 3; default where classes have WordNet
+        Classifiers only: how far apart two classes are: wordnet (default where classes have WordNet
         ids), path, hops, 01 (default elsewhere, and with --temperature), or a file.
     hierarchy
-        What stands above the classes: a table of parents (CSV or JSON), or a folder of WordNet; default:
-        WordNet above ImageNet's classes, which comes along.
+        The hierarchy above the classes: a table of parents (CSV or JSON), or a folder
+        of WordNet; default: the bundled WordNet hierarchy of ImageNet's classes.
     discrepancy
-        top1 (default): between the likeliest classes; expected: what is to be expected under all
-        probabilities that both models name, calibrated by labels where there are 20.
+        top1 (default): between the most likely classes; expected: the expectation over
+        the probabilities of both models, calibrated once there are 20 labels.
     confidence
-        Both models must be at least so sure (default 0.8); where a model says no probabilities, it is left
-        out.
+        Both models must be at least this confident (default 0.8); ignored for models
+        without probabilities.
     cap
-        At most so many images of a pair with one predicted label of a model (default 3).
+        At most this many images of a pair with the same predicted label of a model (default 3).
     cap_rule
-        accepted (what was taken counts, as S2 says; default) or scanned (what the authors' code does).
+        What the cap counts: accepted (images taken, as in Wang et al. 2020;
+        default) or scanned (all images looked at, as in the authors' code).
     without
-        A class that no candidate may be predicted as; repeat it for more.
+        Leave out images predicted as this class; repeat it for more.
     """
 
     distance: Place | None = None
@@ -74,18 +75,18 @@ class ClassifierRules:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How images are taken, of label maps and of classifiers.
+    """How images are taken, for label maps and classifiers.
 
     Parameters
     ----------
     temperature
-        Of mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the largest, so that
-        scores can be estimated.
+        With --selector mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the
+        largest, so that scores can be estimated.
     spares
-        Images ranked behind the chosen ones, to take their place when one is discarded (default 3; of
-        classifiers 10).
+        Images ranked behind the chosen ones, to replace discarded ones (default 3;
+        for classifiers 10).
     keep_duplicates
-        Let near-duplicate images stand in one cell.
+        Allow near-duplicate images in one cell.
     """
 
     temperature: float | None = None
@@ -100,7 +101,7 @@ class Printing:
     Parameters
     ----------
     list_
-        Print the chosen images, one a line: path, number of duels, why; messages go to standard error.
+        Print the chosen images, one a line: path, number of duels, reason; messages go to standard error.
     """
 
     list_: bool = False
@@ -108,7 +109,7 @@ class Printing:
 
 @dataclass(frozen=True)
 class SelectOptions:
-    """All that a line of `select` says."""
+    """All options of `select`."""
 
     study: str
     as_: str | None = None

@@ -1,4 +1,5 @@
-"""Duels of classifiers (S2): per unordered pair of models the images that they put farthest apart.
+"""Duels of classifiers (Wang et al. 2020): per unordered pair of models the images that they put farthest
+apart.
 
 Conventions: answers of all images of the pool are read at once, two numbers each a model.
 """
@@ -39,11 +40,11 @@ GROWS = ("top", "spares")
 
 
 def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -> Slots:
-    """Draw or extend a selection of a study of classifiers, or make it ``anew``."""
+    """Draw or extend a selection of a study of classifiers, or redraw it."""
     selections.path(root, name)
     for key in GROWS:
         if given.get(key, 1) > MOST:
-            raise OptionError(f"{key} is at most {MOST:,}; got {given[key]}")
+            raise OptionError(f"{key} must be at most {MOST:,}; got {given[key]}")
     with writing(root):
         settings = read_settings(root)
         classes, models = settings.class_list, tuple(settings.models)
@@ -61,8 +62,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
             raise SelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which the study has no more; make it anew"
-                " with --replace, or draw another with --as NAME; labels count for both"
+                f"selection {name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
+                "it with --replace, or draw another with --as NAME (labels count for both)"
             )
         about, distances = define_distances(classes, given, old[0].definition if old else None)
         kind = about["distance"]
@@ -77,8 +78,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
             define = _extended(name, old[0].definition, define, given)
             if old[1] != corpus_key(root, settings, old[0].models):
                 raise SelectionError(
-                    f"images or predictions changed since selection {name!r} was drawn; make it anew with"
-                    " --replace, or draw another with --as NAME; labels count for both"
+                    f"images or predictions changed since selection {name!r} was drawn; redraw it with "
+                    "--replace, or draw another with --as NAME (labels count for both)"
                 )
         drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
         said = read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
@@ -157,8 +158,8 @@ def _tell_calibration(temperatures: dict[str, float | str]) -> None:
         )
     if open_ := [model for model, t in temperatures.items() if t == UNCALIBRATED]:
         print(
-            f"expected discrepancy: uncalibrated: {', '.join(open_)}; a temperature needs {FEWEST} labelled"
-            " images with probabilities when the selection is made"
+            f"expected discrepancy: not calibrated: {', '.join(open_)}; calibration needs {FEWEST} "
+            "labelled images with probabilities when the selection is drawn"
         )
 
 
@@ -211,24 +212,22 @@ def _tell_confidence(said: Predictions, define: Definition) -> None:
     silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
     if silent and define["confidence"] > 0:
         who = (
-            "no model says"
+            "no model has"
             if len(silent) == len(said.models)
-            else f"{', '.join(silent)} say{'s' * (len(silent) == 1)} no"
+            else f"{', '.join(silent)} {'has' if len(silent) == 1 else 'have'} no"
         )
-        print(
-            f"confidence: {who} {'any ' if who == 'no model says' else ''}probabilities, so that the"
-            " constraint is left out there"
-        )
+        print(f"confidence: {who} probabilities, so the constraint is not applied there")
     if silent and define["discrepancy"] == "expected":
         print(
-            f"expected discrepancy: {', '.join(silent)} say{'s' * (len(silent) == 1)} no probabilities, and"
-            " no pair with them has images"
+            f"expected discrepancy: {', '.join(silent)} {'has' if len(silent) == 1 else 'have'} no "
+            "probabilities, so no images are chosen for pairs with "
+            f"{'it' if len(silent) == 1 else 'them'}"
         )
 
 
 def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) -> None:
-    """Say how many slots come from classes that stand apart from all others, and how to leave them out: S2's
-    documented bias.
+    """Say how many slots come from classes that stand apart from all others, and how to leave them out: the
+    paper's documented bias.
     """
     found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
     apart = {classes.names[place] for place in abstract_classes(*found).tolist()} if found else set()
@@ -237,8 +236,8 @@ def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) ->
         names = sorted({word for row in rows for word in (row.label_a, row.label_b)} & apart)
         line = " ".join(f'--without "{word}"' for word in names)
         print(
-            f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the hierarchy"
-            f" puts apart from all other classes, so that they come first; {line} leaves them out"
+            f"note: {len(rows)} of {len(slots.chosen)} slots hold {', '.join(names)}, which the "
+            f"hierarchy places far from all other classes, so they come first; {line} leaves them out"
         )
 
 
@@ -257,9 +256,9 @@ def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
             out += int((apart & (sure < define["confidence"]).any(0)).sum())
     if out:
         print(
-            f"note: of {differing:,} answers {'of' if everywhere else 'in which'} two"
-            f" models{'' if everywhere else ' differ'}, {out:,} are left out, since one of the two is less"
-            f" sure than --confidence {define['confidence']:g}"
+            f"note: of {differing:,} answers {'of' if everywhere else 'in which'} two "
+            f"models{'' if everywhere else ' differ'}, {out:,} are left out, because one of the two is "
+            f"below --confidence {define['confidence']:g}"
         )
 
 
@@ -278,10 +277,10 @@ def _extended(name: str, was: Definition, now: Definition, given: dict[str, Any]
         words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
         words = "other distances between classes" if key == "distances" else words
         raise SelectionError(
-            f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for another,"
-            " or --replace to make it anew"
+            f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for "
+            "another, or --replace to redraw it"
         )
     for key in (key for key in GROWS if key in given and given[key] < was[key]):
-        print(f"selection {name!r} never shrinks: {key} stays {was[key]}")
+        print(f"selection {name!r} cannot shrink: {key} stays {was[key]}")
     grown = {key: max(was[key], now[key]) for key in GROWS}
     return cast("Definition", {**was, **{key: now[key] for key in ("distance", "hierarchy")}, **grown})

@@ -47,8 +47,8 @@ def refuse_other_options(given: Sequence[str]) -> None:
     """OptionError where a line that removes a selection asks for anything else."""
     if given:
         raise OptionError(
-            f"--remove takes a selection away, and --{given[0].replace('_', '-')} says how to make one; give"
-            " one of them"
+            f"--remove deletes a selection, and --{given[0].replace('_', '-')} sets how to make one; "
+            "give one of them"
         )
 
 
@@ -97,15 +97,15 @@ def _cleared(root: Path, name: str) -> str:
     for file in files:
         file.unlink(missing_ok=True)
     return (
-        f"selection {name}, which is damaged, is removed; its files are kept in"
-        f" {selections.REMOVED}/{folder.name}, and labels stay"
+        f"selection {name} (damaged) was removed; its files are kept in "
+        f"{selections.REMOVED}/{folder.name}, and labels are kept"
     )
 
 
 def _removed(root: Path, name: str, slots: Slots) -> str:
     files = _files(root, name)
     labelled = len(labelled_among(root, {row.image for row in slots.rows}))
-    words = f"selection {name} is removed"
+    words = f"selection {name} was removed"
     if labelled:
         folder = _free(
             root / selections.REMOVED,
@@ -116,8 +116,8 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
             # its JSON behind its table, as a selection is put
             put(folder / file.name, file.read_bytes())
         words += (
-            f"; {labelled} of its images have labels, which stay; its files are kept in"
-            f" {selections.REMOVED}/{folder.name}"
+            f"; {labelled} of its images have labels, which are kept; its files are kept in "
+            f"{selections.REMOVED}/{folder.name}"
         )
     for file in files:
         file.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
     labelled is kept under a dated name, and `rank` makes standings under that name.
     """
     known = selections.names(root)
-    words = f"selection {name} is made anew" if name in known else _nothing_to_replace(name, known)
+    words = f"selection {name} was redrawn" if name in known else _nothing_to_replace(name, known)
     if name in known:
         old, key = selections.read_selection(root, name)
         words += _changes_text(old.definition, slots.definition)
@@ -189,7 +189,7 @@ def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
     is run again; but a mistyped name is seen.
     """
     held = f"; there are {', '.join(known)}.{closest(name, [*known])}" if known else ""
-    return f"there was no selection {name} to replace, and it is made{held}"
+    return f"there was no selection {name} to replace; it was drawn{held}"
 
 
 def _free(folder: Path, name: str, taken: Callable[[Path], bool]) -> Path:

@@ -16,25 +16,26 @@ def tell_ties(tied: int, slots: int, define: Definition) -> None:
     """Say which share of the slots ties decided, and warn above a quarter.
 
     >>> tell_ties(1, 8, {"ties": "digest", "seed": 0})
-    ties: 1 of 8 slots (12 %) had other images as good; chance decided
+    ties: 1 of 8 slots (12 %) had other, equally good images; chance decided
     """
     if not tied:
         return
     by_id = tie_seed(define) is None
-    decided = "the order of ids decided, as when the selection was made" if by_id else "chance decided"
+    decided = "the order of ids decided, as when the selection was drawn" if by_id else "chance decided"
     print(
-        f"ties: {tied:,} of {slots:,} slots ({100 * tied / slots:.0f} %) had other images as good; {decided}"
+        f"ties: {tied:,} of {slots:,} slots ({100 * tied / slots:.0f} %) had other, equally good images; "
+        f"{decided}"
     )
     if tied <= MANY * slots:
         return
     if by_id:
         print(
-            "warning: files sorted by class or time put such slots into one corner; draw a new selection with"
-            " --as NAME"
+            "warning: if files are sorted by class or time, these slots cluster; draw a new selection "
+            "with --as NAME"
         )
     else:
         print(
-            "warning: ties decide more than a quarter of the slots: disagreement says little of which images"
-            " matter, and another --seed chooses others; --goal order draws images for the order of the"
-            " models, with probabilities that are known"
+            "warning: ties decide more than a quarter of the slots: disagreement hardly shows which "
+            "images matter, and another --seed would choose others; use --goal order, which draws with "
+            "known probabilities"
         )

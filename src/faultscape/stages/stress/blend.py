@@ -1,12 +1,12 @@
 """Blended sets: objects that a study's classes do not know, put into its labelled images by a plan an image,
-made when somebody reads them.
+made when they are read.
 
 Conventions: void of the base stays unjudged, and an object over it counts; an object is never put on the ego
 vehicle. A plan follows from the seed, the key of the base and the objects, not from names or orders. The
 objects that a set uses are kept in STUDY/objects, so that an edition stays what it was when the folder of
 cut-outs grows; the labels of a set are its own: semantic (an anomaly is void, a known object its class) in
 stress/SET, and 0 / 1 / 255 in stress/SET/anomaly.
-Source: S4 (Blum et al. 2021) 3.1.
+Source: Blum et al. 2021, 3.1.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
     with writing(root):
         settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
         if settings.classifies:
-            raise OptionError("blending is judged by the pixel, and this is a study of classifiers")
+            raise OptionError("blending is for segmentation studies; this is a study of classifiers")
         if not settings.classes.void:
             raise OptionError(
-                "blending makes pixels of unknown objects void, and the classes of the study have no void id;"
-                " add one to study.toml, for example void = [255]"
+                "blending needs a void id for pixels of unknown objects, and the study's classes have "
+                "none; add one to study.toml, for example void = [255]"
             )
         base = find_base(options.study, images, known, options.set_)
         if base.name in known.sets:
             raise OptionError(
-                f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was"
-                f" made of, {known.sets[base.name].of}"
+                f"--set {base.name}: was itself made by `faultscape stress`; blend into its base set, "
+                f"{known.sets[base.name].of}"
             )
         truth = evidence.choose_truth(root, options.truth)
         labels = BaseLabels(root, settings, base, truth, options.blending.ego)
@@ -105,8 +105,8 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
     if left := labels.without:
         print(
-            f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of"
-            f" truth {truth}, and nothing is blended into them; the first: {left[0]}"
+            f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label in"
+            f" truth {truth}; nothing is blended into them (first: {left[0]})"
         )
     written = (
         write_shared(

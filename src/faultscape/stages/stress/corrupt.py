@@ -1,9 +1,10 @@
-"""Corrupted sets: every image of a set, with each corruption of a preset at each severity, made when somebody
-reads it.
+"""Corrupted sets: every image of a set, with each corruption of a preset at each severity, made when it
+is read.
 
 Conventions: the stream of an image follows from (seed, the key of its parent as in ties, corruption,
 severity), so that images are the same bytes in any order, process and machine. Labels stay where they are, as
-in S3, unless `--move-labels` moves them with the pixels; then the set has labels of its own, of one truth.
+in Buchanan et al. 2022, unless `--move-labels` moves them with the pixels; then the set has labels of its
+own, of one truth.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
         for word in dict.fromkeys(
             condition.name for condition in wanted if condition.code and not condition.textures
         ):
-            print(f"whoever reads these images runs the code of {word}, which is yours to trust")
+            print(f"reading these images runs the code of {word}; make sure you trust it")
         rows = {
             name: [
                 made_image(
@@ -121,7 +122,7 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
     """
     asked = severities_of(options.severities) if options.severities else None
     if options.preset and options.corruption:
-        raise OptionError("--preset names corruptions, and so does --corruption; give one of both")
+        raise OptionError("--preset and --corruption both choose corruptions; give one of the two")
     if options.corruption:
         named = [(name, tuple(range(1, 6))) for name in dict.fromkeys(options.corruption)]
     else:
@@ -141,8 +142,7 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
         ]
     if textures and not any(condition.textures for condition in found):
         raise OptionError(
-            "--frost-textures are of frost, which is not among the corruptions of this line; leave it out, or"
-            " add --corruption frost"
+            "--frost-textures needs the frost corruption; leave it out, or add --corruption frost"
         )
     return found
 
@@ -171,11 +171,10 @@ def _about(root: Path, options: CorruptOptions, base: Base, condition: Condition
 
 
 def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
-    """OptionError for a base that was corrupted itself: a second corruption is of no published benchmark, and
+    """OptionError for a base that was corrupted itself: no published benchmark corrupts twice, and
     75 x 75 sets are of nobody's need.
     """
     if base.name in known and known[base.name].kind == "corrupt":
         raise OptionError(
-            f"--set {base.name}: is a corrupted set already; corrupt the set that it was made of,"
-            f" {known[base.name].of}"
+            f"--set {base.name}: is already corrupted; corrupt its base set, {known[base.name].of}"
         )

@@ -16,7 +16,7 @@ from faultscape.stages.stress.parents import Base
 
 def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[str, str]]:
     """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place,
-    which is said. CorpusError and ImageError where a folder has none.
+    with a note. CorpusError and ImageError where a folder has none.
     """
     if folder is None:
         layout, frames = frames_of_set(root, base)
@@ -40,7 +40,7 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
         read_depth(found[first.id], "", (first.height, first.width))
     if found and len(found) < len(base.images):
         print(
-            f"{what}: has no depth of {counted(len(base.images) - len(found), 'image')}; their fog follows"
-            " from place"
+            f"{what}: has no depth for {counted(len(base.images) - len(found), 'image')}; depth is "
+            "estimated from pixel position there"
         )
     return {id_: (place, depth_digest(place)) for id_, place in found.items()}

@@ -44,8 +44,7 @@ def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping
         None,
     ):
         raise CorpusError(
-            f"the study has a set {taken!r} that was collected; a made set cannot have its name: collect it"
-            " as another --set"
+            f"a collected set is already named {taken!r}; collect it under another name with --set"
         )
     _refuse_twins(held, wanted)
     add_sets(root, {name: one.model_copy(update={"inputs": {}}) for name, one in about.items()})
@@ -85,7 +84,7 @@ def _refuse_twins(held: Sequence[Image], wanted: Mapping[str, Sequence[Image]]) 
     others = [image.id for image in held if image.set not in wanted and image.id in twice]
     if found := others or [id_ for id_, times in twice.items() if times > 1]:
         raise CorpusError(
-            f"two images of the study would be called {found[0]!r}; collect the images as another --set NAME"
+            f"two images of the study would be named {found[0]!r}; collect them under another name with --set"
         )
 
 

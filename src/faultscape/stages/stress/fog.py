@@ -3,7 +3,7 @@ from place.
 
 Conventions: as Foggy Cityscapes, three densities; labels stay those of the parents. Depth is read where it
 lies and never stored.
-Source: Sakaridis, Dai and Van Gool 2018; S4 3.1.
+Source: Sakaridis, Dai and Van Gool 2018; Blum et al. 2021, 3.1.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ def fog_images(options: FogOptions) -> Stressed:
     engines.check(options.engine, options.workers)
     if any(not 0 < beta <= 1 for beta in betas):
         raise OptionError(
-            "--beta is an attenuation a metre, above 0 and at most 1 (0.005: seen through for 600 m); got"
-            f" {', '.join(map(number_word, betas))}"
+            "--beta must be above 0 and at most 1 per metre (0.005: 600 m of visibility); got "
+            f"{', '.join(map(number_word, betas))}"
         )
     if not 0 <= options.light <= 255:
-        raise OptionError(f"--light is a grey level, 0 to 255; got {options.light}")
+        raise OptionError(f"--light must be a gray level from 0 to 255; got {options.light}")
     with writing(root):
         images, known = read_corpus(root), read_stress(root)
         base = find_base(options.study, images, known, options.set_)
         if base.name in known.sets:
             raise OptionError(
-                f"--set {base.name}: was made by `faultscape stress` itself; add fog to the set that it was"
-                f" made of, {known.sets[base.name].of}"
+                f"--set {base.name}: was itself made by `faultscape stress`; add fog to its base set, "
+                f"{known.sets[base.name].of}"
             )
         depth = depth_files(root, options.depth, base)
         line = line_of(options, base)

@@ -1,7 +1,7 @@
 """Hold classes out: name them in the study, so that truth is read without them, and write training and test
 truth where a line asks for it.
 
-Conventions: a holdout is a name and class names; nothing of labels or maps is stored anew, since withholding
+Conventions: a holdout is a name and class names; labels and maps are not stored again, because withholding
 is a look-up table applied when a truth is read: `measure --holdout NAME` takes the mean over the kept
 classes, with withheld pixels ignored, of clean and of corrupted sets alike. Written truth has the pixels of
 training truth (0..K-1, 254 withheld, 255 void) and of test truth (1 withheld, 0 kept, 255 void); ids of
@@ -43,14 +43,14 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
     with writing(root):
         settings = read_settings(root)
         if settings.classifies:
-            raise OptionError("holding out classes withholds pixels, and this is a study of classifiers")
+            raise OptionError("holdouts are for segmentation studies; this is a study of classifiers")
         if options.remove is not None:
             gone = drop_holdout(root, options.remove)
             log(root, "stress holdout", remove=options.remove)
             return HeldOut(options.study, options.remove, gone, len(settings.class_list), removed=True)
         if bool(options.classes) == bool(options.preset):
             raise OptionError(
-                "say which classes to hold out: --classes a,b or --preset s3-paper or s3-code, one of both"
+                "give the classes to hold out with either --classes a,b or --preset (s3-paper, s3-code)"
             )
         name = options.as_ or options.preset or "holdout"
         names = (
@@ -62,8 +62,8 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
         held = read_stress(root).holdouts.get(name)
         if held is not None and set(held) != set(found.withheld):
             raise OptionError(
-                f"the study has a holdout {name!r} of {', '.join(held)}; give this one another name with --as"
-                f" NAME, or take that one away with --remove {shlex.quote(name)}"
+                f"the study has a holdout {name!r} of {', '.join(held)}; name this one with --as NAME, "
+                f"or remove that one with --remove {shlex.quote(name)}"
             )
         add_holdout(root, name, found.withheld)
         log(root, "stress holdout", name=name, classes=list(found.withheld))
@@ -114,9 +114,7 @@ def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptio
                     written += 1
                 tick(1)
     if not written:
-        raise StudyError(
-            f"truth {truth!r} has no labels of images that were collected; there is nothing to write"
-        )
+        raise StudyError(f"truth {truth!r} has no labels of collected images; there is nothing to write")
     kept = found.kept
     wide = len(kept) > 254
     classes = {

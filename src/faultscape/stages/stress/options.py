@@ -22,9 +22,7 @@ def refuse_within(study: str, write: str | None) -> None:
     person, or in their place.
     """
     if write and Path(write).resolve().is_relative_to(Path(study).resolve()):
-        raise OptionError(
-            f"--write {write}: lies in the study, whose files are its own; give a folder beside it"
-        )
+        raise OptionError(f"--write {write}: is inside the study; give a folder outside it")
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,9 @@ class CorruptOptions:
         refuse_empty(self)
         refuse_within(self.study, self.write)
         if self.seed < 0:
-            raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
+            raise OptionError(f"--seed must be a whole number, 0 or more; got {self.seed}")
         if self.truth is not None and not self.move_labels:
-            raise OptionError(
-                "--truth says whose labels --move-labels moves; give --move-labels with it, or leave it out"
-            )
+            raise OptionError("--truth names the labels that --move-labels moves; give both, or leave it out")
 
 
 @dataclass(frozen=True)
@@ -63,19 +59,20 @@ class Blending:
     Parameters
     ----------
     objects_per_frame
-        How many objects an image gets.
+        The number of objects per image.
     ego
-        Where no object may go: a mask file (above 0 on the ego vehicle), a class of the study, or a label
-        number. Default: as the data set's layout says (Cityscapes).
+        Keep objects off this area: a mask file (above 0 on the ego vehicle), a class of the
+        study, or a label number. Default: from the data set's layout (Cityscapes).
     known
-        With fishyscapes-v3: the set that known objects (cars, persons, ...) are cut out of; default: labelled
+        With fishyscapes-v3: the set to cut known objects (cars, persons, ...) from; default: labelled
         images of role train.
     smallest
-        Objects of fewer pixels are left out.
+        Leave out objects with fewer pixels.
     fog
-        How probably an image is foggy, 0 to 1; default 0, of fs-static 0.2.
+        The probability of fog in an image, 0 to 1; default 0, with fs-static 0.2.
     depth
-        A folder of depth by image id for fog (as of `stress fog`); default: by place.
+        A folder of depth maps by image id for fog (as for `stress fog`); default: estimated from pixel
+        position.
     without
         A switched-off.csv, saved by the contact sheet of --review.
     version
@@ -122,11 +119,11 @@ class BlendOptions:
             )
         if how.version is not None and (self.preset != FS_STATIC or how.version not in VERSIONS):
             raise OptionError(
-                f"--version is one of {', '.join(VERSIONS)}, and of --preset {FS_STATIC} alone; got"
-                f" {how.version!r} with {self.preset}"
+                f"--version must be one of {', '.join(VERSIONS)}, with --preset {FS_STATIC}; got "
+                f"{how.version!r} with {self.preset}"
             )
         if how.fog is not None and not 0 <= how.fog <= 1:
-            raise OptionError(f"--fog is how probably an image is foggy, 0 to 1; got {how.fog}")
+            raise OptionError(f"--fog must be a probability, 0 to 1; got {how.fog}")
         numbers = {
             "seed": (self.seed, 0),
             "objects-per-frame": (how.objects_per_frame, 1),
@@ -137,24 +134,22 @@ class BlendOptions:
             (name for name, (value, least) in numbers.items() if value is not None and value < least), None
         ):
             value, least = numbers[wrong]
-            raise OptionError(f"--{wrong} is a whole number, {least} or more; got {value}")
+            raise OptionError(f"--{wrong} must be a whole number, {least} or more; got {value}")
         if how.known is not None and self.blending_version != "v3":
             raise OptionError(
-                f"--known says where known objects are cut out of, and {self.preset} blends none; they are of"
-                " fishyscapes-v3, and of fs-static with --version v3"
+                f"--known has no effect: {self.preset} blends no known objects; use fishyscapes-v3, or "
+                "fs-static with --version v3"
             )
         if how.depth is not None and not (how.fog if how.fog is not None else self.preset == FS_STATIC):
             raise OptionError(
-                "--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave"
-                " it out"
+                "--depth is used for fog, and no image is foggy; add --fog 0.2, or leave it out"
             )
         if self.review and self.write:
             raise OptionError(
-                "--review only writes the contact sheet; leave out --write, and give it once the objects are"
-                " chosen"
+                "--review only writes the contact sheet; leave out --write until the objects are chosen"
             )
         if self.overlay_only and not self.write:
-            raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
+            raise OptionError("--overlay-only needs --write DIR")
 
     @property
     def blending_version(self) -> str:
@@ -216,11 +211,9 @@ class HoldoutOptions:
         refuse_empty(self)
         refuse_within(self.study, self.write)
         if self.remove is not None and any([self.classes, self.preset, self.as_, self.truth, self.write]):
-            raise OptionError("--remove takes a holdout away and does nothing else; give it alone")
+            raise OptionError("--remove only removes a holdout; give it alone")
         if self.truth is not None and not self.write:
-            raise OptionError(
-                "--truth says whose labels --write writes; give --write DIR with it, or leave it out"
-            )
+            raise OptionError("--truth names the labels that --write writes; give both, or leave it out")
 
 
 @dataclass(frozen=True)
@@ -234,4 +227,4 @@ class SheetOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if self.images < 1:
-            raise OptionError(f"--images is a whole number, 1 or more; got {self.images}")
+            raise OptionError(f"--images must be a whole number, 1 or more; got {self.images}")

@@ -53,7 +53,7 @@ class Base:
 def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str | None) -> Base:
     """Return the base that a line asks for, or the only set that was collected.
 
-    Errors: CorpusError for a set that is not there, or has no pictures; OptionError where several could be
+    Errors: CorpusError for a set that is not there, or has no images; OptionError where several could be
     meant.
     """
     names = list(dict.fromkeys(image.set for image in images))
@@ -66,21 +66,19 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
                 f" {', '.join(names)}.{closest(str(asked), names)}"
             )
         if len(clean) != 1:
-            raise OptionError(
-                f"the study has several sets ({', '.join(clean)}); say which images to stress with --set NAME"
-            )
+            raise OptionError(f"the study has several sets ({', '.join(clean)}); choose one with --set NAME")
         asked = clean[0]
     if asked in made and asked not in known.sets:
         raise CorpusError(
-            f"--set {asked}: sets.json no longer says what made it; run the line of `faultscape stress` that"
-            f" made it again, or remove it: faultscape collect {shlex.quote(study)} --remove"
-            f" {shlex.quote(f'{asked}/*')}"
+            f"--set {asked}: sets.json no longer records how it was made; run that `faultscape stress` "
+            f"line again, or remove the set: faultscape collect {shlex.quote(study)} --remove "
+            f"{shlex.quote(f'{asked}/*')}"
         )
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
         raise CorpusError(
-            f"{without.id}: the study has its id alone; collect its image with `faultscape collect"
-            f" {shlex.quote(study)} IMAGES`, then stress it"
+            f"{without.id}: the study has only its id; collect its image with `faultscape collect "
+            f"{shlex.quote(study)} IMAGES`, then stress it"
         )
     return Base(str(asked), mine)
 
@@ -110,7 +108,7 @@ def made_image(
 
 def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> dict[str, str]:
     """Return what made sets follow from: their parents, how recipes are computed, labels where they have
-    their own, and files of a person's own.
+    their own, and your own files.
     """
     images = key_of(sorted((image.id, image.digest) for image in base.images))
     return {
@@ -147,8 +145,8 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
 
 
 def line_of(options: Any, base: Base) -> Held:
-    """Return the options of a line that can change what it makes, as `status` names them again: the base by
-    its name, files of a person's own by their whole paths.
+    """Return the options of a line that can change what it makes, as `status` names them again: the base
+    by its name, your own files by their whole paths.
     """
     groups = {
         field.name: held for field in fields(options) if is_dataclass(held := getattr(options, field.name))

@@ -1,4 +1,4 @@
-"""Write made images to a folder of a person's own, as PNG, side by side in worker processes.
+"""Write made images to a folder of your own, as PNG, side by side in worker processes.
 
 Conventions: what lies there already is left where it is of the same recipe: ``.made.json`` beside the images
 holds the digest of each that was written whole.
@@ -91,8 +91,8 @@ def write_images(
             entry.if_due()
     if failures:
         raise ImageError(
-            f"{counted(len(failures), 'image')} of {len(todo)} could not be made; the first:"
-            f" {failures[0][0]}: {failures[0][1]}"
+            f"{counted(len(failures), 'image')} of {len(todo)} could not be made; first: "
+            f"{failures[0][0]}: {failures[0][1]}"
         )
     return len(todo)
 
@@ -117,7 +117,7 @@ def write_png(folder: Path, place: str, image: Image) -> None:
     """Write one image as PNG to a place within a folder; OptionError for a place that leads out of it."""
     path = folder / place
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise OptionError(f"{place}: leads out of {folder}")
+        raise OptionError(f"{place}: is outside {folder}")
     put(path, png.encode_pixels(read_photo(image)[0]))
 
 

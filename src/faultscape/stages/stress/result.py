@@ -32,8 +32,8 @@ class Stressed:
         parts = [
             f"{self.new:,} new" if 0 < self.new < self.images else "",
             f"{self.changed:,} changed" if self.changed else "",
-            f"{self.left:,} taken out" if self.left else "",
-            "as they were" if not self.new + self.changed + self.left else "",
+            f"{self.left:,} removed" if self.left else "",
+            "unchanged" if not self.new + self.changed + self.left else "",
         ]
         lines = [f"{self.study}: {sets} ({', '.join([f'{self.images:,} images', *filter(None, parts)])})"]
         lines += [f"written  {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
@@ -67,9 +67,9 @@ class Reviewed:
 
     def __repr__(self) -> str:
         return (
-            f"{self.study}: {counted(self.objects, 'object')} on {self.page}\nnext: open it, switch off what"
-            " is occluded or cut, save switched-off.csv, then run the same line with --without"
-            " switched-off.csv in place of --review"
+            f"{self.study}: {counted(self.objects, 'object')} on {self.page}\nnext: open it, switch off "
+            "what is occluded or cut, save switched-off.csv, then run the same line with --without "
+            "switched-off.csv instead of --review"
         )
 
 
@@ -89,11 +89,11 @@ class HeldOut:
 
     def __repr__(self) -> str:
         if self.removed:
-            return f"{self.study}: holdout {self.name} of {', '.join(self.classes)} is removed"
+            return f"{self.study}: holdout {self.name} of {', '.join(self.classes)} was removed"
         lines = [
             (
-                f"{self.study}: holdout {self.name} withholds {', '.join(self.classes)};"
-                f" {counted(self.kept, 'class is', 'classes are')} kept"
+                f"{self.study}: holdout {self.name} withholds {', '.join(self.classes)}; "
+                f"{counted(self.kept, 'class remains', 'classes remain')}"
             )
         ]
         lines += (

@@ -42,8 +42,8 @@ def write_sheet(options: SheetOptions) -> Sheet:
     known = read_stress(root).sets
     if strange := [name for name in options.set_ if name not in known]:
         raise StudyError(
-            f"--set {strange[0]}: `faultscape stress` made no such set; it made"
-            f" {', '.join([*known][:8]) or 'none'}{', ...' if len(known) > 8 else ''}"
+            f"--set {strange[0]}: `faultscape stress` has made no such set; it made "
+            f"{', '.join([*known][:8]) or 'none'}{', ...' if len(known) > 8 else ''}"
         )
     names = [name for name in known if not options.set_ or name in options.set_]
     if not names:
@@ -133,10 +133,12 @@ def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
             )
         )
     note = (
-        f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels; a place is"
-        f" anomalous in {100 * middle:.1f} % of them (median), at most in {100 * covered.max():.1f} %"
+        f"{counted(len(images), 'image')}; {len(cells)} are shown with their labels; a pixel position is "
+        f"anomalous in {100 * middle:.1f} % of them (median), in {100 * covered.max():.1f} % at most"
     )
-    cells.append(Cell("how often each place is anomalous, white the most", np.dstack([heat] * 3)))
+    cells.append(
+        Cell("how often each pixel position is anomalous (white: most often)", np.dstack([heat] * 3))
+    )
     return Row(name, note, tuple(cells))
 
 

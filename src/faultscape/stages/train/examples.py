@@ -1,10 +1,10 @@
 """The labelled images of a study that a network learns from, or is watched on: where they lie, and one of
 them read.
 
-Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), at the
-size of their photos by the nearest pixel. Classes are 0..K-1 in the order of those that are learnt; withheld
-pixels are IGNORED, which no loss sees, and pixels that were void from the start OUTSIDE, which only a loss
-that asks for them sees.
+Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), at
+the size of their images by the nearest pixel. Classes are 0..K-1 in the order of those that are learnt;
+withheld pixels are IGNORED, which no loss sees, and pixels that were void from the start OUTSIDE, which only
+a loss that asks for them sees.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Examples:
         return {image.set for image, _ in self._images.rows}
 
     def read(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the photo (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError, which names
+        """Return the pixels (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError, which names
         it, for one that cannot be read.
         """
         image = self._images.rows[number][0]

@@ -80,8 +80,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     void, outlier = options.loss == "void-class", options.loss == "outlier-head"
     if options.loss == "dirichlet" and len(withheld.classes.names) > MOST_CLASSES:
         raise OptionError(
-            f"--loss dirichlet is for {MOST_CLASSES} classes at most, since its targets are smoothed by .01 a"
-            f" class (Blum et al. 2021, appendix B.4); got {len(withheld.classes.names)}"
+            f"--loss dirichlet takes at most {MOST_CLASSES} classes, because its targets are smoothed by "
+            f".01 a class (Blum et al. 2021, appendix B.4); got {len(withheld.classes.names)}"
         )
     if outlier and options.head not in _WITH_OUTLIERS:
         raise OptionError(
@@ -138,8 +138,8 @@ def _dropout_layers(options: TrainOptions, description: Description) -> tuple[st
     entry = known_backbone(description)
     if entry is None:
         raise OptionError(
-            f"--dropout-at {MIDDLE}: known of backbones with a name (fs.uncertainty.BACKBONES) alone; name"
-            f" the layers of {description.backbone}"
+            f"--dropout-at {MIDDLE}: works only for built-in backbones (fs.uncertainty.BACKBONES); name "
+            f"the layers of {description.backbone}"
         )
     return entry.middle
 
@@ -161,7 +161,7 @@ def _member_blocks(
     )
     said = options.head_options.member_blocks
     if said is not None and said < 0:
-        raise OptionError(f"--member-blocks is 0 or more; got {said}")
+        raise OptionError(f"--member-blocks must be 0 or more; got {said}")
     if said and not able:
         raise OptionError(
             f"--member-blocks needs a Segmenter and --head batch-ensemble; got {description.backbone} and"
@@ -176,8 +176,8 @@ def _shaped(head: str, told: Mapping[str, Value]) -> tuple[str, dict[str, Value]
 
 
 def _origin(options: TrainOptions) -> str:
-    """Return a digest of the code or of the weights that a network starts from, '' of one that is drawn anew
-    or starts from another of the study.
+    """Return a digest of the code or of the weights that a network starts from, '' of one that is initialised
+    at random or starts from another of the study.
     """
     backbone = options.backbone or ""
     if options.init or not backbone:
@@ -344,8 +344,8 @@ def _of_network(
         )
     if not isinstance(net, DoubtNetwork) or before.member_blocks:
         raise ModelError(
-            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network"
-            " without either"
+            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network "
+            "without them"
         )
     file = folder / descriptions.OWN_FILE
     about = replace(before, dropout_at=(), dropout=dropout, seed=options.seed)
@@ -367,7 +367,7 @@ def _difference(before: tuple[str, ...], names: tuple[str, ...]) -> str:
 
 def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> None:
     """ModelError where a network whose backbone is code is to be started from, and the line does not name
-    that code: a study of somebody else's runs none by itself.
+    that code: someone else's study runs none by itself.
     """
     given = options.backbone or ""
     if not is_own(given):

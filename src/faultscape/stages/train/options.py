@@ -193,7 +193,7 @@ class TrainingMachine:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """All that a line of `train` says."""
+    """All options of `train`."""
 
     study: str
     name: str
@@ -217,13 +217,13 @@ class TrainOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if not 0 <= self.seed <= MOST_SEED:
-            raise OptionError(f"--seed is a whole number from 0 to {MOST_SEED}; got {self.seed}")
+            raise OptionError(f"--seed must be a whole number from 0 to {MOST_SEED}; got {self.seed}")
         if self.loss not in get_args(LossName):
             raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
         if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:
             raise OptionError(
-                "--dropout-rate lies between 0 and 1 and --dropout-samples is 1 or more; got"
-                f" {self.dropout_rate:g} and {self.dropout_samples}"
+                "--dropout-rate must be between 0 and 1, --dropout-samples 1 or more; got "
+                f"{self.dropout_rate:g} and {self.dropout_samples}"
             )
         if self.init and self.from_scratch:
             raise OptionError("give either --init or --from-scratch, not both")
@@ -232,7 +232,7 @@ class TrainOptions:
         if self.machine.precision == "fp16" and self.machine.device == "cpu":
             raise OptionError("--precision fp16 needs a GPU; use bf16 or no on a CPU")
         if self.machine.threads is not None and not 0 < self.machine.threads <= 256:
-            raise OptionError(f"--threads is 1 to 256; got {self.machine.threads}")
+            raise OptionError(f"--threads must be 1 to 256; got {self.machine.threads}")
 
     @property
     def swept(self) -> tuple[str, tuple[float | int | str, ...]]:

@@ -32,8 +32,8 @@ class Trained:
 
     @property
     def source(self) -> str:
-        """What `predict` takes: the folder, or where the backbone is code of a person's own that code in
-        it.
+        """What `predict` takes: the folder, or where the backbone is your own code that code
+        in it.
         """
         file, colon, function = self.backbone.rpartition(":")
         return f"{self.folder}/backbone.py:{function}" if colon and file.endswith(".py") else self.folder
@@ -44,7 +44,7 @@ class Trained:
             f"{self.backbone} with head {self.head},"
             f" {counted(len(self.classes), 'class', 'classes')}{without}"
         )
-        lines = [f"{self.name}: {how}{'' if self.new else ' (trained before, with the same options)'}"]
+        lines = [f"{self.name}: {how}{'' if self.new else ' (already trained with these options)'}"]
         took = f" in {_time(self.seconds)}" if self.new and self.seconds else ""
         lines.append(
             f"trained  {counted(self.steps, 'step')} on {counted(self.images, 'image')}{took}; loss"
@@ -54,7 +54,7 @@ class Trained:
             lines.append(f"validation  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f}")
         if self.mean_field is not None:
             off = " (the variance does not change probabilities)" if not self.mean_field else ""
-            lines.append(f"mean-field factor  {self.mean_field:g}{off}, which has the lowest validation NLL")
+            lines.append(f"mean-field factor  {self.mean_field:g}{off}: lowest validation NLL")
         if self.exported:
             lines.append(f"exported {self.exported}")
         lines.append(f"next     faultscape predict {self.study} {self.name}={self.source}")

@@ -114,8 +114,8 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
     refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
     if options.name in {LABELS, *evidence.truths(root)}:
         raise OptionError(
-            f"{options.name!r} is the name of a truth, under which labels are kept; give the network another,"
-            f" for example {options.name}-model"
+            f"{options.name!r} is already the name of a truth (a set of labels); give the network "
+            f"another, for example {options.name}-model"
         )
     if options.init == options.name:
         raise OptionError(
@@ -151,8 +151,8 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
 
 
 def _is_whole(folder: Path, wanted: Wanted) -> bool:
-    """Whether a folder holds a whole network of the backbone that a line asks for: a study of somebody else's
-    could hold other code under the same key.
+    """Whether a folder holds a whole network of the backbone that a line asks for: someone else's study could
+    hold other code under the same key.
     """
     if (folder / BEGUN).exists():
         return False

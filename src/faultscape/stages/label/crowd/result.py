@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 
 from faultscape.errors import counted
+from faultscape.stages.label.result import already_labelled, next_lines
+from faultscape.terminal_lines import wrapped
 
 _SHOWN = 20  # images that are named
 
@@ -35,38 +37,17 @@ class SessionsExported:
 
     def __repr__(self) -> str:
         if not self.images:
-            there = (
-                f"; {counted(self.labelled, 'image has', 'images have')} a label already"
-                if self.labelled
-                else ""
-            )
-            return f"no image is to be labelled, so nothing was written{there}"
-        lines = [
-            (
-                f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}), each by"
-                f" {counted(self.overlap, 'person', 'people')}"
-            )
-        ]
+            return f"no images to label; nothing was written{already_labelled(self.labelled)}"
+        by = f", each by {self.overlap} people" if self.overlap > 1 else ""
+        lines = wrapped(f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}){by}")
         lines += [
             f"  {who}: {counted(number, 'image')} in {counted(sessions, 'session')}"
             for who, number, sessions in self.people
         ]
         if self.training:
-            lines += [
-                (
-                    f"  everybody first: {counted(self.training, 'image')} that"
-                    f" {'has' if self.training == 1 else 'have'} a label already, in training"
-                )
-            ]
-        return "\n".join(
-            [
-                *lines,
-                (
-                    f"{self.says.replace('{folder}', 'labels, in the folder of each session')}, then"
-                    f" `{self.then}`"
-                ),
-            ]
-        )
+            lines.append(f"  training for everyone first: {counted(self.training, 'labelled image')}")
+        todo = self.says.replace("{folder}", "labels, in the folder of each session")
+        return "\n".join([*lines, *next_lines(todo, self.then)])
 
 
 @dataclass(frozen=True)
@@ -140,27 +121,23 @@ class Consensus:
             f"{self.replaced} replaced" if self.replaced else "",
             f"{self.failures} not usable (failures.csv; the first: {self.first})" if self.failures else "",
             (
-                f"{counted(self.alone, 'image')} left out, which fewer than {self.least} labelled"
+                f"{counted(self.alone, 'image')} left out (labelled by fewer than {self.least} people)"
                 if self.alone
                 else ""
             ),
         ]
-        lines = [
-            (
-                f"truth {self.truth}, by vote of {', '.join(self.of)}:"
-                f" {', '.join(filter(None, parts)) or 'nothing new'}"
-            )
-        ]
+        lines = wrapped(
+            f"truth {self.truth}, by vote of {', '.join(self.of)}:"
+            f" {', '.join(filter(None, parts)) or 'nothing new'}"
+        )
         lines += [
             f"  {one} and {other}: mIoU {_miou(miou)} on {counted(images, 'image')}"
             for one, other, miou, images in self.pairs
         ]
         if self.discuss:
-            lines.append(
-                f"{counted(len(self.discuss), 'image')} to discuss, those on which people differ most first:"
-            )
+            lines.append(f"{counted(len(self.discuss), 'image')} to discuss, largest disagreement first:")
             lines += [
-                f"  {image}: {100 * share:.1f} % of its pixels disputed, mIoU {_miou(miou)}"
+                f"  {image}: {100 * share:.1f} % of pixels disputed, mIoU {_miou(miou)}"
                 for image, share, miou in self.discuss[:_SHOWN]
             ]
             lines += [f"  and {len(self.discuss) - _SHOWN} more"] if len(self.discuss) > _SHOWN else []

@@ -3,7 +3,7 @@ precision, with the map of the score and the objects that it misses.
 
 Conventions: frames of equal average precision follow `stages.measure.image_order`. What is found or missed at
 5 % false positives is by the histograms of the data set's scores in 65,536 steps, as intervals are.
-Source: S4 Figs. 2 and 5.
+Source: Blum et al. 2021, Figs. 2 and 5.
 """
 
 from __future__ import annotations

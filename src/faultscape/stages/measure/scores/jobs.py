@@ -151,25 +151,23 @@ def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
     notes, have = [], len(found["usable"])
     absent = sum(path is None for path in job.model.scores[kind])
     if kind != "anomaly" and absent:
-        notes.append(
-            (name, f"{absent} of {images} images have no {kind}; what is made of it is of the others")
-        )
+        notes.append((name, f"{absent} of {images} images have no {kind}; its numbers are for the rest"))
     if kind != "anomaly" and (bad := images - have - absent) > 0:
         notes.append(
             (name, f"{bad} of {images} images have no map or {kind} that can be used; failures.csv says why")
         )
     if kind == "anomaly" and have and (empty := int((np.diff(found["ends"]) == 0).sum())):
-        notes.append((name, f"{empty} of {have} masks are void everywhere, and count for nothing"))
+        notes.append((name, f"{empty} of {have} masks are void everywhere and are not counted"))
     if "row_other_class" in found and (other := int(found["row_other_class"].sum())):
         share = other / int(found["row_judged_pixels"].sum())
-        order = "; is the order of their channels that of the class list?" if share > 0.05 else ""
+        order = "; check that their channels are in the order of the class list" if share > 0.05 else ""
         percent = f"{100 * share:.1f} %" if share >= 0.0005 else "less than .1 %"
         notes.append(
             (
                 name,
                 (
-                    f"its map names another class than the most probable of its probabilities in {percent} of"
-                    f" the pixels{order}"
+                    f"its map differs from the most probable class of its probabilities in {percent} of "
+                    f"the pixels{order}"
                 ),
             )
         )

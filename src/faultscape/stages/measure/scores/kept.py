@@ -40,7 +40,7 @@ class KeptScores:
                     return values.astype(np.float32) / 255 if values.dtype == np.uint8 else values
             self._shard = -1
         raise StudyError(
-            f"the {self._about[2]} that {self._about[1]} had for {wanted} is gone; run the same line again"
+            f"the {self._about[2]} that {self._about[1]} had for {wanted} is missing; run the same line again"
         )
 
 

@@ -7,7 +7,7 @@ is one job: a pass over its files to see which can be used, two for the exact nu
 two more, for its other direction), one for each image's histogram, calibration and components. What was found
 is kept in ``scores-KEY.npz`` beside the model's statistics, so that it is not done again. Arrays of images
 stand in corpus order, NaN or 0 where an image has no scores.
-Source: S3 3, S4 5 and appendix.
+Source: Buchanan et al. 2022, 3; Blum et al. 2021, 5 and appendix.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
             score, truth = pair[:2]
             if score.shape != truth.shape:
                 raise MetricError(
-                    f"its scores are {score.shape[1]} x {score.shape[0]} pixels and its truth"
-                    f" {truth.shape[1]} x {truth.shape[0]}"
+                    f"its scores are {score.shape[1]} x {score.shape[0]} pixels, its truth "
+                    f"{truth.shape[1]} x {truth.shape[0]}"
                 )
             path = str(job.model.place(job.kind, k))
             finite(score[truth != VOID], path)
@@ -221,8 +221,8 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
             label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
         if truth.shape != label_map.shape:
             raise MetricError(
-                f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth"
-                f" {truth.shape[1]} x {truth.shape[0]}"
+                f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels, its truth "
+                f"{truth.shape[1]} x {truth.shape[0]}"
             )
         given = scores_of(source, job.kind, k, truth.shape, job)
         assert given is not None
@@ -443,11 +443,9 @@ def ties(source: Source, kind: str) -> str:
     """Return what to say of scores in 8 bits, or nothing."""
     path = next((p for p in source.scores.get(kind, ()) if p), None)
     if path is not None and not isinstance(path, str):
-        return (
-            f"the {kind} that predict kept has 256 steps, which make many ties, on which AP and FPR95 depend"
-        )
+        return f"the {kind} that predict stored has 256 steps, so AP and FPR95 depend on many ties"
     return (
         ""
         if path is None or not levels(path)
-        else f"--{kind} holds pictures of 8 bits: 256 values make many ties, which AP and FPR95 depend on"
+        else f"--{kind} holds 8-bit images: with 256 values, AP and FPR95 depend on many ties"
     )

@@ -176,7 +176,7 @@ class Scored:
                 words = (
                     f"{metric.name} of the scores in 65,536 steps is {drawn[0, k]:.6f}, exact {exact[k]:.6f}"
                 )
-                self.notes.append((name, f"{words}; its interval is moved by the difference"))
+                self.notes.append((name, f"{words}; its interval is shifted by the difference"))
         return out
 
     def _mean_of_images(self, alone: np.ndarray, found: scores.Found, draws: Draws) -> Summary:

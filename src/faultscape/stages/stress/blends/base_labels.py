@@ -45,15 +45,14 @@ class BaseLabels:
         self.without = tuple(image.id for image in base.images if image.id not in held.get(image.shard, ()))
         if not self.images:
             raise StudyError(
-                f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs labels,"
-                " whose void pixels stay unjudged: bring them in with `faultscape label import`, or collect"
-                " the set with --layout"
+                f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs "
+                "labels: import them with `faultscape label import`, or collect the set with --layout"
             )
         self._shard = lru_cache(maxsize=2)(lambda number: label_maps.read_maps(self._folder, number))
         if ego is not None and not Path(ego).is_file() and ego not in self._names and not ego.isdecimal():
             raise OptionError(
-                f"--ego {ego!r}: is neither a mask file, nor a class of the study, nor a label"
-                f" number.{closest(ego, list(self._names))}"
+                f"--ego {ego!r}: is not a mask file, a class of the study or a label "
+                f"number.{closest(ego, list(self._names))}"
             )
 
     def own(self, image: Image) -> np.ndarray:

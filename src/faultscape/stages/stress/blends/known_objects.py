@@ -4,8 +4,8 @@ Conventions: the classes that Fishyscapes takes, under the names that class list
 the study has them (`truth/instances`), else connected regions of a class. Which images are looked at, and
 which of their objects are taken, follows from bytes, never from names. An instance in several pieces is
 occluded, and left out; of others people tell (`--review`).
-Source: S4 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded instances";
-how many is ours.
+Source: Blum et al. 2021, 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded
+instances"; how many is ours.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def known_objects(
         )
     if not training:
         raise CorpusError(
-            "fishyscapes-v3 blends known objects of training images, and the study has none: collect some"
-            " with --set NAME --role train, name a set with --known, or give objects.csv with use known"
+            "fishyscapes-v3 blends known objects from training images, and the study has none; collect "
+            "some with --set NAME --role train, name a set with --known, or give objects.csv with use "
+            "known"
         )
     places, found, unread = table(settings.class_list), list[Cutout](), list[ImageError]()
     maps = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, truth), number))
@@ -90,8 +91,8 @@ def known_objects(
             found += usable_cutouts(cut, options.blending.smallest)[0]
     if unread:
         print(
-            f"{counted(len(unread), 'training image')} cannot be read, and no known object is taken from"
-            f" {'it' if len(unread) == 1 else 'them'}; the first: {unread[0]}"
+            f"{counted(len(unread), 'training image')} cannot be read; no known objects are taken from "
+            f"{'it' if len(unread) == 1 else 'them'} (first: {unread[0]})"
         )
     if not found:
         raise CorpusError(

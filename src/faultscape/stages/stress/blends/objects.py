@@ -1,8 +1,8 @@
 """The objects of a blended set: read from a folder, drawn by code, or cut out of training images; kept in the
 study by their digests.
 
-Conventions: a set that exists keeps its objects, whatever its folder holds by now. An object of a class that
-the study knows is not an anomaly (S4: objects only of classes that Cityscapes does not have).
+Conventions: a set that exists keeps its objects, whatever its folder holds now. An object of a class that
+the study knows is not an anomaly (Blum et al. 2021: objects only of classes that Cityscapes does not have).
 """
 
 from __future__ import annotations
@@ -83,23 +83,23 @@ def find_objects(
             and given != held.line.get(word)
         ]:
             print(
-                f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give"
-                " --edition NAME for a set of others"
+                f"--{differ[0]} chooses objects, but the set exists and keeps its own; give --edition "
+                "NAME to make a new set"
             )
         if options.objects and {one.digest for one in _offered(options, settings, lambda _: None)} - set(
             found.digests
         ):
             print(
-                f"{options.objects} holds objects that the set was not made of; it keeps its own: give"
-                " --edition NAME for a set of them"
+                f"{options.objects} has objects that are not in the set, which keeps its own; give "
+                "--edition NAME to make a new set"
             )
         return found
     cutouts = _offered(options, settings, print)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
-            f"--without {options.blending.without}: {counted(len(unknown), 'object')} of it"
-            f" {'is' if len(unknown) == 1 else 'are'} not among these; the first: {unknown[0]}"
+            f"--without {options.blending.without}: {counted(len(unknown), 'object')} in it "
+            f"{'is' if len(unknown) == 1 else 'are'} not among these objects (first: {unknown[0]})"
         )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
     if options.blending_version == "v3":
@@ -108,7 +108,7 @@ def find_objects(
         )
         cutouts = [cutout for cutout in cutouts if cutout.use != "known"] + known
     if not cutouts:
-        raise CorpusError("all objects are switched off; leave some on")
+        raise CorpusError("all objects are switched off; keep at least one")
     return Objects(tuple({cutout.digest: cutout for cutout in cutouts}.values()))
 
 
@@ -123,9 +123,9 @@ def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[s
             ["faultscape collect", shlex.quote(options.study), *(f"--remove '{name}/*'" for name in sets)]
         )
         raise OptionError(
-            f"--without {options.blending.without}: {counted(len(kept), 'object')} of it"
-            f" {'is' if len(kept) == 1 else 'are'} in the set, which was made before and keeps its objects:"
-            f" give --edition NAME for a set without them, or remove this one first: {remove}"
+            f"--without {options.blending.without}: {counted(len(kept), 'object')} in it "
+            f"{'is' if len(kept) == 1 else 'are'} part of the set, which keeps its objects; give "
+            f"--edition NAME to make a set without them, or remove this one first: {remove}"
         )
 
 
@@ -153,8 +153,8 @@ def switched_off(file: str) -> set[str]:
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise OptionError(
-            f"--without {file}: is not CSV file ({error}); expected switched-off.csv, as the contact sheet of"
-            " --review saves it"
+            f"--without {file}: is not a CSV file ({error}); expected switched-off.csv, as the contact "
+            "sheet of --review saves it"
         ) from None
     if rows and "object" not in rows[0]:
         raise OptionError(
@@ -194,13 +194,13 @@ def _offered(options: BlendOptions, settings: Settings, say: Callable[[str], obj
     classes = ", ".join(sorted({cutout.class_ for cutout in familiar}))
     if found and not cutouts:
         raise CorpusError(
-            f"the study knows the classes of all {len(found):,} objects ({classes}), so that none is an"
-            " anomaly; give others, or in objects.csv use known for known ones"
+            f"all {len(found):,} objects are of classes that the study knows ({classes}), so none is an"
+            " anomaly; give others, or mark known objects with use known in objects.csv"
         )
     if familiar:
         say(
-            f"{counted(len(familiar), 'object')} of {len(found):,} left out, of classes that the study knows:"
-            f" {classes}"
+            f"{counted(len(familiar), 'object')} of {len(found):,} left out, because the study knows "
+            f"their classes: {classes}"
         )
     if options.preset != FS_STATIC:
         return cutouts

@@ -1,7 +1,7 @@
 """Write blended sets to a folder that can be handed on: images or overlays, labels, and the manifest.
 
 Conventions: SET/images/ID.png, SET/labels/ID.png (0 known, 1 anomalous, 255 void), SET/manifest.csv; with
-overlays SET/overlays/ID.overlay in place of images: the signed difference to the base, which names its base
+overlays SET/overlays/ID.overlay instead of images: the signed difference to the base, which names its base
 and image by digests, so that a benchmark on licensed images can be shared without them.
 """
 
@@ -75,15 +75,15 @@ def write_shared(
         )
     if failures:
         raise ImageError(
-            f"{counted(len(failures), 'image')} of {len(images)} could not be made; the first:"
-            f" {failures[0][0]}: {failures[0][1]}"
+            f"{counted(len(failures), 'image')} of {len(images)} could not be made; first: "
+            f"{failures[0][0]}: {failures[0][1]}"
         )
     return written
 
 
 def _say_others(folder: Path, names: set[str]) -> None:
-    """Say how many files of an earlier line lie in a folder, of images that the set has no more: whoever
-    takes the folder would take them too.
+    """Say how many files of an earlier line lie in a folder, of images that are no longer in the set:
+    users of the folder would take them too.
     """
     found = [
         path
@@ -98,9 +98,9 @@ def _say_others(folder: Path, names: set[str]) -> None:
     ]
     if others:
         print(
-            f"{folder}: {counted(len(others), 'file')} of an earlier line"
-            f" {'is' if len(others) == 1 else 'are'} of no image of the set; manifest.csv names those that"
-            f" are, delete the others ({others[0].relative_to(folder)} the first)"
+            f"{folder}: {counted(len(others), 'file')} of an earlier run "
+            f"{'does' if len(others) == 1 else 'do'} not belong to the set; delete files that "
+            f"manifest.csv does not list (first: {others[0].relative_to(folder)})"
         )
 
 
