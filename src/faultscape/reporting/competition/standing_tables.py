@@ -43,7 +43,7 @@ _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of th
 
 
 def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return what is said of a ranking: name, title, short title, what it says, source and kind; of a
+    """Return the words for a ranking: name, title, short title, what it says, source and kind; for a
     person's own what the standings' ``definitions`` recorded.
 
     >>> words_of("perron")["title"], words_of("unheard")["title"]
@@ -203,7 +203,7 @@ def _may_be_better(standings: Standings, names: Sequence[str]) -> list[str]:
 
 
 def _few_groups(standings: Standings) -> bool:
-    """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for
+    """Return whether whole groups of images were resampled, and the labels lie in too few of them for
     intervals.
     """
     return (

@@ -30,7 +30,7 @@ def pareto(document: Mapping[str, Any]) -> list[str]:
 
 
 def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return {NAME: the models that are no worse in any of the three and better in one, the lowest IoU error
+    """Return {NAME: the models that are at least as good in all three and better in one, the lowest IoU error
     first} of the models that have all three.
 
     >>> of = lambda x: {m: {"value": x, "better": "low"} for m in THREE}

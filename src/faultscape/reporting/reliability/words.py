@@ -1,4 +1,4 @@
-"""What `reliability` prints: the row of each model, what is lacking, and where the rest lies."""
+"""What `reliability` prints: the row of each model, what is missing, and where to find the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDE = 100  # characters of a terminal
 
 
 def card_text(path: str, card: Card) -> str:
-    """Return the card's first table, its notes, what is lacking with the lines that make it, and what was
+    """Return the card's first table, its notes, what is missing with the lines that make it, and what was
     written.
     """
     lines = []
