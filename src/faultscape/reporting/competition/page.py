@@ -310,7 +310,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         "points": points,
         "observed": pair_outcomes.observed(ends),
         "pairs": True,
-        "reference_words": "what the two models said that disagree most",
+        "reference_words": "the labels of the two models that disagree most",
     }
 
 
@@ -329,7 +329,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     whole = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
     pool = facts.standings.labels.get("pool", whole) if facts.standings else whole
     more = {"by_chance": bool(chance), "drawn_from": pool, "few": _FEW["draws"], "pairs": False}
-    more["reference_words"] = "a model that calls it so"
+    more["reference_words"] = "a model that predicts this class"
     return own | more | {"metric": CALLED.get(metric, metric)}
 
 

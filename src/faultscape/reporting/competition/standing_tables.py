@@ -3,10 +3,10 @@ that claims no more than the intervals allow.
 
 Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not
 at all. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and
-``simultaneous_rank_interval`` for all models at once. What was not drawn by chance has *descriptive*
+``simultaneous_rank_interval`` for all models at once. Images that were not drawn at random have *descriptive*
 intervals: they are given no level, and claim nothing about other images. A headline rests on the rankings
-whose intervals speak of more, and among these on the one that stands first. A model without a score there has
-been compared with nobody: it is called unknown, and never worse than another.
+whose intervals speak of more, and on the first of these. A model without a score there was compared with no
+other: it is called unknown, and never worse than another.
 Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
 """
 
@@ -31,7 +31,7 @@ CAVEAT = (
     "These images were chosen for what the models predict, not at random: scores, ranks and intervals"
     " describe these images only."
 )
-TOO_FEW = (  # of images that were drawn by chance
+TOO_FEW = (  # of images that were drawn at random
     "The pool cannot be scored yet: {why}. Scores, ranks and intervals describe the labelled images only."
 )
 DRAWN = (

@@ -166,8 +166,8 @@ def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]],
     t, p = (len(side) for side in marked)
     true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
     return {
-        "rom": f"{t} of {true} true regions are torn; {p} predicted regions lie on them.",
-        "rum": f"{t} of {true} true regions are run together, by {p} predicted ones.",
+        "rom": f"{t} of {true} true regions are torn apart; {p} predicted regions lie on them.",
+        "rum": f"{t} of {true} true regions are run together by {p} predicted ones.",
         "missed": f"{t} of {true} true regions have none of their class upon them.",
         "invented": f"{p} of {seen} predicted regions lie where the truth has none of their class.",
     }.get(metric, f"{true} true and {seen} predicted regions.")

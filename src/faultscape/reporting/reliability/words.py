@@ -31,7 +31,7 @@ def card_text(path: str, card: Card) -> str:
     agreement: Any = dict(card.get("ranking") or {}).get("agreement") or {}
     if agreement := {name: value for name, value in agreement.items() if value is not None}:
         told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
-        lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
+        lines.append(f"ranking by consistency, which needs no labels: rank correlation {told}")
     lines += [
         line
         for model in card["models"]
@@ -98,7 +98,7 @@ def submission_lines(model: CardModel) -> list[str]:
     """
     hidden, open_ = ", ".join(model.get("hidden", [])), ", ".join(model.get("open", []))
     declared = model.get("declared", "")
-    said = {"": "no word of unknown objects in training", "none": "no unknown objects in training"}.get(
+    said = {"": "nothing about unknown objects in training", "none": "no unknown objects in training"}.get(
         declared.lower(), f"unknown objects in training: {declared}"
     )
     published = f"; {link}" if (link := model.get("publication", "")) else ""
