@@ -77,7 +77,7 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.click("text=model-1")
     page.wait_for_url("**model=model-1")
     assert page.inner_text(".target").startswith(
-        "A tag is given to the map of model-1, and to no other model"
+        "You are tagging the map of model-1, and no other model"
     )
     box = page.locator("#board .photo").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
@@ -96,7 +96,7 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda url: url.partition("?")[0] != here.partition("?")[0])
     assert "model" not in page.url  # else what is said of the next image would be of one model
-    assert page.inner_text(".target").startswith("A tag is given to the image")
+    assert page.inner_text(".target").startswith("You are tagging the image")
     assert page.inner_text("details summary") == f"1 of {len(held.campaign.chosen)} images tagged"
     page.keyboard.press("ArrowLeft")
     page.wait_for_url(here.partition("?")[0])

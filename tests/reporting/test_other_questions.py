@@ -215,7 +215,7 @@ def test_the_observation_is_said_as_it_is():
     assert "it is not so (Spearman −1.00" in pair_outcomes.observed(
         of((9, 0, 0, 1), (7, 1, 0, 2), (5, 2, 0, 3), (3, 3, 0, 4))
     )
-    assert "go together (Spearman 1.00" in pair_outcomes.observed(
+    assert "correlate (Spearman 1.00" in pair_outcomes.observed(
         of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7), (0, 4, 0, 6))
     )
 

@@ -214,6 +214,9 @@ def _context(facts: Facts) -> dict[str, Any]:
         ),
         **_words_of_failing(facts, bands),
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
+        "agreement_metric": (
+            CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
+        ),
     }
 
 

@@ -381,13 +381,13 @@ def contradictions(standings: Standings) -> list[str]:
     if gradient is not None:
         said.append(
             f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats"
-            " b, b beats c, c beats a), measured by the squares of log dominance: no scores can explain that"
-            " part, and few images of each pair look like circles too."
+            " b, b beats c, c beats a), measured by the squares of log dominance. No scores can explain that"
+            " part; few images per pair can cause circles too."
         )
     if ratio is not None:
         said.append(
-            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 where every dominance is the product of"
-            " those on a way round, about 1 where dominances are random."
+            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 if every dominance is the product of those"
+            " on an indirect path, about 1 if dominances are random."
         )
     return said
 

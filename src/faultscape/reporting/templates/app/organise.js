@@ -5,7 +5,7 @@
   const say = (words) => { $("said").textContent = words; };
   for (const button of all("[data-copy-text]")) {
     button.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText($(button.dataset.copyText).textContent.trim()); say("copied"); button.textContent = "Copied"; } catch { say("the browser does not let this page copy"); }
+      try { await navigator.clipboard.writeText($(button.dataset.copyText).textContent.trim()); say("copied"); button.textContent = "Copied"; } catch { say("this browser does not allow copying"); }
     });
   }
 

@@ -146,7 +146,7 @@
       ahead.unshift(current);
       current = null;
       work.hidden = true;
-      $("paused").textContent = "That was session " + session + ", of " + size + " items. Rest your eyes, then go on.";
+      $("paused").textContent = "That was session " + session + ", of " + size + " items. Rest your eyes, then continue.";
       show("undo-rest", Boolean(last || voted));
       show("pause", true);
       $("pause").querySelector("h1").focus();
