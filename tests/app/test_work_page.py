@@ -235,7 +235,7 @@ def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
     first, _ = item(page)
     right = side_of(held, first, "model-0")
     page.keyboard.press({"left": "2", "right": "1"}[right])
-    page.wait_for_selector(f"#feedback:has-text('Expected here: {right}')")
+    page.wait_for_selector(f"#feedback:has-text('Expected: {right}')")
     assert item(page)[0] == first
     page.keyboard.press("4")  # the item was answered
     page.keyboard.press("Enter")

@@ -219,10 +219,12 @@ def test_an_image_on_which_people_chose_between_maps_says_so(tmp_path: Path) -> 
     Choices(root).take_back([Choice(image, *pair, "second", "ben")], "test")
     pages, ids = made_view.client(root), [one.id for one in read_corpus(root)]
     assert (
-        "This image has no mask, but 2 choices between two models' maps" in pages.get(f"/image/{ids.index(image)}").text
+        "This image has no mask, but 2 choices between two models' maps"
+        in pages.get(f"/image/{ids.index(image)}").text
     )
     assert (
-        "This image has no mask, but 1 choice between two models' maps" in pages.get(f"/image/{ids.index(others[0])}").text
+        "This image has no mask, but 1 choice between two models' maps"
+        in pages.get(f"/image/{ids.index(others[0])}").text
     )
     assert "This image is not labelled yet" in pages.get(f"/image/{ids.index(others[1])}").text
 

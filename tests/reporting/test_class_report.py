@@ -222,7 +222,7 @@ def test_filters_find_a_pair_a_label_and_a_case_in_the_rows(pairs: tuple[Page, s
 
 
 def test_ranks_stand_beside_the_closed_benchmark(pairs: tuple[Page, str]) -> None:
-    assert "Beside the benchmark" in pairs[1]
+    assert "Comparison with the benchmark" in pairs[1]
     assert "Spearman's correlation with the benchmark" in pairs[1]
 
 

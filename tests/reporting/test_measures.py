@@ -142,7 +142,7 @@ def test_several_data_sets_stand_in_one_table() -> None:
         ("over", "splitting pole regions"),
         ("under", "merging neighbouring pole regions"),
         ("missed", "missing pole regions"),
-        ("invented", "seeing pole regions where there are none"),
+        ("invented", "predicting pole regions where there are none"),
     ],
 )
 def test_a_sentence_names_class_kind_and_share(kind: str, words: str) -> None:

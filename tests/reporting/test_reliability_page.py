@@ -195,7 +195,7 @@ def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> 
     said = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", part)
     assert said == [
         ("Could not read", "network"),
-        ("Within its reach", "other files"),
+        ("Could read", "other files"),
         ("Unknown objects in training", escape(HOSTILE)),
         ("Published", "not declared"),
         (

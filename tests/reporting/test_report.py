@@ -188,7 +188,7 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
 
 def test_every_page_says_how_robust_its_ranking_is(html: str) -> None:
     words = " ".join("".join(Page(html).text).split())
-    assert "Of Aggressiveness: all 4 models are linked" in words
+    assert "Aggressiveness: all 4 models are linked" in words
     assert "How robust is the ranking?" in words
     assert "Corrected for multiple comparisons, " in words
     assert words.count("all at once") > 4

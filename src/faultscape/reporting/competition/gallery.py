@@ -126,8 +126,8 @@ def cards(
     by_model: dict[str, dict[str, float | None]],
     sizes: Any,
 ) -> list[Card]:
-    """Return the cards without thumbnails: the image of most duels first; ``values`` (S, 2) and ``which`` case
-    belong to the slots.
+    """Return the cards without thumbnails: the image of most duels first; ``values`` (S, 2) and ``which``
+    case belong to the slots.
 
     ``by_model`` is {image: {model: value}} of the labelled images, ``sizes`` {image: (width, height)}.
     """

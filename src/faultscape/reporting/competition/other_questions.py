@@ -184,7 +184,9 @@ def _left_out(stability: Stability) -> list[str]:
         for change, model, other in moved[:MANY]
     ]
     rest = len(moved) - MANY
-    return said + ([f"leaving out {rest} more models moves another by {MOVES} ranks or more"] if rest > 0 else [])
+    return said + (
+        [f"leaving out {rest} more models moves another by {MOVES} ranks or more"] if rest > 0 else []
+    )
 
 
 def _not_settled(stability: Stability) -> list[str]:

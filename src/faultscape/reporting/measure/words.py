@@ -134,11 +134,7 @@ def told(path: str, document: Document) -> str:
         lines += _table(one)
         lines += [f"note: {note}" for note in one.get("notes", ())]
     stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
-    said = (
-        "0 is best, * marks the best and all that are not significantly worse"
-        if stars
-        else "0 is best"
-    )
+    said = "0 is best, * marks the best and all that are not significantly worse" if stars else "0 is best"
     lines += _beside(document)
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
