@@ -23,7 +23,7 @@ from faultscape.standings import Standings
 @dataclass(frozen=True)
 class Picked:
     """The image of one constraint: its ``slot`` (None where no image satisfies it), the class's share of the
-    defender's map, the pair's duels and distinct images, what the constraint does in ``says``, and pictures
+    defender's map, the pair's duels and distinct images, what the constraint does in ``says``, and images
     as data URIs.
     """
 

@@ -232,7 +232,7 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     first = standings[0]
     said = first.question.best.format(first.best) if first.best else first.question.none
     if first.best and len(first.cells) < len(index.models):
-        return f"Of the {len(first.cells)} models evaluated, {said}"
+        return f"Among the {len(first.cells)} models evaluated, {said}"
     return said
 
 
