@@ -222,8 +222,8 @@ def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
             told = [f"{a} above {b}" for a, b in pairs[:MANY]]
             more = f" ({len(pairs) - MANY} more)" if len(pairs) > MANY else ""
             said.append(
-                f"it ranks {listed(told)}{more}, but {other.title} of selection {other.selection} ranks them the"
-                " other way round, both conclusively (simultaneous rank intervals)"
+                f"it ranks {listed(told)}{more}, but {other.title} of selection {other.selection} ranks them"
+                " the other way round, both conclusively (simultaneous rank intervals)"
             )
     return said
 

@@ -386,8 +386,8 @@ def contradictions(standings: Standings) -> list[str]:
         )
     if ratio is not None:
         said.append(
-            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 if every dominance is the product of those"
-            " on an indirect path, about 1 if dominances are random."
+            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 if every dominance is the product of"
+            " those on an indirect path, about 1 if dominances are random."
         )
     return said
 

@@ -36,7 +36,7 @@ _NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for
 
 
 def summary(path: str, document: Document) -> str:
-    """Return a line a model of every data set that this call measured, its notes, and where to find the rest."""
+    """Return a line a model of every data set that this call measured, its notes, and where the rest is."""
     lines, low, starred = list[str](), list[str](), False
     for name, one in _sets(document).items():
         lines += [f"{name}:"] if name else []
