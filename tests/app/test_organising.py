@@ -76,15 +76,13 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.wait_for_selector("[data-key=v][aria-pressed=false]")
     page.click("text=model-1")
     page.wait_for_url("**model=model-1")
-    assert page.inner_text(".target").startswith(
-        "A tag is given to the map of model-1, and to no other model"
-    )
+    assert page.inner_text(".target").startswith("You are tagging the map of model-1, and no other model")
     box = page.locator("#board .photo").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
     page.mouse.up()
-    page.wait_for_selector("#place:has-text('Of the region at')")
+    page.wait_for_selector("#place:has-text('The tag is for the region at')")
     page.keyboard.press("s")
     page.wait_for_selector("li:has-text('extreme scale')")
     (tag,) = Tags(held.root).tags()
@@ -96,7 +94,7 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda url: url.partition("?")[0] != here.partition("?")[0])
     assert "model" not in page.url  # else what is said of the next image would be of one model
-    assert page.inner_text(".target").startswith("A tag is given to the image")
+    assert page.inner_text(".target").startswith("You are tagging the image")
     assert page.inner_text("details summary") == f"1 of {len(held.campaign.chosen)} images tagged"
     page.keyboard.press("ArrowLeft")
     page.wait_for_url(here.partition("?")[0])
@@ -186,7 +184,7 @@ def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Cal
     page = context.new_page()
     enter(page, held.url)
     page.click("nav >> text=People")
-    page.click("text=Leave this browser")
+    page.click("text=Sign out")
     page.wait_for_selector(".ask-name")
     assert context.cookies() == []
     context.close()

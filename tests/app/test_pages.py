@@ -120,7 +120,7 @@ def test_pages_of_the_second_round_and_of_tags_break_no_rule(
         "#sending [name=file]", {"name": "x.zip", "mimeType": "application/zip", "buffer": b"not a zip"}
     )
     page.click("#sending button")
-    page.wait_for_selector("#told.notice.wrong:has-text('Not taken in')")
+    page.wait_for_selector("#told.notice.wrong:has-text('Not imported')")
     wrong += look(page, "masks refused", silent=False)  # the console names the status
     assert wrong == []
 

@@ -144,7 +144,7 @@ def test_what_a_tool_exports_becomes_the_truth_of_who_sends_it(
     found = kept(entrance, truth)
     assert found.keys() == masks.keys()
     assert all((found[id_] == mask).all() for id_, mask in masks.items())
-    assert "You have 3 so far" in person.get("/masks").text
+    assert "You have sent 3 so far" in person.get("/masks").text
     assert truth in entrance.invited("ben").get("/checks").text  # others check them
     assert f'<td class="words">{truth}</td>' not in person.get("/checks").text
     assert (

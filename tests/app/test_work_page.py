@@ -117,9 +117,9 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(
     page.wait_for_selector(f"#work:not([data-item='{id_}'])")
     assert page.is_hidden("#feedback")
     page.keyboard.press("u")
-    assert page.inner_text("#feedback") == "A vote to discard cannot be taken back."
+    assert page.inner_text("#feedback") == "A vote to discard cannot be undone."
     page.keyboard.press("u")
-    assert page.inner_text("#feedback") == "There is nothing to take back."
+    assert page.inner_text("#feedback") == "There is nothing to undo."
     all_sent(page)
     image = held.campaign.image_of(held.campaign.find(id_)).id
     assert [*Answers(held.root).discard_votes()] == [image]
@@ -235,7 +235,7 @@ def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
     first, _ = item(page)
     right = side_of(held, first, "model-0")
     page.keyboard.press({"left": "2", "right": "1"}[right])
-    page.wait_for_selector(f"#feedback:has-text('Expected here: {right}')")
+    page.wait_for_selector(f"#feedback:has-text('Expected: {right}')")
     assert item(page)[0] == first
     page.keyboard.press("4")  # the item was answered
     page.keyboard.press("Enter")
@@ -415,7 +415,7 @@ def test_who_is_done_goes_on_with_what_others_leave(
     number = len(held.campaign._asked.items) - 1
     assert (
         page.inner_text("#held")
-        == f"{number} items are with other people; those that they leave come back after 30 minutes."
+        == f"{number} items are with other people; those left unanswered come back after 30 minutes."
     )
     page.on("request", lambda request: asked.append(request.url))
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")

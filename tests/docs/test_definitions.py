@@ -36,7 +36,7 @@ def rows(title: str) -> list[list[str]]:
 
 def test_every_option_stands_there_with_its_default_and_choices() -> None:
     said = {}
-    for names, default, others, _ in rows("Conventions that hold for all"):
+    for names, default, others, _ in rows("Conventions for all metrics"):
         values = re.findall(r"`([^`]+)`", default) or [""]
         for name, value in zip(re.findall(r"`(\w+)`", names), values, strict=True):
             said[name] = (value, set(re.findall(r"`([^`]+)`", others)))
@@ -49,7 +49,7 @@ def test_every_option_stands_there_with_its_default_and_choices() -> None:
 
 
 def test_every_preset_stands_there_with_what_it_changes() -> None:
-    said = {row[0].strip("`"): row[1] for row in rows("Presets: whose numbers come out")}
+    said = {row[0].strip("`"): row[1] for row in rows("Presets: reproduce others' numbers")}
     default = definitions.Definitions()
     for preset, options in definitions.PRESETS.items():
         changes = dict(re.findall(r"`(\w+)=(\w+)`", said.pop(preset)))

@@ -1,7 +1,7 @@
 """The word list: constructions that no page, message or docstring may use, and what to write instead.
 
-Conventions: a pattern is matched in the text of a page without its code, and in the docstrings and messages
-of a source file. Places that still use old words are listed with how many they may have; a number may only
+Conventions: a pattern is matched in the text of a page without its code, in the docstrings and messages of a
+source file, and in what a template or script of the pages shows. Places that still use old words are listed with how many they may have; a number may only
 go down, and a place that is not listed has none. ``python tests/docs/test_words.py`` prints every match.
 Source: the table "Instead of" in docs/reference/notation.md holds the same list for people.
 """
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
+TEMPLATES = "reporting/templates"
 NOTATION = ROOT / "docs" / "reference" / "notation.md"
 
 
@@ -87,17 +88,12 @@ EXPLAIN_SHORTHAND = (
 )  # there S3 is a store
 
 STILL: dict[str, int] = {
-    "CONTRIBUTING.md": 1,
     "cli.py": 1,
     "command_line": 1,
-    "docs/reference/catalogues.md": 1,
-    "docs/reference/definitions.md": 29,
-    "docs/reference/models.md": 30,
     "formats": 3,
     "labelling": 5,
     "nouns.py": 1,
     "prediction": 1,
-    "reporting": 61,
     "stages": 31,
     "stages/artefacts": 28,
     "stages/collect": 57,
@@ -120,7 +116,9 @@ def prose(page: str) -> str:
 
 
 def spoken(source: str) -> Iterator[str]:
-    """Yield the docstrings and messages of a source file: every text of two words or more."""
+    """Yield the docstrings and messages of a source file: every text of two words or more, without the code
+    of its examples.
+    """
     tree = ast.parse(source)
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
@@ -132,12 +130,32 @@ def spoken(source: str) -> Iterator[str]:
             text = node.value
         else:
             continue
+        text = re.sub(r"^ *(?:>>>|\.\.\.).*$", "", text, flags=re.MULTILINE)
         if " " in text.strip():
             yield text
 
 
+def shown(template: str) -> Iterator[str]:
+    """Yield what a page made from a template shows: its text without tags and code, its labels, and the texts
+    in its expressions.
+    """
+    bare = re.sub(r"\{#.*?#\}|<(script|style)\b.*?</\1>", "", template, flags=re.DOTALL)
+    for expression in re.findall(r"\{\{.*?\}\}|\{%.*?%\}", bare, re.DOTALL):
+        yield from quoted(expression)
+    bare = re.sub(r"\{%.*?%\}", " ", re.sub(r"\{\{.*?\}\}", "{}", bare, flags=re.DOTALL), flags=re.DOTALL)
+    yield from re.findall(r'(?:aria-label|title|alt|placeholder)="([^"]+)"', bare)
+    yield re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", re.sub(r"<code>.*?</code>", "", bare, flags=re.DOTALL)))
+
+
+def quoted(code: str) -> Iterator[str]:
+    """Yield the texts of two words or more that stand in quotes."""
+    for text in re.findall(r'"([^"\n]*)"|`([^`]*)`', code):
+        if " " in "".join(text).strip():
+            yield "".join(text)
+
+
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield (place, text) of everything that people read: pages by name, source by room."""
+    """Yield (place, text) of everything that people read: pages by name, source by room, templates as one."""
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         place = path.relative_to(ROOT)
         if not {"decisions", "benchmarks"} & set(place.parts) and path != NOTATION:
@@ -147,6 +165,11 @@ def texts() -> Iterator[tuple[str, str]]:
         room = parts[0] if len(parts) < 3 or parts[0] != "stages" else "/".join(parts[:2])
         for text in spoken(path.read_text(encoding="utf-8")):
             yield room, text
+    for path in sorted((ROOT / "src" / "faultscape" / "reporting" / "templates").rglob("*")):
+        read = shown if path.suffix == ".jinja" else quoted
+        if path.suffix in (".jinja", ".js") and ".min." not in path.name:
+            for text in read(path.read_text(encoding="utf-8")):
+                yield TEMPLATES, text
 
 
 def matches() -> Iterator[tuple[str, str, str, str]]:
@@ -158,7 +181,7 @@ def matches() -> Iterator[tuple[str, str, str, str]]:
             for found in pattern.finditer(flat):
                 around = flat[max(0, found.start() - 40) : found.end() + 40].replace("\n", " ")
                 yield place, around, found[0], word.instead
-        if page and not place.endswith(EXPLAIN_SHORTHAND):
+        if (page or place == TEMPLATES) and not place.endswith(EXPLAIN_SHORTHAND):
             for found in SHORTHAND.finditer(flat):
                 yield place, flat[max(0, found.start() - 30) : found.end() + 30], found[0], "authors, year"
 
@@ -188,6 +211,15 @@ def test_code_and_tables_of_catalogues_are_no_prose() -> None:
     assert re.findall(r"photo|picture", prose(page)) == ["photo"]  # a link's own text
     source = '"""A docstring."""\nx = "name"\nraise Error(f"no {x} here")\n'
     assert list(spoken(source)) == ["A docstring.", "no {} here"]
+
+
+def test_of_a_template_all_that_is_shown_is_read_and_no_code() -> None:
+    template = (
+        '{# a photo #}<p class="photo" title="a picture">Of {{ n }} {{ "two photos" if n }}{% if f.photo == "photo" %}'
+        " <b>images</b>{% endif %} <code>--photo</code></p><style>photo</style>"
+    )
+    assert list(shown(template)) == ["two photos", "a picture", " Of {} {} images "]
+    assert list(quoted('say("no picture"); one("photo"); `${n} photos`')) == ["no picture", "${n} photos"]
 
 
 if __name__ == "__main__":

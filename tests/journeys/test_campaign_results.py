@@ -251,7 +251,7 @@ def test_where_masks_of_people_are_compared_is_said(study: Path) -> None:
         made.write(study.parent / who / f"{image.id}.png", np.zeros((image.height, image.width), np.uint8))
         fs.label.import_(str(study), str(study.parent / who), truth=f"labels-{who}")
     assert found(study).masks == ("labels-ann", "labels-ben")
-    assert "labels-ann, labels-ben. <code>faultscape label consensus</code> gives the mIoU" in shown(study)
+    assert "labels-ann, labels-ben. <code>faultscape label consensus</code> prints the mIoU" in shown(study)
 
 
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:
@@ -273,7 +273,7 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     assert (found(study).answers, found(study).repeats) == (4, 1)
     assert standings_now(study, DUELS, "labels").labels["choices"] == 4  # as many as in a ranking
     assert "<b>4</b> choices that count, + 1 repeat, of <b>2</b> people" in shown(study)
-    assert "settled from 10 images on, where the chance that it is the other one is at most 2.5 %" in shown(
+    assert "settled from 10 images on, when the probability of the opposite order is at most 2.5 %" in shown(
         study
     )
 

@@ -262,7 +262,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     )
     html = Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
     assert wanted in html
-    assert "A dot is the score; no interval can be given, and all ranks are open.</p>" in html
+    assert "A dot is the score; there are no intervals, and all ranks are open.</p>" in html
     assert set(re.findall(r'<td class="rank.*?</td>', html)) == {'<td class="rank">open</td>'}
     assert 'class="tied"' not in html
     assert "Corrected for multiple comparisons" not in typed  # of a mean without an interval

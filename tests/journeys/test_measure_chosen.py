@@ -67,7 +67,7 @@ def test_images_chosen_because_models_differ_are_told_and_nobody_is_best(
     text, page = measured(study, "everything")
     assert "were chosen" not in text + page
     assert "*" in text
-    assert "95 % intervals, of data to come" in page
+    assert "95 % intervals for data to come" in page
 
 
 def test_random_draws_that_are_labelled_whole_are_of_data_to_come(
@@ -79,7 +79,7 @@ def test_random_draws_that_are_labelled_whole_are_of_data_to_come(
     label(study, corpus, drawn.images, tmp_path)
     text, page = measured(study)
     assert "were chosen" not in text + page
-    assert "95 % intervals, of data to come" in page
+    assert "95 % intervals for data to come" in page
 
 
 def test_measures_are_stale_once_a_selection_chose_what_was_measured(

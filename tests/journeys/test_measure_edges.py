@@ -196,7 +196,7 @@ def test_photos_that_are_not_there_are_counted_on_the_page(corpus: made.Corpus, 
     made.write(tmp_path / "photos" / f"{corpus.ids[0]}.png", np.zeros((*corpus.truths[0].shape, 3), np.uint8))
     measured(tmp_path, "--images", tmp_path / "photos", of=corpus)
     page = (tmp_path / "o" / "report.html").read_text()
-    assert re.search(r"\d+ ha(s|ve) no photo that could be found and read", page)
+    assert re.search(r"\d+ image files? could not be found or read", page)
 
 
 def test_presets_and_options_without_effect_are_told(

@@ -130,7 +130,7 @@ def test_frames_are_those_of_the_least_and_largest_average_precision(
     )
     shots = re.findall(r'<img src="([^"]*)" alt="([^"]*) of', html)
     assert [caption for _, caption in shots] == [
-        "photo, objects outlined",
+        "image, objects outlined",
         "labels",
         "prediction",
         "score",

@@ -64,7 +64,7 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     assert condition["withheld"] == ["car"]
     page = Path(study, "reliability", "report.html").read_text()
     assert "Trained without them: plain. <strong>Trained with some of them: all (car).</strong>" in page
-    assert "which the study does not know" not in page
+    assert "the study does not know this for" not in page
     # test images, and not validation's
     assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]
 

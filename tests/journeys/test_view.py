@@ -198,7 +198,7 @@ def test_one_image_tells_what_each_model_is_worth_against_its_label(
     assert f'title="{MODELS[0]} and {MODELS[2]}">{agreement:.2f}</a>' in text
     assert "<dt>tags</dt><dd>rain</dd>" in text
     unlabelled = pages.get("/image/3").text
-    assert "Nobody has labelled this image yet" in unlabelled
+    assert "This image is not labelled yet" in unlabelled
     assert "<dt>discarded</dt><dd>too dark</dd>" in unlabelled
 
 
@@ -219,12 +219,14 @@ def test_an_image_on_which_people_chose_between_maps_says_so(tmp_path: Path) -> 
     Choices(root).take_back([Choice(image, *pair, "second", "ben")], "test")
     pages, ids = made_view.client(root), [one.id for one in read_corpus(root)]
     assert (
-        "2 choices between two models' maps were made on it" in pages.get(f"/image/{ids.index(image)}").text
+        "This image has no mask, but 2 choices between two models' maps"
+        in pages.get(f"/image/{ids.index(image)}").text
     )
     assert (
-        "1 choice between two models' maps was made on it" in pages.get(f"/image/{ids.index(others[0])}").text
+        "This image has no mask, but 1 choice between two models' maps"
+        in pages.get(f"/image/{ids.index(others[0])}").text
     )
-    assert "Nobody has labelled this image yet" in pages.get(f"/image/{ids.index(others[1])}").text
+    assert "This image is not labelled yet" in pages.get(f"/image/{ids.index(others[1])}").text
 
 
 def test_images_follow_each_other_among_those_that_were_asked_for(study: made_view.Shown, pages: Any) -> None:
@@ -258,7 +260,7 @@ def test_a_pair_says_where_two_models_part_and_which_is_wrong(study: made_view.S
     assert f"<dt>both wrong</dt><dd>{percent(decided & (a != b) & (a != truth) & (b != truth))}</dd>" in text
     cells = {(x, y): ((a == x) & (b == y)).mean() for x in range(5) for y in range(5) if x != y}
     (x, y), most = max(cells.items(), key=lambda row: row[1])
-    first = re.search(r"<h2>What they take it for</h2>.*?<tbody>\s*<tr>(.*?)</tr>", text, re.DOTALL)[1]
+    first = re.search(r"<h2>Differing predictions</h2>.*?<tbody>\s*<tr>(.*?)</tr>", text, re.DOTALL)[1]
     assert re.findall(r"</svg> (.*?)</td>", first) == [made.NAMES[x], made.NAMES[y]]
     assert f"{100 * most:.1f} %" in first
     assert "/?a=model-1&amp;b=model-2&amp;sort=agreement" in text
@@ -593,7 +595,7 @@ def test_without_counts_images_are_shown_and_what_is_lacking_is_said(tmp_path: P
     root = made.collected(corpus, tmp_path / "study", 8)
     fs.predict(str(root), corpus.models, engine="local")
     pages = made_view.client(root)
-    assert "5 images have no counts between models of now" in pages.get("/").text
+    assert "5 images have no up-to-date counts between models" in pages.get("/").text
     assert len(listed(pages, sort="-disagreement")) == 5
     assert listed(pages, low=0) == []
     assert "Not counted" in pages.get("/image/0").text

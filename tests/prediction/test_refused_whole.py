@@ -160,7 +160,7 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
     told = str(said.value)
     assert told.startswith(f"no map could be used, so that bad is not taken; {corpus.ids[3]}: ")
     assert "holds the value 77" in told
-    assert told.endswith(f"; {len(corpus.ids)} rows in failures.csv give the reasons")
+    assert told.endswith(f"; {len(corpus.ids)} reasons in failures.csv")
     assert ([stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)) == before
     assert not (study / "predictions" / "bad").exists()
     assert fs.predict(str(study), {"bad": corpus.models["model-0"]}, engine="local").models["bad"] == (

@@ -53,7 +53,7 @@ def test_an_object_is_missed_where_less_than_half_of_it_is_found() -> None:
     assert (card.objects, card.missed) == (2, 1)
     assert [(ring.x, ring.y) for ring in card.rings] == [(10.0, 15.0)]
     assert "49 % of its 100 pixels" in card.rings[0].says
-    assert [picture.caption for picture in card.pictures] == ["photo, objects outlined", "labels", "score"]
+    assert [picture.caption for picture in card.pictures] == ["image, objects outlined", "labels", "score"]
     assert [picture.ringed for picture in card.pictures] == [True, False, True]
 
 

@@ -222,7 +222,7 @@ def test_filters_find_a_pair_a_label_and_a_case_in_the_rows(pairs: tuple[Page, s
 
 
 def test_ranks_stand_beside_the_closed_benchmark(pairs: tuple[Page, str]) -> None:
-    assert "Beside the benchmark" in pairs[1]
+    assert "Comparison with the benchmark" in pairs[1]
     assert "Spearman's correlation with the benchmark" in pairs[1]
 
 
@@ -239,7 +239,7 @@ def test_a_page_of_draws_says_of_which_pool_its_scores_speak(
     studies: dict[str, Path], tmp_path: Path
 ) -> None:
     page, words = page_of(studies["ranked"], tmp_path, selection="random")
-    assert "speak of the 24 images that could be drawn: they estimate each model's accuracy there" in words
+    assert "each model's accuracy on the 24 images that could be drawn" in words
     assert "matrices" not in {attrs.get("id") for _, attrs in page.tags}
     assert sum(tag == "tbody" and "card" in str(attrs.get("class")) for tag, attrs in page.tags) == 12
 

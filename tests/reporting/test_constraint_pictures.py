@@ -96,5 +96,5 @@ def test_without_constraint_the_image_is_the_one_on_which_two_models_agree_least
     shown = [str(attrs["alt"]) for tag, attrs in read.tags if tag == "img"]
     assert f"model-0, map of {least}" in shown
     assert f"model-1, map of {least}" in shown
-    assert "Of all images of the pool" in words
+    assert "less than on any other of the pool" in words
     assert "The class must also have its usual size" in words

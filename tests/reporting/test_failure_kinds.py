@@ -109,7 +109,7 @@ def test_pages_of_label_maps_show_them(tmp_path: Path, draws: bool) -> None:
     fs.rank(study, resamples=0, engine="local")
     html = page_of(study, "main")
     assert "values below 0.6" in html
-    assert "Too few labelled images have a tag" in html
+    assert "Too few labelled images to relate tags to losses" in html
     assert html.count('class="card t0"') == 1
     assert '<span class="chip">dark</span>' in html
 

@@ -129,7 +129,8 @@ def test_photos_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.
         engine="local",
     )
     assert re.search(
-        r"\d of those shown (is|are) without photo", Page((tmp_path / "out" / "report.html").read_text()).text
+        r"\d of those shown (has its|have their) maps only",
+        Page((tmp_path / "out" / "report.html").read_text()).text,
     )
 
 
@@ -160,8 +161,8 @@ def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomal
     assert found.document["anomalous"] == {"mine": pytest.approx(share)}
     html = (tmp_path / "out" / "report.html").read_text()
     page = Page(html)
-    assert "5.56 % of the judged pixels are anomalous" in page.text
-    assert re.findall(r"<h5>(Worst|Best): (\w)</h5>", html) == [("Worst", "0"), ("Best", "1")]
+    assert "5.56 % of the evaluated pixels are anomalous" in page.text
+    assert re.findall(r"<h3>(Worst|Best): (\w)</h3>", html) == [("Worst", "0"), ("Best", "1")]
     assert "Its object is missed" in page.text.partition("Worst: 0")[2].partition("Best: 1")[0]
     assert "Its object is found" in page.text.partition("Best: 1")[2]
     assert len([1 for tag, _ in page.tags if tag == "img"]) == 6

@@ -139,10 +139,10 @@ def test_several_data_sets_stand_in_one_table() -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("over", "tearing pole regions apart"),
-        ("under", "running neighbouring pole regions together"),
+        ("over", "splitting pole regions"),
+        ("under", "merging neighbouring pole regions"),
         ("missed", "missing pole regions"),
-        ("invented", "seeing pole regions where there are none"),
+        ("invented", "predicting pole regions where there are none"),
     ],
 )
 def test_a_sentence_names_class_kind_and_share(kind: str, words: str) -> None:
@@ -155,7 +155,7 @@ def test_a_sentence_says_nothing_where_the_interval_holds_zero() -> None:
     what = {"models": {"unet": {}, "psp": {}}, "gaps": [doubtful]}
     assert sentence(what, "unet") == "unet: no single kind of error stands out against psp."
     what["gaps"].append(gap("unet", "psp", "car", "over", 0.1, 0.1))
-    assert "tearing car regions apart" in sentence(what, "unet")
+    assert "splitting car regions" in sentence(what, "unet")
     assert "pole" not in sentence(what, "unet")
     assert sentence({"gaps": [doubtful | {"low": None}]}, "unet") == ""
     assert "stands out" in sentence({"gaps": [doubtful | {"low": 0.0}]}, "unet")
@@ -256,12 +256,12 @@ def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_
         ),
     ]
     assert measure_words.turned(what, "ap", "AP error") == [
-        "AP error: a has the smaller number, but b is ahead where both have a value"
+        "AP error: a has the smaller error, but b is ahead where both have a value"
     ]
     assert "but b is ahead" in measure_words.told("o", what)
     table = measure_words.told("o", what).splitlines()
     assert ["*" in line for line in table[1:4]] == [False, True, True]
-    assert "* marks the best and what its intervals do not tell apart from it" in table[-1]
+    assert "* marks the best and all that are not significantly worse" in table[-1]
     html = measures.page(compared(("a", "b", 0.02, -0.01), metric="miou"), measures.Facts())
     assert "b has the least IoU error where models can be compared" in html
     assert "a leads b by 0.0100 over all that each has, and b leads a" in html
@@ -302,7 +302,7 @@ def test_without_intervals_nothing_is_starred_shaded_or_called_beaten() -> None:
         assert any(word in ("best", "tie") for of in cells for word in of.split()) == marked
         assert any(attrs.get("class") == "tied" for tag, attrs in page.tags if tag == "tr") == marked
         assert ("nothing is shaded" in page.text) != marked
-        assert ("Not beaten: not said, since there are no intervals" in page.text) != marked
+        assert ("Not beaten: not determined, since there are no intervals" in page.text) != marked
         assert ("the least" in measures.headline(what)) == marked
     assert (
         "highest mIoU"

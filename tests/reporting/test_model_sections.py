@@ -274,7 +274,7 @@ def test_of_more_images_than_are_counted_the_page_says_how_many(
     monkeypatch.setattr(stage, "COUNTED", 4)
     chosen = labelled(own, world[1], tmp_path / "labels", 8)
     _, words = words_of(own)
-    assert "The largest shares of a true class, over 4 images" in words
+    assert "The largest shares of a true class that the model takes for another, over 4 images" in words
     assert len(chosen) > 4
     assert f"The lowest mean IoU of {len(chosen)} images" in words
 
@@ -315,7 +315,7 @@ def test_the_page_shows_each_models_row_of_the_card_and_is_stale_when_it_changes
     (folder / "reliability.json").write_text(json.dumps(held))
     assert made.states(own)["report"] == "stale"
     page, words = words_of(own)
-    assert words.count("Its row of the reliability card out of date") == 1
+    assert words.count("Reliability out of date") == 1
     rows = stage.card_rows(held)["model-0"]
     for number in rows:
         assert number.title in page.cells
@@ -336,7 +336,7 @@ def test_a_closed_page_holds_few_pictures(own: str, world: Any, tmp_path: Path, 
     labelled(own, world[1], tmp_path / "labels", 8)
     monkeypatch.setattr(stage, "_ROOM", 1000)
     _, words = words_of(own)
-    assert "pictures were left out to keep this file small" in words
+    assert "images were left out to keep this file small" in words
 
 
 def test_photos_of_another_size_than_the_maps_are_cut_in_the_same_place() -> None:

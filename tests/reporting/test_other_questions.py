@@ -71,7 +71,7 @@ def test_a_model_that_moves_two_ranks_is_named():
 def test_a_curve_below_nine_tenths_in_its_last_quarter_has_not_settled():
     curve = [0.1] * 6 + [0.95, 0.89, 0.95, 1.0]
     assert warned(standings({"perron": ranking("abc")}, top_k=curve)) == [
-        "its ranking has not settled: in the last quarter of the top-k curve the correlation falls to 0.89"
+        "its ranking has not settled: in the last quarter of the top-k curve, the correlation falls to 0.89"
     ]
     curve[7] = 0.9
     assert warned(standings({"perron": ranking("abc")}, top_k=curve)) == []
@@ -94,7 +94,7 @@ def test_opposite_orders_are_warned_of_only_beyond_both_intervals():
     assert warned(standings(both, top_k=[1.0, 1.0]), standings({"lure": ranking("cba", REVERSED)}))
     (said,) = warned(mad, standings({"lure": ranking("cba", REVERSED)}))
     assert said.startswith(
-        "it puts a above b, a above c and b above c, where LURE of selection drawn says the opposite"
+        "it ranks a above b, a above c and b above c, but LURE of selection drawn ranks them the other way round"
     )
     assert warned(mad, standings({"lure": ranking("cba", WIDE)})) == []
     assert (
@@ -212,10 +212,10 @@ def test_the_better_one_is_right_at_least_as_often_as_the_gap_is_wide():
 def test_the_observation_is_said_as_it_is():
     of = lambda *rows: [pair_outcomes.PairCases("a", "b", *row) for row in rows]  # noqa: E731
     assert pair_outcomes.observed(of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7))) == ""
-    assert "it is not so (Spearman −1.00" in pair_outcomes.observed(
+    assert "That does not hold here (Spearman −1.00" in pair_outcomes.observed(
         of((9, 0, 0, 1), (7, 1, 0, 2), (5, 2, 0, 3), (3, 3, 0, 4))
     )
-    assert "go together (Spearman 1.00" in pair_outcomes.observed(
+    assert "correlate (Spearman 1.00" in pair_outcomes.observed(
         of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7), (0, 4, 0, 6))
     )
 

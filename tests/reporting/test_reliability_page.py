@@ -32,7 +32,7 @@ FRAME = FrameCard(
     2,
     (Ring(10.0, 12.0, 8.0, "missed: 4 % of its 9 pixels found"),),
     (
-        FramePicture("photo, objects outlined", "data:image/webp;base64,AAAA", ringed=True),
+        FramePicture("image, objects outlined", "data:image/webp;base64,AAAA", ringed=True),
         FramePicture("score", "data:image/png;base64,BBBB", ringed=True),
     ),
     40,
@@ -194,8 +194,8 @@ def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> 
     part = card_page(what).partition('<section id="submissions">')[2].partition("</section>")[0]
     said = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", part)
     assert said == [
-        ("Out of its reach", "network"),
-        ("Within its reach", "other files"),
+        ("Could not read", "network"),
+        ("Could read", "other files"),
         ("Unknown objects in training", escape(HOSTILE)),
         ("Published", "not declared"),
         (
@@ -229,7 +229,7 @@ def test_without_gaps_and_notes_nothing_is_said_to_be_missing() -> None:
 
 def test_nothing_at_all_is_a_page_too() -> None:
     page = shown({})
-    assert "Nothing could be judged yet" in page.text
+    assert "Nothing to report yet" in page.text
     assert page.ids() == {"main", "definitions"}
 
 
@@ -262,17 +262,17 @@ def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind()
     said = {question.title: verdict(index.stand(question)) for question in questions(what)}
     assert (
         said["mIoU under corruption"]
-        == f"Not decided between unet and {HOSTILE}. Best number: unet 0.460 (0.430 to 0.490). Conclusively"
-        " behind: model 2 and model 3."
+        == f"Undecided between unet and {HOSTILE}. Best value: unet 0.460 (0.430 to 0.490). Conclusively"
+        " worse: model 2 and model 3."
     )
     assert said["Relative drop under corruption"].startswith(
-        f"Not decided between unet and {HOSTILE}. Best number: unet 0.340"
+        f"Undecided between unet and {HOSTILE}. Best value: unet 0.340"
     )
     assert "conclusively best" in verdict(CardIndex(card(2)).stand(questions(card(2))[1]))
     none = CardIndex(card(2, intervals=False))
     assert (
         verdict(none.stand(questions(card(2))[0]))
-        == "Not decided: no two models have a paired interval. Best number: unet 0.460."
+        == "Undecided: no two models have a paired interval. Best value: unet 0.460."
     )
 
 
@@ -287,7 +287,7 @@ def test_models_of_other_scorers_are_compared_by_those_of_their_own_rows_and_unb
     standing = CardIndex(what).stand(asked)
     assert (standing.unbeaten, standing.apart, standing.behind) == (["unet"], ["model 2"], [HOSTILE])
     assert not standing.best
-    assert verdict(standing).endswith(f"Conclusively behind: {HOSTILE}. Not compared with it: model 2.")
+    assert verdict(standing).endswith(f"Conclusively worse: {HOSTILE}. Not compared with it: model 2.")
     for row in [row for row in what["paired"] if row["second"] == "model 2" and row.get("scorer") == "msp"]:
         what["paired"].append(row | {"second_scorer": "energy"})
     standing = CardIndex(what).stand(asked)

@@ -182,13 +182,13 @@ def test_benchmark_images_by_class_and_by_masks(studies: dict[str, Path], tmp_pa
         report(str(studies["ranked"]), reference_images=str(both), output=str(tmp_path / "b.html")).path
     ).read_text()
     assert text.count('alt="benchmark image') > 12
-    with refused(CorpusError, "expected one sub-folder of pictures a class"):
+    with refused(CorpusError, "expected one sub-folder of images per class"):
         report(str(studies["ranked"]), reference_images=str(tmp_path))
 
 
 def test_every_page_says_how_robust_its_ranking_is(html: str) -> None:
     words = " ".join("".join(Page(html).text).split())
-    assert "Of Aggressiveness: all 4 models are linked" in words
+    assert "Aggressiveness: all 4 models are linked" in words
     assert "How robust is the ranking?" in words
     assert "Corrected for multiple comparisons, " in words
     assert words.count("all at once") > 4
@@ -206,8 +206,8 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(
     page = Page(Path(made_report.path).read_text())
     words = " ".join("".join(page.text).split())
     assert (
-        "The pool drawn from cannot be scored: effective sample size 8.0, below 10. The scores speak"
-        " of the labelled images" in words
+        "No score can be estimated for the pool: effective sample size 8.0, below 10. The scores"
+        " describe the labelled images" in words
     )
     assert "It cannot be used here: effective sample size 8.0, below 10." in words
     pictures = [attrs["alt"] or "" for tag, attrs in page.tags if tag == "img"]

@@ -52,7 +52,7 @@ def test_a_chart_marks_the_front_and_names_who_is_left_out() -> None:
     assert text.count('class="dot strong"') == 2
     assert text.count('class="dot plain"') == 1
     assert text.count('class="front"') == 2  # one step: across and up
-    assert "quick: milliseconds an image 5.000, score -1.000" in text
+    assert "quick: milliseconds per image 5.000, score -1.000" in text
 
 
 def test_times_of_two_devices_are_two_charts_and_one_model_is_none() -> None:

@@ -1,4 +1,4 @@
-"""Frames with anomalous objects as a page shows them: the photo with the objects outlined, labels, what the
+"""Frames with anomalous objects as a page shows them: the image with the objects outlined, labels, what the
 model predicts, and the map of its score, with the objects that it misses.
 
 Conventions: arrays are (H, W) at one size; labels of anomaly are 0 known, 1 anomalous, 255 void; a score is
@@ -51,7 +51,7 @@ _TURN = len(_GREYS) / len(_RAMP)
 @dataclass(frozen=True, eq=False)
 class Frame:
     """One frame: its labels of anomaly, the place of each pixel's score, ``shares`` (65536,) of the set's
-    known pixels at each place or above, and what else is known of it: photo, predicted classes and true ones
+    known pixels at each place or above, and what else is known of it: image, predicted classes and true ones
     (places, C void).
     """
 
@@ -66,7 +66,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Ring:
-    """An object that is missed: centre and radius in pixels of the picture, and what is found of it."""
+    """An object that is missed: centre and radius in pixels of the drawing, and what is found of it."""
 
     x: float
     y: float
@@ -76,7 +76,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class FramePicture:
-    """One picture of a frame as a data URI, with what stands below it; ``ringed``: missed objects are marked
+    """One drawing of a frame as a data URI, with its caption; ``ringed``: missed objects are marked
     on it.
     """
 
@@ -107,7 +107,7 @@ class FrameCard:
 
     @property
     def size(self) -> int:
-        """How many characters its pictures take."""
+        """How many characters its drawings take."""
         return sum(len(picture.uri) for picture in self.pictures)
 
 
@@ -133,7 +133,7 @@ def choose_frames(
 
 
 def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
-    """Return a card with its pictures."""
+    """Return a card with its drawings."""
     height, width = frame.anomaly.shape
     size = fit(width, height, LONGEST)
     groups, objects = group_pixels(frame.anomaly, None)
@@ -146,7 +146,7 @@ def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
             Image.fromarray(np.ascontiguousarray(frame.photo)).resize(size, Image.Resampling.LANCZOS)
         ).copy()
         pictures.append(
-            FramePicture("photo, objects outlined", photo_uri(_outlined(photo, outline), size), ringed=True)
+            FramePicture("image, objects outlined", photo_uri(_outlined(photo, outline), size), ringed=True)
         )
     pictures.append(FramePicture("labels", uri(label_picture(nearest(frame.anomaly, size)))))
     if frame.prediction is not None and frame.classes is not None:
@@ -256,7 +256,7 @@ def ramp() -> Sequence[str]:
 def _rings(
     groups: np.ndarray, shares: np.ndarray, size: tuple[int, int], many: int
 ) -> tuple[tuple[Ring, ...], int]:
-    """Return the largest objects that are missed, as rings on a picture of (width, height), and how many are
+    """Return the largest objects that are missed, as rings on a drawing of (width, height), and how many are
     missed in all.
     """
     scale_x, scale_y = size[0] / groups.shape[1], size[1] / groups.shape[0]

@@ -1,9 +1,9 @@
-"""The review pages: each picture from the web, to accept or to reject, in one HTML file for every 500 of
+"""The review pages: each image from the web, to accept or to reject, in one HTML file for every 500 of
 them.
 
-Conventions: a page lies in STUDY/web beside the folders of thumbnails and pictures and links to them
+Conventions: a page lies in STUDY/web beside the folders of thumbnails and images and links to them
 relatively; style and script travel inside, and nothing is loaded from anywhere else. Decisions live in the
-browser until its button saves accept.csv. No clock: the same pictures give the same bytes.
+browser until its button saves accept.csv. No clock: the same images give the same bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PER_PAGE = 500
 
 @dataclass(frozen=True)
 class ReviewCard:
-    """One picture on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is
+    """One image on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is
     accept, reject or '', ``clear``: it has transparent parts.
     """
 

@@ -92,7 +92,7 @@ def class_cards(
     truths: Mapping[str, str],
     way: Callable[[str, str], tuple[str, ...]] = lambda _a, _b: (),
 ) -> tuple[list[ClassCard], int]:
-    """Return the cards of the chosen images without pictures, and how many images more there are.
+    """Return the cards of the chosen images without thumbnails, and how many images more there are.
 
     ``said`` holds all models' answers on them, ``correct`` (J,) of each labelled image, ``truths`` what its
     label says; ``way`` gives the words between two labels.

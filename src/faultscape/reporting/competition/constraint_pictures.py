@@ -23,7 +23,7 @@ from faultscape.standings import Standings
 @dataclass(frozen=True)
 class Picked:
     """The image of one constraint: its ``slot`` (None where no image satisfies it), the class's share of the
-    defender's map, the pair's duels and distinct images, what the constraint does in ``says``, and pictures
+    defender's map, the pair's duels and distinct images, what the constraint does in ``says``, and images
     as data URIs.
     """
 
@@ -109,7 +109,7 @@ def _sentence(
     if slot is None:
         return "No image of these two models satisfies this constraint."
     if constraints == "none":
-        return "Of all images of the pool, the two models agree least on this one, whatever it shows."
+        return "The two models agree on this image less than on any other of the pool, whatever it shows."
     kept = f"{counted(duels, 'duel')} of the two models on {counted(images, 'image')}"
     again = f" {same} of them {'falls' if same == 1 else 'fall'} on an image shown before." if same else ""
     if not fresh:

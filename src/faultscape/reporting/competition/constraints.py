@@ -53,7 +53,7 @@ def compare(
     discarded: Collection[str] = (),
 ) -> list[Drawn]:
     """Return what none, class and (with a scale) class+scale choose; ``ranks`` (I,) are places among equals,
-    ``blocks`` yields counts with their places among ``images``, each time anew.
+    each call of ``blocks`` yields counts with their places among ``images``.
     """
     kept = {}
     for constraints in duel.CONSTRAINTS:

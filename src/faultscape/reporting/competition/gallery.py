@@ -1,8 +1,8 @@
-"""The gallery: each chosen image with its photo, its truth and what every model said, small enough to travel
+"""The gallery: each chosen image with its truth and what every model said, small enough to travel
 in one file.
 
-Conventions: pictures are data URIs - photos WebP, label maps palette PNG in the colours of the classes. A map
-is embedded once, however many duels chose its image. ``Room`` says how many characters of pictures a page may
+Conventions: all are data URIs - images WebP, label maps palette PNG in the colours of the classes. A map
+is embedded once, however many duels chose its image. ``Room`` says how many characters of them a page may
 hold; what no longer fits is left out and counted.
 """
 
@@ -37,7 +37,7 @@ class Duel:
 
 @dataclass
 class Card:
-    """One chosen image: duels (the lowest concordance first), pictures by model, values by model (None =
+    """One chosen image: duels (the lowest concordance first), maps by model, values by model (None =
     unknown).
     """
 
@@ -54,14 +54,14 @@ class Card:
 
 
 class Room:
-    """How many characters of pictures may still be embedded."""
+    """How many characters of images and maps may still be embedded."""
 
     def __init__(self, characters: int = ROOM) -> None:
         self.left = characters
         self.left_out = 0
 
     def take(self, uri: str) -> str:
-        """Return the picture if there is room for it, nothing otherwise."""
+        """Return the data URI if there is room for it, nothing otherwise."""
         if len(uri) > self.left:
             self.left_out += 1
             return ""
@@ -80,7 +80,7 @@ def fit(width: int, height: int, longest: int) -> tuple[int, int]:
 
 
 def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
-    """Return an (H, W, 3) photo as a WebP data URI of (width, height); JPEG where Pillow cannot write
+    """Return an (H, W, 3) image as a WebP data URI of (width, height); JPEG where Pillow cannot write
     WebP.
     """
     picture = Image.fromarray(np.ascontiguousarray(rgb)).resize(size, Image.Resampling.LANCZOS)
@@ -126,8 +126,8 @@ def cards(
     by_model: dict[str, dict[str, float | None]],
     sizes: Any,
 ) -> list[Card]:
-    """Return the cards without pictures: the image of most duels first; ``values`` (S, 2) and ``which`` case
-    belong to the slots.
+    """Return the cards without thumbnails: the image of most duels first; ``values`` (S, 2) and ``which``
+    case belong to the slots.
 
     ``by_model`` is {image: {model: value}} of the labelled images, ``sizes`` {image: (width, height)}.
     """

@@ -158,8 +158,8 @@ def worst_places(values: np.ndarray, ranks: np.ndarray, most: int = SHOWN) -> li
 
 
 class Tally:
-    """Confusions and regions of J models, taken in image by image; memory does not grow with the images but
-    for whole numbers of their regions.
+    """Confusions and regions of J models, taken in image by image; memory grows with the images only by
+    the whole numbers of their regions.
     """
 
     def __init__(self, models: Sequence[str], classes: Classes) -> None:

@@ -1,13 +1,13 @@
-"""The same models, asked through other images: what stands first of every selection next to each other, and
-where a competition's choice of images can mislead.
+"""The same models, ranked on other images: the first ranking of every selection side by side, and where a
+competition's choice of images can mislead.
 
 Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability
-is known, and its faithful ranking stands beside the one that stands first, or the first of re-used labels
-where that is faithful. Draws for all models show what stands first. Correlations are Spearman's, over the
-models that both rank. Warned of are, ours where the literature has only words: a leave-one-out change of
-``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair of models that a
-competition and draws by chance order differently although the simultaneous rank intervals of either leave no
-doubt.
+is known, and its faithful ranking is shown next to the first one, or the first of re-used labels where the
+first is faithful. Draws for all models show their first ranking. Correlations are Spearman's, over the models
+that both rank. A page warns of three things (the thresholds are ours; the literature has only words): a
+leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a
+pair of models that a competition and random draws order differently, both conclusively by their simultaneous
+rank intervals.
 Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
 """
 
@@ -61,7 +61,7 @@ class Question:
 def questions(
     standings: Mapping[str, Standings], selectors: Mapping[str, str], stale: Sequence[str] = ()
 ) -> list[Question]:
-    """Return what stands first of every selection, {name: standings}, in the order given.
+    """Return the first ranking of every selection, {name: standings}, in the order given.
 
     >>> from faultscape.standings import ModelRanking
     >>> of = ModelRanking(order=["a", "b"], scores={"a": 1.0, "b": 0.0})
@@ -128,7 +128,7 @@ def correlations(found: Sequence[Question]) -> list[list[float | None]]:
 
 def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
     """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking
-    stands firm.
+    is stable.
 
     >>> from faultscape.standings import Stability, WithoutModel
     >>> said = Stability(
@@ -159,7 +159,7 @@ def last_quarter(top_k: Sequence[float | None]) -> list[float]:
 
 
 def _shown(table: Standings) -> list[str]:
-    """Return the rankings to show: what stands first, and of a competition the faithful one whose stability
+    """Return the rankings to show: the first, and for a competition the faithful one whose stability
     is known and one of re-use.
     """
     first = firsts(table)
@@ -184,7 +184,9 @@ def _left_out(stability: Stability) -> list[str]:
         for change, model, other in moved[:MANY]
     ]
     rest = len(moved) - MANY
-    return said + ([f"{rest} more models move another by {MOVES} ranks or more"] if rest > 0 else [])
+    return said + (
+        [f"leaving out {rest} more models moves another by {MOVES} ranks or more"] if rest > 0 else []
+    )
 
 
 def _not_settled(stability: Stability) -> list[str]:
@@ -193,14 +195,14 @@ def _not_settled(stability: Stability) -> list[str]:
         return []
     return [
         (
-            "its ranking has not settled: in the last quarter of the top-k curve the correlation falls to"
+            "its ranking has not settled: in the last quarter of the top-k curve, the correlation falls to"
             f" {min(tail):.2f}"
         )
     ]
 
 
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
-    """Say which models draws by chance put the other way round, conclusively on either side."""
+    """Return which models random draws put the other way round, where both are conclusive."""
     mine = next((one for one in found if one.selection == name and one.kind == FAITHFUL), None)
     beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
     said = []
@@ -220,8 +222,8 @@ def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
             told = [f"{a} above {b}" for a, b in pairs[:MANY]]
             more = f" ({len(pairs) - MANY} more)" if len(pairs) > MANY else ""
             said.append(
-                f"it puts {listed(told)}{more}, where {other.title} of selection {other.selection} says the"
-                " opposite, both beyond their simultaneous rank intervals"
+                f"it ranks {listed(told)}{more}, but {other.title} of selection {other.selection} ranks them"
+                " the other way round, both conclusively (simultaneous rank intervals)"
             )
     return said
 

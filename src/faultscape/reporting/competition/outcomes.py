@@ -65,7 +65,7 @@ class Transfer:
 
 
 def check(bands: Sequence[float], better: float) -> tuple[float, ...]:
-    """Return the edges of the bands; OptionError when they do not rise within 0..1 or ``better`` is no
+    """Return the edges of the bands; OptionError when they do not rise within 0..1 or ``better`` is not a
     difference of two such values.
 
     >>> check([0.6, 0.8], 0.1)

@@ -214,6 +214,9 @@ def _context(facts: Facts) -> dict[str, Any]:
         ),
         **_words_of_failing(facts, bands),
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
+        "agreement_metric": (
+            CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
+        ),
     }
 
 
@@ -310,7 +313,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         "points": points,
         "observed": pair_outcomes.observed(ends),
         "pairs": True,
-        "reference_words": "what the two models said that disagree most",
+        "reference_words": "the labels of the two models that disagree most",
     }
 
 
@@ -329,7 +332,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     whole = facts.slots.rows[0].pool if facts.slots.rows else facts.pool
     pool = facts.standings.labels.get("pool", whole) if facts.standings else whole
     more = {"by_chance": bool(chance), "drawn_from": pool, "few": _FEW["draws"], "pairs": False}
-    more["reference_words"] = "a model that calls it so"
+    more["reference_words"] = "a model that predicts this class"
     return own | more | {"metric": CALLED.get(metric, metric)}
 
 

@@ -89,7 +89,7 @@ def observed(found: Sequence[PairCases]) -> str:
     for fewer than four pairs.
 
     >>> observed([PairCases("a", "b", 0, k, 0, 9 - k) for k in range(5)])
-    'Here the two go together (Spearman 1.00 over 5 pairs): where two models are alike, both are poor.'
+    'Here the two correlate (Spearman 1.00 over 5 pairs): where two models score alike, both are poor.'
     """
     known = [pair for pair in found if pair.total]
     if len(known) < 4:
@@ -99,7 +99,7 @@ def observed(found: Sequence[PairCases]) -> str:
         return ""
     said = f"(Spearman {x:.2f} over {len(known)} pairs)".replace("-", "−")
     if x >= 0.5:
-        return f"Here the two go together {said}: where two models are alike, both are poor."
+        return f"Here the two correlate {said}: where two models score alike, both are poor."
     if x <= 0:
-        return f"Here it is not so {said}."
-    return f"Here the two go together weakly {said}."
+        return f"That does not hold here {said}."
+    return f"Here the two correlate weakly {said}."

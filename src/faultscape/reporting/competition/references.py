@@ -1,8 +1,8 @@
-"""Benchmark pictures by class, to stand beside the chosen ones (S0 Figs. 4 and 5; S2 Figs. 4 and 6).
+"""Benchmark images by class, to show next to the chosen ones (S0 Figs. 4 and 5; S2 Figs. 4 and 6).
 
 Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its
-WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. Of masks, a class's
-pictures are those in which its share is nearest to its median share: typical ones, not the largest.
+WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. With masks, a class's
+images are those in which its share is nearest to its median share: typical ones, not the largest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EACH = 6
 
 
 def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path]]:
-    """Return up to ``each`` pictures a class that has any; CorpusError when the folder is in neither form."""
+    """Return up to ``each`` images of every class; CorpusError when the folder is in neither form."""
     root = Path(folder)
     if not root.is_dir():
         raise CorpusError(f"{folder}: there is no such folder of benchmark images")
@@ -40,7 +40,7 @@ def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path
         found = _by_masks(root, classes, each)
     if not found:
         named = (
-            f"one sub-folder of pictures a class ({', '.join(classes.names[:3])},"
+            f"one sub-folder of images per class ({', '.join(classes.names[:3])},"
             f" ...{', or its WordNet id' if classes.wnids else ''})"
         )
         masks = ", or images/ with masks of the same names in labels/" if classes.colours else ""

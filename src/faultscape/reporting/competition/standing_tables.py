@@ -3,10 +3,10 @@ that claims no more than the intervals allow.
 
 Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not
 at all. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and
-``simultaneous_rank_interval`` for all models at once. What was not drawn by chance has *descriptive*
+``simultaneous_rank_interval`` for all models at once. Images that were not drawn at random have *descriptive*
 intervals: they are given no level, and claim nothing about other images. A headline rests on the rankings
-whose intervals speak of more, and among these on the one that stands first. A model without a score there has
-been compared with nobody: it is called unknown, and never worse than another.
+whose intervals speak of more, and on the first of these. A model without a score there was compared with no
+other: it is called unknown, and never worse than another.
 Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
 """
 
@@ -31,7 +31,7 @@ CAVEAT = (
     "These images were chosen for what the models predict, not at random: scores, ranks and intervals"
     " describe these images only."
 )
-TOO_FEW = (  # of images that were drawn by chance
+TOO_FEW = (  # of images that were drawn at random
     "The pool cannot be scored yet: {why}. Scores, ranks and intervals describe the labelled images only."
 )
 DRAWN = (
@@ -43,7 +43,7 @@ _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of th
 
 
 def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return what is said of a ranking: name, title, short title, what it says, source and kind; of a
+    """Return the words for a ranking: name, title, short title, what it says, source and kind; for a
     person's own what the standings' ``definitions`` recorded.
 
     >>> words_of("perron")["title"], words_of("unheard")["title"]
@@ -203,7 +203,7 @@ def _may_be_better(standings: Standings, names: Sequence[str]) -> list[str]:
 
 
 def _few_groups(standings: Standings) -> bool:
-    """Return whether whole groups of images were drawn anew, and the labels lie in too few of them for
+    """Return whether whole groups of images were resampled, and the labels lie in too few of them for
     intervals.
     """
     return (
@@ -381,13 +381,13 @@ def contradictions(standings: Standings) -> list[str]:
     if gradient is not None:
         said.append(
             f"{100 * max(0.0, 1 - gradient):.0f} % of the differences between models run in circles (a beats"
-            " b, b beats c, c beats a), measured by the squares of log dominance: no scores can explain that"
-            " part, and few images of each pair look like circles too."
+            " b, b beats c, c beats a), measured by the squares of log dominance. No scores can explain that"
+            " part; few images per pair can cause circles too."
         )
     if ratio is not None:
         said.append(
-            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 where every dominance is the product of"
-            " those on a way round, about 1 where dominances are random."
+            f"Saaty's consistency ratio is {max(0.0, ratio):.3f}: 0 if every dominance is the product of"
+            " those on an indirect path, about 1 if dominances are random."
         )
     return said
 

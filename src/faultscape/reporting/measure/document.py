@@ -81,7 +81,7 @@ GapRow = TypedDict(
 
 
 class DrawnUnits(TypedDict):
-    """What is drawn anew for intervals: images or groups of them, and how many there are."""
+    """What is resampled for intervals: images or groups of them, and how many there are."""
 
     drawn: Literal["images", "groups"]
     count: int

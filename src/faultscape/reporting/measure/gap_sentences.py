@@ -1,4 +1,4 @@
-"""What a model loses most by, in a sentence of plain words, and nothing where the numbers do not say it.
+"""What a model loses most by, in one sentence, and nothing where the numbers do not show it.
 
 Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by
 mIoU); it speaks only when its whole interval lies above 0, and where no gap has an interval there is no
@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from faultscape.reporting.measure.document import GapRow, SetDocument
 
 WAYS = {
-    "over": "tearing {} regions apart",
-    "under": "running neighbouring {} regions together",
+    "over": "splitting {} regions",
+    "under": "merging neighbouring {} regions",
     "missed": "missing {} regions",
-    "invented": "seeing {} regions where there are none",
+    "invented": "predicting {} regions where there are none",
 }
 
 
@@ -36,7 +36,7 @@ def sentence(document: SetDocument, model: str) -> str:
     ...     "share": 0.34,
     ... }
     >>> sentence({"models": {"unet": {}, "psp": {}}, "gaps": [gap]}, "unet")
-    'unet loses most by running neighbouring pole regions together: 34 % of what its regions lose to psp.'
+    'unet loses most by merging neighbouring pole regions: 34 % of what its regions lose to psp.'
     """
     gaps = document.get("gaps") or []
     if document.get("chosen") or all(gap.get("low") is None for gap in gaps):

@@ -34,7 +34,7 @@ HEADLINES = {
 
 @dataclass(frozen=True)
 class Card:
-    """One of the worst images: by which ``metric`` of which model, its pictures as data URIs, ``bars``
+    """One of the worst images: by which ``metric`` of which model, its images as data URIs, ``bars``
     {metric: its error}, and a word on what was marked.
     """
 
@@ -53,10 +53,10 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others
-    did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS
-    colour)]} are those of the pictures, ``frames`` those of anomaly scores, of which ``frames_left_out`` did
-    not fit.
+    """What the page shows besides the document: ``left_out`` cards, and ``photos_left_out`` images of others,
+    did not fit; ``unreadable`` image files were missing or could not be read; ``colours`` {data set: [(class,
+    CSS colour)]} are those of the drawings, ``frames`` those of anomaly scores, of which ``frames_left_out``
+    did not fit.
     """
 
     title: str = "measured"

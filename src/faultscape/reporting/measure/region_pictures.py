@@ -1,8 +1,8 @@
-"""Pictures of regions: class colours with white outlines, the regions that an error is made of strong, the
+"""Drawings of regions: class colours with white outlines, the regions that an error is made of strong, the
 others pale.
 
 Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered as maps.regions does, -1 for
-none. Pictures are uint8 (h, w, 3). A region is torn when several predicted regions of its class lie upon it,
+none. Drawings are uint8 (h, w, 3). A region is torn when several predicted regions of its class lie upon it,
 joined when a predicted region lies upon several, missed when none of its class touches it, and invented, of
 the prediction, when it touches no true region of its class. Overlap of a pixel is enough.
 Source: S1 eq. 3, 8 and Figs. 2, 7.
@@ -36,7 +36,7 @@ def picture(
     classes: Classes | None,
     size: tuple[int, int],
 ) -> np.ndarray:
-    """Return the (h, w, 3) picture of (width, height): ``marked`` regions in strong colours with dark
+    """Return the (h, w, 3) drawing of (width, height): ``marked`` regions in strong colours with dark
     outlines, the others pale.
 
     Without classes each region gets a colour of its own. Void is the paper.
@@ -166,8 +166,8 @@ def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]],
     t, p = (len(side) for side in marked)
     true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
     return {
-        "rom": f"{t} of {true} true regions are torn; {p} predicted regions lie on them.",
-        "rum": f"{t} of {true} true regions are run together, by {p} predicted ones.",
+        "rom": f"{t} of {true} true regions are torn apart; {p} predicted regions lie on them.",
+        "rum": f"{t} of {true} true regions are run together by {p} predicted ones.",
         "missed": f"{t} of {true} true regions have none of their class upon them.",
         "invented": f"{p} of {seen} predicted regions lie where the truth has none of their class.",
     }.get(metric, f"{true} true and {seen} predicted regions.")
@@ -181,7 +181,7 @@ def _there(of: Regions) -> np.ndarray:
 
 
 def uri(rgb: np.ndarray) -> str:
-    """Return a picture of flat colours as a PNG data URI, at most 256 colours."""
+    """Return a drawing of flat colours as a PNG data URI, at most 256 colours."""
     out = io.BytesIO()
     flat = rgb.reshape(-1, 3).astype(np.int32)
     codes, places = np.unique(flat[:, 0] << 16 | flat[:, 1] << 8 | flat[:, 2], return_inverse=True)

@@ -1,8 +1,8 @@
 """Which models are not beaten on IoU error, ROM and RUM at once.
 
-Conventions: a model beats another that is no better in any of the three and worse in at least one (Pareto),
-over what both have; numbers are compared, and whether the intervals of the paired differences leave no doubt,
-or are not there, is said beside. Models that lack one of the three take no part.
+Conventions: a model beats another when it is at least as good in all three and better in at least one
+(Pareto), over what both have. Numbers are compared; the page adds whether the intervals of the paired
+differences confirm it. Models without one of the three take no part.
 Source: S1 Fig. 7 (models traded off in accuracy, tearing and merging).
 """
 
@@ -30,7 +30,7 @@ def pareto(document: Mapping[str, Any]) -> list[str]:
 
 
 def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return {NAME: the models that are no worse in any of the three and better in one, the lowest IoU error
+    """Return {NAME: the models that are at least as good in all three and better in one, the lowest IoU error
     first} of the models that have all three.
 
     >>> of = lambda x: {m: {"value": x, "better": "low"} for m in THREE}

@@ -36,7 +36,7 @@ _NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for
 
 
 def summary(path: str, document: Document) -> str:
-    """Return a line a model of every data set that the line named, its notes, and where the rest lies."""
+    """Return a line a model of every data set that this call measured, its notes, and where the rest is."""
     lines, low, starred = list[str](), list[str](), False
     for name, one in _sets(document).items():
         lines += [f"{name}:"] if name else []
@@ -53,24 +53,24 @@ def summary(path: str, document: Document) -> str:
             ]
             lines.append(f"{model:<{width}}  {'  '.join(cells)}".rstrip())
         lines += [f"note: {note}" for note in one.get("notes", ())]
-    small = f" (small is good: {', '.join(low)})" if low else ""
-    lines += ["* the best, and what its intervals do not tell apart from it"] if starred else []
+    small = f" (lower is better: {', '.join(low)})" if low else ""
+    lines += ["* best, or not significantly worse than the best"] if starred else []
     lines += _beside(document)
     lines.append(f"{path}: report.html, measure.json, per_image.parquet; -v prints every error{small}")
     return "\n".join(lines)
 
 
 def _beside(document: Document) -> list[str]:
-    """Return a line that names the sets which earlier lines measured, if there are any."""
+    """Return a line that names the sets which earlier calls measured, if there are any."""
     earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
     if not earlier:
         return []
     names = f"{', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
-    return [f"beside {counted(len(earlier), 'set')} of earlier lines: {names}"]
+    return [f"kept from earlier calls: {counted(len(earlier), 'set')} ({names})"]
 
 
 def _sets(document: Document) -> dict[str, SetDocument]:
-    """Return the data sets that the line named, {'': the one} where there is one."""
+    """Return the data sets that this call measured, {'': the one} where there is one."""
     earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
     sets = document.get("datasets") or {"": document}
     return {name: one for name, one in sets.items() if name not in earlier}
@@ -113,7 +113,7 @@ def _interval(entry: MetricEntry) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """Return a number without the nought before its point.
+    """Return a number without the zero before its point.
 
     >>> _short(0.4484, 3), _short(-0.02, 2), _short(1.5, 2)
     ('.448', '-.02', '1.50')
@@ -126,7 +126,7 @@ def _short(value: float, digits: int) -> str:
 
 
 def told(path: str, document: Document) -> str:
-    """Return the table of every data set that the line named, its notes, and what was written."""
+    """Return the table of every data set that this call measured, its notes, and what was written."""
     lines, sets = list[str](), _sets(document)
     for name, one in sets.items():
         if name:
@@ -134,11 +134,7 @@ def told(path: str, document: Document) -> str:
         lines += _table(one)
         lines += [f"note: {note}" for note in one.get("notes", ())]
     stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
-    said = (
-        "0 is best, * marks the best and what its intervals do not tell apart from it"
-        if stars
-        else "0 is best"
-    )
+    said = "0 is best, * marks the best and all that are not significantly worse" if stars else "0 is best"
     lines += _beside(document)
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
@@ -172,7 +168,7 @@ def turned(one: Mapping[str, Any], metric: str, title: str) -> list[str]:
     both have a value.
     """
     return [
-        f"{title}: {leader} has the smaller number, but {other} is ahead where both have a value"
+        f"{title}: {leader} has the smaller error, but {other} is ahead where both have a value"
         for leader, other, how in contradictions(one, metric)
         if how == "turned" and standings(one, metric).get(other) == "best"
     ]

@@ -1,8 +1,8 @@
 """reliability.json: every number of the card in one flat list of cells, from which page and tables are made.
 
 Conventions: a cell is a number of a model, or of a model and scorer, under a condition, or over all corrupted
-ones; undefined is null, intervals are 95 %. Differences are over the images that both have. What is lacking
-stands beside, with the line that makes it.
+ones; undefined is null, intervals are 95 %. Differences are over the images that both have. What is missing
+is listed, with the line that makes it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ anywhere.
 
 Conventions: as the page of measure - templates, style and script travel inside the page, Jinja2 escapes
 whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a document
-may be missing; its section is then left out. What is said of models is what paired intervals allow
+may be missing; its section is then left out. Sentences claim only what paired intervals allow
 (`questions`).
 Source: S3 Fig. 1, Tables 2 and 3; S4 Figs. 2, 5 and 6, Tables 1 and 3.
 """
@@ -33,8 +33,8 @@ ARROW_WORDS = {"high": "higher is better", "low": "lower is better"}
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document: frames with their pictures, how many had no room, what to say
-    of pictures, and the (class, CSS colour) of predictions.
+    """What the page shows besides the document: frames with their images, how many had no room, notes on
+    images, and the (class, CSS colour) of predictions.
     """
 
     frames: Sequence[FrameCard] = ()
@@ -140,12 +140,12 @@ def units_words(units: Mapping[str, Any]) -> str:
     """Return in words what intervals speak of.
 
     >>> units_words({"drawn": "images", "count": 24})
-    '24 images are drawn anew, each with all that was made of it'
+    '24 images are resampled, each with everything made from it'
     """
     if not units.get("count"):
         return ""
     what = "groups of images" if units.get("drawn") == "groups" else "images"
-    return f"{units['count']:,} {what} are drawn anew, each with all that was made of it"
+    return f"{units['count']:,} {what} are resampled, each with everything made from it"
 
 
 def signed(value: float | None) -> str:

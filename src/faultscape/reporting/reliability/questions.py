@@ -226,20 +226,20 @@ def questions(card: Card) -> list[Question]:
 def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     """Return a heading that claims no more than the paired intervals of the first question allow."""
     if not standings:
-        return "Nothing could be judged yet"
+        return "Nothing to report yet"
     if len(index.models) == 1:
         return _of_one(index, index.models[0])
     first = standings[0]
     said = first.question.best.format(first.best) if first.best else first.question.none
     if first.best and len(first.cells) < len(index.models):
-        return f"Of {len(first.cells)} models that were judged there, {said}"
+        return f"Among the {len(first.cells)} models evaluated, {said}"
     return said
 
 
 def _of_one(index: CardIndex, model: str) -> str:
     drop = index.cell(model, CORRUPTED, "relative_drop")
     if drop is None:
-        return f"{model}, judged"
+        return f"{model}, evaluated"
     low, lost = drop.get("low"), _value(drop)
     if low is None or low <= 0:
         return f"{model} does not conclusively lose accuracy under corruption"
@@ -253,17 +253,17 @@ def verdict(standing: Standing) -> str:
     cells, leader = standing.cells, standing.leader
     text = lambda name: f"{_value(cells[name]):.3f}{_range(cells[name])}".replace("-", "−")  # noqa: E731
     if len(cells) == 1:
-        return f"{leader} {text(leader)}. No other model was judged."
+        return f"{leader} {text(leader)}. No other model was evaluated."
     if best := standing.best:
         sign = 1 if TITLES[standing.question.metric].better == "high" else -1
         second = max((name for name in cells if name != best), key=lambda name: sign * _value(cells[name]))
         return f"{best} is conclusively best, {text(best)}. Next is {second}, {text(second)}."
     if not standing.decided:
-        return f"Not decided: no two models have a paired interval. Best number: {leader} {text(leader)}."
+        return f"Undecided: no two models have a paired interval. Best value: {leader} {text(leader)}."
     unbeaten, behind, apart = standing.unbeaten, standing.behind, standing.apart
-    said = [f"Not decided between {_named(unbeaten, len(cells))}."] if len(unbeaten) > 1 else []
-    said.append(f"Best number: {leader} {text(leader)}.")
-    said += [f"Conclusively behind: {_named(behind, len(cells))}."] if behind else []
+    said = [f"Undecided between {_named(unbeaten, len(cells))}."] if len(unbeaten) > 1 else []
+    said.append(f"Best value: {leader} {text(leader)}.")
+    said += [f"Conclusively worse: {_named(behind, len(cells))}."] if behind else []
     return " ".join([*said, *([f"Not compared with it: {_named(apart, len(cells))}."] if apart else [])])
 
 

@@ -1,4 +1,4 @@
-"""What `reliability` prints: the row of each model, what is lacking, and where the rest lies."""
+"""What `reliability` prints: the row of each model, what is missing, and where to find the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faultscape.terminal_lines import WIDTH, wrapped
 
 
 def card_text(path: str, card: Card) -> str:
-    """Return the card's first table, its notes, what is lacking with the lines that make it, and what was
+    """Return the card's first table, its notes, what is missing with the lines that make it, and what was
     written.
     """
     lines = []

@@ -289,7 +289,7 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
         (row for row in rows if row.reason not in (NO_MAP, NO_ROW, NO_LABEL)), rows[0] if rows else None
     )
     why = (
-        f"; {first.image}: {first.reason}; {counted(len(rows), 'row')} in failures.csv give the reasons"
+        f"; {first.image}: {first.reason}; {counted(len(rows), 'reason')} in failures.csv"
         if first
         else ""
     )

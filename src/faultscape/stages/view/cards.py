@@ -120,7 +120,7 @@ def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[Lay
             title, key, f"/image/{place}{_behind(address)}", *(there if show else ("", "")), shown, model
         )
 
-    out = [link("photo", "p", "")]
+    out = [link("image", "p", "")]
     if study.settings.classifies:
         return out
     out += (
@@ -191,7 +191,7 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
             (str(Layer(MODEL, m)), m) for m in models
         ]
         layered += [(PAIR, "where a and b differ")] if len(models) > 1 else []
-        out["show"] = Choice("show", "over the photos", (("", "nothing"), *layered), query.show, menu=True)
+        out["show"] = Choice("show", "over the images", (("", "nothing"), *layered), query.show, menu=True)
     return out
 
 

@@ -9,7 +9,7 @@
       say(what + " copied");
       return true;
     } catch {
-      say("the browser does not let this page copy");
+      say("this browser does not allow copying");
       return false;
     }
   };

@@ -5,7 +5,7 @@
   const say = (words) => { $("said").textContent = words; };
   for (const button of all("[data-copy-text]")) {
     button.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText($(button.dataset.copyText).textContent.trim()); say("copied"); button.textContent = "Copied"; } catch { say("the browser does not let this page copy"); }
+      try { await navigator.clipboard.writeText($(button.dataset.copyText).textContent.trim()); say("copied"); button.textContent = "Copied"; } catch { say("this browser does not allow copying"); }
     });
   }
 
@@ -27,7 +27,7 @@
   if (sending) {
     const bar = $("sent"), told = $("told"), button = sending.querySelector("button");
     const tell = (way, lines) => {
-      const title = { taken: "Taken in", part: "Taken in, but for some", wrong: "Not taken in" }[way];
+      const title = { taken: "Imported", part: "Partly imported", wrong: "Not imported" }[way];
       told.className = "notice " + way;
       told.replaceChildren(...[title, ...lines].map((line, k) => { const made = document.createElement("p"); made.append(k ? line : document.createElement("b")); if (!k) made.firstChild.textContent = line; return made; }));
       bar.hidden = true;
@@ -49,9 +49,9 @@
         try {
           const { words, partly } = JSON.parse(request.responseText);
           tell(request.status !== 200 ? "wrong" : partly ? "part" : "taken", words);
-        } catch { tell("wrong", ["The server did not take it."]); }
+        } catch { tell("wrong", ["The server refused the file."]); }
       });
-      request.addEventListener("error", () => tell("wrong", ["The connection broke off; send it again."]));
+      request.addEventListener("error", () => tell("wrong", ["The connection was lost; send the file again."]));
       request.send(file);
     });
   }
@@ -91,7 +91,7 @@
         const left = Math.floor(Math.min(x, from_x)), top = Math.floor(Math.min(y, from_y)), wide = Math.round(Math.abs(x - from_x)), tall = Math.round(Math.abs(y - from_y));
         const region = wide > 2 && tall > 2 ? [left, top, Math.min(wide, width - left), Math.min(tall, height - top)].join(",") : "";
         $("tagging").elements.region.value = region;
-        $("place").textContent = region ? "Of the region at " + region + "; click for the whole." : "Of the whole; drag on the image for a region.";
+        $("place").textContent = region ? "The tag is for the region at " + region + "; click for the whole image." : "The tag is for the whole image; drag on the image for a region.";
         if (!region) drawn.setAttribute("display", "none");
       } else if ($("finding")) {
         $("finding").elements.x.value = x.toFixed(1);

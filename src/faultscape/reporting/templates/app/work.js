@@ -47,7 +47,7 @@
           const gone = new Set([...taken, ...refused.map((row) => row.key)]);
           if (unwilling) show("feedback", false);
           unwilling = false;
-          for (const row of refused) refuse("An answer was not taken: " + row.why);
+          for (const row of refused) refuse("An answer was refused: " + row.why);
           if (refused.length) { discarded.clear(); skipped.clear(); } // what was not taken is asked once more
           keep(waiting().filter((row) => !gone.has(row.key)));
           failed = 0;
@@ -114,7 +114,7 @@
     } catch (error) {
       wait = finished ? LATER : 1000;
       const why = error instanceof TypeError || error.name === "TimeoutError" || !error.message ? "The server does not answer." : error.message + ".";
-      $("waiting").textContent = why + " What you said is kept in this browser, and this page goes on by itself.";
+      $("waiting").textContent = why + " Your answers are kept in this browser, and this page continues by itself.";
     }
     loading = false;
     if (wait) again = setTimeout(() => { if (!finished || !document.hidden) load(); }, wait); // who looks elsewhere takes nothing from others
@@ -124,7 +124,7 @@
   document.addEventListener("visibilitychange", () => { if (finished && !document.hidden) load(); });
 
   const show_held = () => { // what others have in hand may come here yet
-    $("held").textContent = held === 1 ? "1 item is with somebody else; if they leave it, it comes back after " + $("held").dataset.minutes + " minutes." : held + " items are with other people; those that they leave come back after " + $("held").dataset.minutes + " minutes.";
+    $("held").textContent = held === 1 ? "1 item is with another person; if they leave it unanswered, it comes back after " + $("held").dataset.minutes + " minutes." : held + " items are with other people; those left unanswered come back after " + $("held").dataset.minutes + " minutes.";
     show("held", held);
   };
   const finish = () => {
@@ -146,7 +146,7 @@
       ahead.unshift(current);
       current = null;
       work.hidden = true;
-      $("paused").textContent = "That was session " + session + ", of " + size + " items. Rest your eyes, then go on.";
+      $("paused").textContent = "That was session " + session + ", of " + size + " items. Rest your eyes, then continue.";
       show("undo-rest", Boolean(last || voted));
       show("pause", true);
       $("pause").querySelector("h1").focus();
@@ -189,7 +189,7 @@
       $("mark").hidden = !item.classes.length;
       explain(item.classes);
     } else {
-      $("asked").textContent = "Does this picture contain " + article(item.class) + "?";
+      $("asked").textContent = "Does this image contain " + article(item.class) + "?";
       $("gloss").textContent = item.gloss;
       show("gloss", Boolean(item.gloss));
       const examples = $("examples");
@@ -293,7 +293,7 @@
     left -= 1;
     if (item.training && item.expected) {
       const right = item.expected === chosen;
-      refuse(right ? "Yes, " + chosen + ": that is what was expected." : "Expected here: " + item.expected + ". You said " + chosen + ".");
+      refuse(right ? "Yes, " + chosen + " is the expected answer." : "Expected: " + item.expected + ". You answered " + chosen + ".");
       if (!right) { // the item stays until the person has looked
         understood = false;
         show("understood", true);
@@ -306,10 +306,10 @@
   const undo = () => {
     if (voted) { // else what is taken back would be another answer than the one in mind
       voted = false;
-      tell("A vote to discard cannot be taken back." + (last ? " Undo once more takes back the answer before it." : ""));
+      tell("A vote to discard cannot be undone." + (last ? " Press Undo again to undo the answer before it." : ""));
       return;
     }
-    if (!last) { tell("There is nothing to take back."); return; }
+    if (!last) { tell("There is nothing to undo."); return; }
     const rows = waiting(), at = rows.findLastIndex((row) => row.id === last.id && row.repeat === last.repeat && !row.undo);
     if (at >= 0 && !rows[at].tried) keep(rows.filter((_, k) => k !== at));
     else add({ id: last.id, repeat: last.repeat, undo: true });
@@ -321,7 +321,7 @@
     show("finished", false);
     show("pause", false);
     next();
-    say("the last answer is taken back");
+    say("the last answer is undone");
   };
   const discard = () => { if (!current || work.hidden || !understood) return; $("reason-text").value = ""; $("reasons").showModal(); };
   $("reasons").querySelector("form").addEventListener("submit", (event) => {
