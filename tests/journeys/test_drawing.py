@@ -343,7 +343,7 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
             ),
         ),
         ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
-        ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
+        ({"selector": "random", "seed": -1, "as_": "x"}, "seed must be 0 or more; got -1"),
         (
             {"selector": "random", "budget": 3, "more": 4},
             "--budget says how many images in all, --more how many others",

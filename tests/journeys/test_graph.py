@@ -201,7 +201,7 @@ def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     other = list(corpus.models.values())[2]
     fs.predict(study, {name: other}, engine="local")
     done = fs.run(study, engine="local")
-    assert any("choose anew: faultscape select" in line for line in done.done), source
+    assert any("to choose again: faultscape select" in line for line in done.done), source
     line = fs.status(study).next
     assert line.startswith(f"faultscape select {study} --replace")
     assert main(shlex.split(line)[1:]) == 0

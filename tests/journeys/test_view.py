@@ -651,7 +651,7 @@ def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
     study: made_view.Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faultscape.verbs.view.find_spec", lambda name: None if name == "uvicorn" else name)
-    assert "view needs uvicorn, which is not installed: pip install 'faultscape[app]'" in refused_line(
+    assert "view needs uvicorn; install with: pip install 'faultscape[app]'" in refused_line(
         "view", study.root
     )
 

@@ -87,7 +87,7 @@ def test_a_run_of_models_without_a_study_asks_for_images_with_the_options_that_w
     words = ("--task", "classification", "--classes", "c.txt")
     said = refused_line("run", str(tmp_path / "new"), f"a={answers.tables['model-0']}", *words)
     line = f"`faultscape run {tmp_path / 'new'} IMAGES NAME=SOURCE ... --task classification --classes c.txt`"
-    assert f"new is not a study yet; name its images beside the models: {line}" in said
+    assert f"new is not a study yet; name its images as well as the models: {line}" in said
 
 
 def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown() -> None:
@@ -108,7 +108,7 @@ def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are
 def test_folders_and_files_in_the_place_of_one_another_are_called_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("")
     assert "is a folder and no study; name a study, or a file of one" in refused_line("show", str(tmp_path))
-    assert "file.txt is a file; give the demo a folder" in refused_line("demo", str(tmp_path / "file.txt"))
+    assert "file.txt is a file; give a folder" in refused_line("demo", str(tmp_path / "file.txt"))
 
 
 def test_options_that_take_numbers_say_so_and_round_nothing() -> None:

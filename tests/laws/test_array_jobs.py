@@ -100,7 +100,7 @@ def test_three_jobs_at_the_same_time_write_the_bytes_of_one(
     together(*([str(study), share, *models] for share in shares))
     together(*([str(study), share] for share in shares))
     said = together(*([str(study), share] for share in shares), script=MEASURE)
-    assert all("run the line without --shard" in text for text in said)
+    assert all("run the command without --shard" in text for text in said)
     assert not (study / "measures" / "measure.json").exists()
     statistics = {p: p.stat().st_mtime_ns for p in study.glob("measures/statistics/*/*/*.parquet")}
     assert ended(study) == expected

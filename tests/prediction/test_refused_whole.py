@@ -70,7 +70,7 @@ def files(root: Path) -> dict[str, bytes]:
         (
             "mine.py:ones",
             {"truth": "labels"},
-            "--truth says what --measure measures against; add --measure, or leave it out",
+            "--truth needs --measure; add --measure, or remove --truth",
         ),
         ("mine.py:ones", {"workers": 0}, "workers must be 1 or more; got 0"),
     ],

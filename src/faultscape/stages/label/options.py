@@ -18,14 +18,14 @@ class SessionRules:
     Parameters
     ----------
     annotators
-        Share the images among these people, joined by commas: ann,ben. OUT gets a folder for each, and in it
-        one for each session.
+        Share the images among these people, separated by commas: ann,ben. OUT gets one folder per person,
+        with one folder per session.
     overlap
         How many people label each image.
     session
-        How many images a session has.
+        How many images one session has.
     training
-        How many images that have a label already everybody labels first, in a folder training/.
+        How many already labelled images everyone labels first, in a folder training/.
     seed
         Decides who labels which images, and in which order.
     """

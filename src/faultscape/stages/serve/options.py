@@ -21,17 +21,17 @@ class CampaignRules:
     overlap
         How many people answer each item.
     session
-        How many items come before a pause.
+        How many items to answer before a pause.
     repeats
         The share of choices that a person is asked again, in the other order.
     discard_votes
-        How many people it takes at least to discard an image; they must also be more than three of five of
-        those who saw it, or of overlap where fewer did (S2 3.1).
+        The minimum number of people needed to discard an image; they must also be more than three of five of
+        those who saw it, or of overlap if fewer saw it (Wang et al. 2020).
     training
-        A CSV file of items with a known answer, which everybody is asked first: image, model, other,
-        expected; of classifiers image, class, answer.
+        A CSV file of items with a known answer, which everyone is asked first: image, model, other, expected;
+        for classifiers image, class, answer.
     adaptive
-        Ask first about the pairs of models whose order is least certain; for 7 models or more.
+        Ask first about the pairs of models whose order is least certain; useful for 7 models or more.
     """
 
     overlap: int = 2
