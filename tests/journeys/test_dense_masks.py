@@ -466,5 +466,5 @@ def test_masks_of_two_sizes_are_named_and_the_others_joined(
     (row,) = [row for row in read_failures(study) if row.name == "both"]
     assert (row.image, row.reason) == (
         corpus.ids[0],
-        "its masks have 4 x 4 and 48 x 36 pixels; import those again that have not their photo's size",
+        "its masks have 4 x 4 and 48 x 36 pixels; import those again that have not their image's size",
     )

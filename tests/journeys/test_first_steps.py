@@ -78,8 +78,8 @@ def test_a_table_of_answers_is_for_predict(tmp_path: Path, name: str) -> None:
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     line = ("collect", tmp_path / "study", tmp_path / name, "--classes", tmp_path / "classes.txt")
     said = refused_line(*line, "--task", "classification")
-    assert f"{name}: holds no pictures; `faultscape predict` takes such files, as NAME=" in said
-    assert "of classifiers also a .csv file that names images" in said
+    assert f"{name}: contains no images; pass it to `faultscape predict` as NAME=" in said
+    assert "for classifiers also a .csv file that names images" in said
     assert "of classifiers" not in refused_line(
         "collect", tmp_path / "study", tmp_path / name, "--classes", "ade20k"
     )

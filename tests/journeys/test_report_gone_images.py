@@ -102,7 +102,7 @@ def test_a_page_without_pictures_is_stale_once_there_are_pictures(
     capsys.readouterr()
     fs.collect(study, str(tmp_path / "pictures"))
     said = capsys.readouterr().out
-    assert f"{len(chosen)} images have their pictures now, " in said
+    assert f"{len(chosen)} ids now have their image files, the first: " in said
     assert "changed since" not in said
     assert report_row(study)[0] == "stale"
     fs.report(study)

@@ -356,7 +356,7 @@ MISTAKES = {
     "/pair?image=3&a=model-0": "a pair is two models: name them with a and b",
     "/pair?a=model-0&b=model-1": "name the image whose pair is to be shown",
     "/overlay/3?show=": "'' is not a layer of this study",
-    "/photo/3?size=5000": "size=5000: pictures are made at 320, 640, 1600",
+    "/photo/3?size=5000": "size=5000: images are made at 320, 640, 1600",
 }
 
 

@@ -251,7 +251,7 @@ def test_what_is_no_place_for_masks_is_said_before_anything_is_written(
 ) -> None:
     with refused(
         OptionError,
-        r"photos and masks \(--format png or labelme\) go to a folder, for example .*/masks; a table",
+        r"images and masks \(--format png or labelme\) go to a folder, for example .*/masks; a table",
     ):
         fs.label.export(study, str(tmp_path / "masks.csv"))
     assert not (tmp_path / "masks.csv").exists()

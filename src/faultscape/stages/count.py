@@ -54,7 +54,7 @@ class CountedPart:
 
 @dataclass(frozen=True)
 class Counted:
-    """What one shard's count made, and (image, model, other model) of pictures of which two models saw
+    """What one shard's count made, and (image, model, other model) of images of which two models saw
     different bytes.
     """
 
@@ -113,7 +113,7 @@ def count(
     )
     for image, one, other in sorted(different)[:_SHOWN]:
         print(
-            f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict"
+            f"{image}: {one} and {other} saw different bytes of this image; collect again, then predict"
             " those models again"
         )
     if len(different) > _SHOWN:
@@ -159,7 +159,7 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
         root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)
     ):
         raise StudyError(
-            f"the maps of {name} were made at another working size, from photos that changed since, or of"
+            f"the maps of {name} were made at another working size, from images that changed since, or of"
             f" some shards by another network; run `faultscape predict {root}"
             f" {name}={settings.models[name].source}` first"
         )

@@ -1,4 +1,4 @@
-"""Draw the scenes that `demo` collects: photos with their truth, and masks of others to learn the usual sizes
+"""Draw the scenes that `demo` collects: images with their truth, and masks of others to learn the usual sizes
 of classes from.
 """
 

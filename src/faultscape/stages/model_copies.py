@@ -1,7 +1,7 @@
 """Labels that are exactly a model's maps, pixel by pixel: what was filled in came back, and perhaps nobody
 corrected it.
 
-Conventions: maps are compared at the photo's size, in the study's ids, as `label export --prefill` writes
+Conventions: maps are compared at the image's size, in the study's ids, as `label export --prefill` writes
 them.
 """
 
@@ -23,7 +23,7 @@ _FIRST = 8  # labels after which a model none of whose maps came back is not loo
 
 
 def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image) -> np.ndarray:
-    """Return the runs of a model's map as (H, W) ids of the study, of the photo's size; LabelMapError where
+    """Return the runs of a model's map as (H, W) ids of the study, of the image's size; LabelMapError where
     they hold what is not a class.
     """
     classes = settings.class_list

@@ -238,9 +238,9 @@ def state_of_maps(part: Part, stamp: str) -> str:
     ...     state_of_maps(Part("abc", 2, ""), "net:photos:rules"),
     ...     state_of_maps(Part("abc", 2, ""), "times:rules"),
     ... )
-    ('abc of net:photos', 'abc')
+    ('abc of net:images', 'abc')
     >>> state_of_maps(Part("abc", 0, ""), "net:photos:rules")
-    'of net:photos:rules'
+    'of net:images:rules'
     """
     if not part.rows:
         return f"of {stamp}"

@@ -95,7 +95,7 @@ class Snapshot:
 
     @cached_property
     def outdated_models(self) -> frozenset[str]:
-        """The models whose maps were made at another working size, from other photos, of other classes, or in
+        """The models whose maps were made at another working size, from other images, of other classes, or in
         part by another network.
         """
         return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))

@@ -51,8 +51,8 @@ class StoredMaps:
 
 
 def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[tuple[str, str, str]]:
-    """Return (image, model, other model) of the pictures of one shard of which two networks saw different
-    bytes; only pictures of stores can differ so.
+    """Return (image, model, other model) of the images of one shard of which two networks saw different
+    bytes; only images of stores can differ so.
     """
     if not any(image.tagged for image in images):
         return []

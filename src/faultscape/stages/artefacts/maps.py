@@ -50,7 +50,7 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
         why = (
             f"{counted(number, 'shard')} to do"
             if number
-            else "the working size, photos, the network, its temperature or a fitted method changed since"
+            else "the working size, images, the network, its temperature or a fitted method changed since"
         )
         return f"{', '.join(late)}: {why}"
     if len(models) < 2:

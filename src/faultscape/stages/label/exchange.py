@@ -96,7 +96,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
     out = Path(options.out)
     if out.suffix.lower() == ".csv" and not out.is_dir():
         raise OptionError(
-            f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example"
+            f"{options.out}: images and masks (--format png or labelme) go to a folder, for example"
             f" {out.with_suffix('')}; a table of questions is for classifiers"
         )
     if isinstance(form, PairFormat):

@@ -87,7 +87,7 @@ def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[
 
 @dataclass
 class Export:
-    """Writes photos, and labels that a model fills in, for one tool."""
+    """Writes images, and labels that a model fills in, for one tool."""
 
     root: Path
     study: str
@@ -115,7 +115,7 @@ class Export:
             put(path, data)
 
     def photo(self, image: Image) -> None:
-        """Write one photo, unless it is there; ImageError where it cannot be read."""
+        """Write one image, unless it is there; ImageError where it cannot be read."""
         where = places_of(self.form, self.folder, image.id)[0]
         if where.exists():
             return
@@ -169,7 +169,7 @@ class Export:
             put(path, data)
 
     def filled(self, image: Image) -> np.ndarray | None:
-        """Return a model's map of one image in the study's ids, at the photo's size; None where nothing is to
+        """Return a model's map of one image in the study's ids, at the image's size; None where nothing is to
         be filled in, or it has none.
         """
         model = self.options.prefill

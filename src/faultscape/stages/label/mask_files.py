@@ -1,7 +1,7 @@
 """Labels that lie one in a file, in a folder: which file is of which image, which hold nothing yet, and how
 each is read.
 
-Conventions: a reader gives (H, W) ids of the study's class list, of the photo's size, and raises
+Conventions: a reader gives (H, W) ids of the study's class list, of the image's size, and raises
 LabelMapError or LabellingError.
 """
 
@@ -56,7 +56,7 @@ def _label_files(
     """Return {image id: file and its format}, and how many files nobody drew in yet; what fits no image is
     said.
 
-    Files that their content tells go before masks, which any picture may be: the photo of a LabelMe file lies
+    Files that their content tells go before masks, which any image may be: the image of a LabelMe file lies
     beside it.
     """
     masks = path / "labels" if (path / "labels").is_dir() else path
@@ -102,7 +102,7 @@ def _label_files(
 
 
 def _is_photo(file: str, image: Image) -> bool:
-    """Whether a picture shows what the photo shows, pixel by pixel."""
+    """Whether an image shows what the image shows, pixel by pixel."""
     try:
         return bool((read_rgb(file) == read_photo(image)[0]).all())
     except (ImageError, ValueError):
@@ -118,7 +118,7 @@ def _read_label(
     words: str,
     mapping: dict[str, str],
 ) -> np.ndarray:
-    """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
+    """Return one label of the image's size in the study's ids; LabelMapError or LabellingError otherwise."""
     photo = (image.width, image.height)
     label_map = read_label(form, path, classes, photo)
     if not form.listed:  # in the study's own ids already

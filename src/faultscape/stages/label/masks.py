@@ -1,6 +1,6 @@
 """Labels of label maps back in: masks and files of labelling tools, and discards.
 
-Conventions: masks and photos lie in folders; a label has its photo's size.
+Conventions: masks and images lie in folders; a label has its image's size.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             kinds = (
                 f"empty {titles} files"
                 if titles
-                else "LabelMe files without a shape, or the photos themselves"
+                else "LabelMe files without a shape, or the images themselves"
             )
             what = (
                 counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")

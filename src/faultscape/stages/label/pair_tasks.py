@@ -1,6 +1,6 @@
-"""Which of two models' maps is better, asked in a tool of others: pictures and tasks out, choices back in.
+"""Which of two models' maps is better, asked in a tool of others: images and tasks out, choices back in.
 
-Conventions: pictures are the photo with a map over it, in files whose names say nothing of models; which
+Conventions: images are the image with a map over it, in files whose names say nothing of models; which
 model stands on the left follows from the seed. A task's id changes with the maps that were shown, so that
 choices of maps that were made anew since are told apart, and left out.
 """
@@ -172,7 +172,7 @@ def _id(image: str, first: str, second: str, shown: tuple[str, str]) -> str:
 def _task(
     root: Path, settings: Settings, folder: Path, item: ChoiceItem, image: Image, shown: tuple[str, str]
 ) -> PairTask:
-    """Write the pictures of one task, and return it."""
+    """Write the images of one task, and return it."""
     id_ = _id(item.image, item.first, item.second, shown)
     names = (f"pairs/{id_}-a.png", f"pairs/{id_}-b.png")
     swapped = second_is_left(id_)
@@ -193,7 +193,7 @@ def _task(
 
 
 def _over(rgb: np.ndarray, places: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Return a photo (H, W, 3) with a map of places over it; void is the photo alone."""
+    """Return an image (H, W, 3) with a map of places over it; void is the image alone."""
     known = (places < len(colours) - 1)[..., None]
     painted = colours[np.minimum(places, len(colours) - 1)].astype(np.float32)
     return np.where(known, (1 - _STRENGTH) * rgb + _STRENGTH * painted, rgb).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Yes/no questions about classes, asked in a tool of others: photos and tasks out, answers back in."""
+"""Yes/no questions about classes, asked in a tool of others: images and tasks out, answers back in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 
 
 def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> Asked:
-    """Write the questions of a selection that nobody has answered yet, each with its photo."""
+    """Write the questions of a selection that nobody has answered yet, each with its image."""
     settings, held, truth, folder = (
         read_settings(root),
         Answers(root),

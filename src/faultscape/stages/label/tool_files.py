@@ -1,7 +1,7 @@
 """Labels of many images in one file of a labelling tool: which are of which image, and of whom.
 
 Conventions: what a tool says of one image is read when it is wanted; a reader gives (H, W) ids of the study's
-class list, of the photo's size, and raises LabelMapError or LabellingError. Where a tool knows who drew, each
+class list, of the image's size, and raises LabelMapError or LabellingError. Where a tool knows who drew, each
 person's labels are a truth of their own.
 """
 
@@ -135,7 +135,7 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
 
 
 def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -> np.ndarray:
-    """Return the ids of one label, of the photo's size and of the class list; LabelMapError or LabellingError
+    """Return the ids of one label, of the image's size and of the class list; LabelMapError or LabellingError
     otherwise.
     """
     photo = (image.width, image.height)

@@ -1,8 +1,8 @@
-"""What people look at: a photo, a model's map over it in two ways, and where a map says one of the classes in
+"""What people look at: an image, a model's map over it in two ways, and where a map says one of the classes in
 question.
 
-Conventions: pictures are made when they are asked for, and kept in memory up to a bound. Maps are brought to
-the size of the picture by the nearest pixel. A key changes with what a picture was made from.
+Conventions: images are made when they are asked for, and kept in memory up to a bound. Maps are brought to
+the size of the image by the nearest pixel. A key changes with what an image was made from.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MARK = (255, 0, 160, 255)
 
 
 def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
-    """Return a photo as (bytes, media type); NotFoundError where it cannot be read."""
+    """Return an image as (bytes, media type); NotFoundError where it cannot be read."""
     try:
         return shrink(read_photo(image)[0], longest)
     except ImageError as error:
@@ -93,7 +93,7 @@ def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None)
 
 
 def _unseen(what: str, image: Image, error: Exception) -> NotFoundError:
-    """Return what people are told of a picture that cannot be shown; why is said in the terminal alone, since
+    """Return what people are told of an image that cannot be shown; why is said in the terminal alone, since
     it may name a model or a folder.
     """
     print(f"faultscape: {what} of {image.id!r}: {error}", file=sys.stderr)
@@ -108,7 +108,7 @@ def overlay(
     classes: Collection[str] = (),
     longest: int = LONGEST,
 ) -> tuple[bytes, str]:
-    """Return a map of an image as a transparent picture (bytes, media type): filled, as outlines, or the edge
+    """Return a map of an image as a transparent image (bytes, media type): filled, as outlines, or the edge
     of the ``classes`` alone.
     """
     known = settings.class_list

@@ -25,7 +25,7 @@ _SMALL, _, _LARGE = SIZES
 
 @dataclass(frozen=True)
 class Card:
-    """One image: its number, id and facts, and the addresses of its page, its photo and what is laid over it
+    """One image: its number, id and facts, and the addresses of its page, its image and what is laid over it
     ('' for none).
     """
 
@@ -58,7 +58,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class LayerLink:
-    """Something that can be laid over the photo: title, key to press, the address of the page with it and of
+    """Something that can be laid over the image: title, key to press, the address of the page with it and of
     its overlay, and whether it is shown now.
     """
 
@@ -77,7 +77,7 @@ def version_of(study: Opened, place: int) -> str:
 
 
 def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _SMALL) -> list[Card]:
-    """Return the cards of images, their pictures at a size."""
+    """Return the cards of images, their images at a size."""
     columns = study.columns
     agreement = agreement_of(query, study.said) if query.a and query.b else None
     sources, out = columns.table["source"], []
@@ -107,7 +107,7 @@ def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _
 
 
 def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[LayerLink]:
-    """Return what can be laid over the photo of one image, the photo alone first."""
+    """Return what can be laid over the image of one image, the image alone first."""
 
     def link(title: str, key: str, show: str, model: str = "") -> LayerLink:
         shown = query.show == show

@@ -2,7 +2,7 @@
 say of each.
 
 Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words.
-Nothing here opens a photo or a label map. An image has a tag where somebody gave it to the image, to a region
+Nothing here opens an image or a label map. An image has a tag where somebody gave it to the image, to a region
 of it, or to what a model made of either.
 """
 

@@ -37,7 +37,7 @@ WORDS = ("set", "role", "condition", "group")
 @dataclass(frozen=True)
 class ImageQuery:
     """What an address asks for: of which images, in which order, which page of them, and what is laid over
-    the photos (``show``: a layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent).
+    the images (``show``: a layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent).
     """
 
     id: Text = ""

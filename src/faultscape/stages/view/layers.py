@@ -1,4 +1,4 @@
-"""What is laid over a photo: the map of a model or of a truth, or the difference of two models; read one
+"""What is laid over an image: the map of a model or of a truth, or the difference of two models; read one
 image at a time.
 
 Conventions: a layer is ``model:NAME``, ``truth:NAME`` or ``pair``, and only names of the study are taken.

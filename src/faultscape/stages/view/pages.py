@@ -1,4 +1,4 @@
-"""The pages of `view`: the grid, one image, one pair; and the pictures and lists that they load.
+"""The pages of `view`: the grid, one image, one pair; and the images and lists that they load.
 
 Conventions: an image is named by its place in the corpus, a number; models, truths and all else by names that
 the study has. No part of an address is ever a path. Every page is made anew from the study as it was read,
@@ -141,7 +141,7 @@ def router(library: Library) -> APIRouter:
             try:
                 return shrink(read_photo(row)[0], longest)
             except ImageError as error:
-                raise NotFoundError(f"the photo cannot be shown: {error}") from None
+                raise NotFoundError(f"the image cannot be shown: {error}") from None
 
         return send_picture(request, pictures, key, made, for_ever="v" in request.query_params)
 
@@ -299,5 +299,5 @@ def _size(request: Request) -> int:
     """Return the longest side that is asked for, one of `SIZES`."""
     given = request.query_params.get("size", str(SIZES[0]))
     if given not in map(str, SIZES):
-        raise OptionError(f"size={given[:40]}: pictures are made at {', '.join(map(str, SIZES))}")
+        raise OptionError(f"size={given[:40]}: images are made at {', '.join(map(str, SIZES))}")
     return int(given)

@@ -146,7 +146,7 @@ class _Votes:
         if len({one.shape for one in maps}) > 1:
             sizes = " and ".join(sorted({f"{one.shape[1]} x {one.shape[0]}" for one in maps}))
             raise LabelMapError(
-                f"its masks have {sizes} pixels; import those again that have not their photo's size"
+                f"its masks have {sizes} pixels; import those again that have not their image's size"
             )
         return who, maps
 

@@ -5,7 +5,7 @@ Conventions: an image is named by its place in the corpus, a mask by its truth, 
 are taken. Annotators see masks of annotators alone, those in truths `TRUTH-PERSON`; organisers see those of
 all truths, the data set's own too. Nobody checks their own masks, which lie in the truth that ends in their
 pseudonym or name: they see what was found in them and comment, and the finder or an organiser who did not
-draw the mask resolves it. Positions are pixels of the photo.
+draw the mask resolves it. Positions are pixels of the image.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def _pins(found: Sequence[Check]) -> list[Pin]:
 
 
 def _position(given: dict[str, str], image: Image) -> tuple[float, float] | None:
-    """Return the position that a form names, within the photo; None where it names none."""
+    """Return the position that a form names, within the image; None where it names none."""
     if not given.get("x") or not given.get("y"):
         return None
     try:
@@ -304,5 +304,5 @@ def _position(given: dict[str, str], image: Image) -> tuple[float, float] | None
     except ValueError:
         raise OptionError("a position is two numbers") from None
     if not (0 <= x <= image.width and 0 <= y <= image.height):
-        raise OptionError(f"a position lies within the photo, {image.width} x {image.height} pixels")
+        raise OptionError(f"a position lies within the image, {image.width} x {image.height} pixels")
     return round(x, 1), round(y, 1)

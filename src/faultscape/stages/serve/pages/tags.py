@@ -2,7 +2,7 @@
 of it (S0 Fig. 11, S2 Figs. 7-9).
 
 Conventions: only organisers tag, since they see which model is which. A tag that is pressed again is taken
-back. Regions are `X,Y,WIDTH,HEIGHT` in pixels of the photo.
+back. Regions are `X,Y,WIDTH,HEIGHT` in pixels of the image.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _model(campaign: Campaign, name: str) -> str:
 
 
 def _region(text: str, image: Image) -> str:
-    """Return a region within the photo as it is kept; OptionError for another."""
+    """Return a region within the image as it is kept; OptionError for another."""
     try:
         return region_within(text, (image.width, image.height))
     except ValueError as error:

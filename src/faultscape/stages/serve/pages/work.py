@@ -1,4 +1,4 @@
-"""Where people answer: the page, the items that it loads ahead, their pictures, and the answers that it
+"""Where people answer: the page, the items that it loads ahead, their images, and the answers that it
 sends.
 
 Conventions: a page and an answer's address never name a model: the left and the right map are those that this
@@ -147,7 +147,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
 
 def warm(campaign: Campaign) -> None:
-    """Read one map and photo, so that the code for it is loaded before the first person waits for two
+    """Read one map and image, so that the code for it is loaded before the first person waits for two
     seconds; who asks for them hears what is wrong with them.
     """
     with suppress(FaultscapeError):
