@@ -180,7 +180,7 @@ def test_one_bad_label_is_said_without_paths_and_the_others_are_taken(ann: Perso
     assert any(
         line.startswith(f"{PLAIN[0]}: ") and "is 5 x 5 pixels, its image 48 x 36" in line for line in said
     )
-    assert any("1 file fits no image of the study, left out" in line for line in said)
+    assert any("1 file matches no image of the study and is skipped" in line for line in said)
     assert not any(str(tmp_path) in line or "faultscape-masks-" in line for line in said)
 
 

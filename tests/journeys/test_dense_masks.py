@@ -120,7 +120,7 @@ def test_each_image_goes_to_two_people_in_sessions_and_training_comes_first(
     assert lines == [
         f"12 images to label in {out} (png), each by 2 people",
         *(f"  {who}: 8 images in 3 sessions" for who in PEOPLE),
-        "  everybody first: 2 images that have a label already, in training",
+        "  everyone first: 2 images that already have a label, in training",
         (
             "put each mask into labels, in the folder of each session, named as its image, then `faultscape"
             f" label import {study} {out}`"
@@ -153,7 +153,7 @@ def test_the_same_line_writes_the_same_and_another_seed_is_refused_there(study: 
     export(study, tmp_path / "out")
     with refused(
         LabellingError,
-        "shares images out otherwise already, which is never written over; name another folder",
+        "already splits the images differently and is never overwritten; give another folder",
     ):
         export(study, tmp_path / "out", seed=1)
     assert made.bytes_under(tmp_path / "out", *PEOPLE, "sessions.csv") == before
@@ -202,7 +202,7 @@ def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(
     known = kept(study, "labels")
     said = label(corpus, out, only=2)
     lines = told("label", "import", study, out)
-    assert lines[0] == "ann, truth labels-ann: 6 images added; 2 of 3 sessions begun"
+    assert lines[0] == "ann, truth labels-ann: 6 images added; 2 of 3 sessions started"
     assert lines[1].startswith("  training: mIoU 1.000 with the known labels of 2 images, least 1.000 on ")
     for who in PEOPLE:
         found = kept(study, f"labels-{who}")
@@ -249,7 +249,7 @@ def test_what_one_person_did_wrong_keeps_nobody_else_back(
 
 def test_a_folder_in_which_nobody_has_drawn_is_said(study: Path, tmp_path: Path) -> None:
     export(study, tmp_path / "out")
-    assert "nobody has drawn anything yet" in refused_line("label", "import", study, tmp_path / "out")
+    assert "contains no masks yet" in refused_line("label", "import", study, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_list_of_sessions_names_folders_of_its_own_alone(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (["--overlap", "3"], "--overlap is of sessions; name who labels them with --annotators"),
+        (["--overlap", "3"], "--overlap needs --annotators, for example"),
         (["--annotators", "ann", "--overlap", "2"], "--overlap 2: .* 1 to 1"),
         (["--annotators", "ann,ann"], "each named once"),
         (["--annotators", "ann,Ann"], "differ only in upper and lower case"),
@@ -327,7 +327,7 @@ def test_consensus_is_a_vote_of_each_pixel_and_says_what_to_discuss(
         for i in said["ann"]
     }
     worth = {i for i in disputed if disputed[i] > 0.1 or mean_miou(said, i) < 0.7}
-    assert lines[4] == f"{len(worth)} images to discuss, those on which people differ most first:"
+    assert lines[4] == f"{len(worth)} images to discuss, most disputed first:"
     assert {line.partition(": ")[0].strip() for line in lines[5:]} == worth
     assert f"  {min(worth, key=lambda i: mean_miou(said, i))}: " in lines[5]
     before = made.bytes_under(study, "truth/agreed")
@@ -388,16 +388,16 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
         fs.label.import_(str(study), str(tmp_path / who), truth=who)
     found = fs.label.consensus(str(study), of=["ann", "ben"], truth="both")
     assert (found.new, found.alone, found.discuss) == (2, 3, ())
-    assert "3 images left out, which fewer than 2 labelled" in repr(found)
+    assert "3 images left out because fewer than 2 people labelled them" in repr(found)
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
     capsys.readouterr()
     assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2
     # none of them differs
-    assert "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out
+    assert "2 images already had a label in truth 'both'; it is replaced\n" in capsys.readouterr().out
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")
-    with refused(LabellingError, "no image has labels of 2 of ben, eve, so nothing can be joined; --least 1"):
+    with refused(LabellingError, "no image has labels from 2 of ben, eve, so there is nothing to merge; --least 1"):
         fs.label.consensus(str(study), of=["ben", "eve"], truth="none")
 
 
@@ -419,12 +419,12 @@ def test_a_consensus_makes_standings_stale_and_ranks(
 @pytest.mark.parametrize(
     ("line", "error", "says"),
     [
-        (["--of", "labels"], OptionError, "name two annotators or more with --of"),
+        (["--of", "labels"], OptionError, "give two or more annotators with --of"),
         (["--of", "labels", "--of", "nobody"], LabellingError, "there is no truth 'nobody'; there are"),
         (
             ["--of", "labels", "--of", "ann", "--truth", "ann"],
             OptionError,
-            "--truth ann is one of those that vote",
+            "--truth ann is one of the annotators",
         ),
         (["--of", "labels", "--of", "ann", "--truth", "model-1"], OptionError, "is the name of a model"),
         (["--of", "labels", "--of", "ann", "--truth", "../x"], StudyError, "cannot name a truth"),
@@ -434,7 +434,7 @@ def test_a_consensus_makes_standings_stale_and_ranks(
             "--tie 'coin' is not known; use void or skill",
         ),
         (["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"], OptionError, "--least 0"),
-        (["--of", "labels", "--of", "labels"], OptionError, "name two annotators or more"),
+        (["--of", "labels", "--of", "labels"], OptionError, "give two or more annotators"),
     ],
 )
 def test_a_consensus_that_cannot_be_is_refused(
@@ -466,5 +466,5 @@ def test_masks_of_two_sizes_are_named_and_the_others_joined(
     (row,) = [row for row in read_failures(study) if row.name == "both"]
     assert (row.image, row.reason) == (
         corpus.ids[0],
-        "its masks have 4 x 4 and 48 x 36 pixels; import those again that have not their image's size",
+        "its masks have 4 x 4 and 48 x 36 pixels; import those with the wrong size again",
     )

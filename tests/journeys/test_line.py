@@ -181,7 +181,7 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(
         assert fs.label.import_(study, str(out), truth=form).replaced == len(slots.images)
     again = fs.label.export(study, str(tmp_path / "again"), truth="png")
     assert again.images == 0  # nobody is asked twice
-    assert repr(again).startswith("no image is to be labelled, so nothing was written")
+    assert repr(again).startswith("no image needs a label, so nothing was written")
     assert not (tmp_path / "again").exists()
     empty = tmp_path / "empty"
     said = repr(fs.label.export(study, str(empty), truth="labels"))

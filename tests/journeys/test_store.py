@@ -196,7 +196,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
             elsewhere()
     with refused(ModelError, r"a=s3://b/maps: .*copy it here first"):
         fs.predict(study, {"a": "s3://b/maps"})
-    with refused(LabellingError, "read from folders of this machine; copy them here first"):
+    with refused(LabellingError, "read from local folders only; copy them to this machine first"):
         fs.label.import_(study, f"{bucket.uri}/labels")
     assert not list(tmp_path.glob("s3*"))
 

@@ -68,7 +68,7 @@ def test_label_import_says_how_many_labels_it_replaces_and_replaces_those_alone(
         made.write(tmp_path / "again" / f"{id_}.png", np.full((36, 48), 2, np.uint8))
     done = fs.label.import_(str(study), str(tmp_path / "again"))
     assert (done.new, done.replaced) == (0, 2)
-    assert "2 images had a label in truth 'labels', which is replaced" in capsys.readouterr().out
+    assert "2 images already had a label in truth 'labels'; it is replaced" in capsys.readouterr().out
     held = stored(study)
     assert all((held[id_] == 2).all() for id_ in corpus.ids[1:3])
     assert all((held[corpus.ids[k]] == corpus.truths[k]).all() for k in (0, 3))

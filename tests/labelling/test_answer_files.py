@@ -117,7 +117,7 @@ def test_labels_name_images_and_columns_as_tables_of_predictions_do(
     assert fs.label.import_(made.study, str(path)).discarded == 1
     with refused(
         LabellingError,
-        rf"names 1 image with and without an ending, or with two \('{images[6]}.jpg' and '{images[6]}'\)",
+        rf"names 1 image both with and without an extension, or with two \('{images[6]}.jpg' and '{images[6]}'\)",
     ):
         new(f"image,label\n{images[6]}.jpg,cat\n{images[6]},cat\n")
 
@@ -140,10 +140,10 @@ def test_one_thing_is_counted_in_the_singular(made: made_answers.Answers, tmp_pa
 
 
 def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Path) -> None:
-    with refused(LabellingError, "is a study, and no labels; name a CSV file of labels"):
+    with refused(LabellingError, "is a study, not labels; give a CSV file of labels"):
         fs.label.import_(made.study, made.study)
     (tmp_path / "empty").mkdir()
-    with refused(LabellingError, "empty: holds no CSV file; labels of classifiers are a CSV file"):
+    with refused(LabellingError, "empty: contains no CSV file; give a CSV file of labels"):
         fs.label.import_(made.study, str(tmp_path / "empty"))
 
 
@@ -164,10 +164,10 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
     fs.label.import_(made.study, str(tmp_path / "answers.csv"))
     plain = fs.label.export(made.study, str(path))
     assert (plain.questions, plain.undecided) == (len(asked) - 4, 2)
-    assert "2 questions undecided (a tie, or everybody was unsure): --again asks them again" in repr(plain)
+    assert "2 questions undecided (a tie, or everyone unsure): --again asks them again" in repr(plain)
     capsys.readouterr()
     assert main(["label", "export", made.study, str(path), "--again"]) == 0
-    assert "2 questions undecided (a tie, or everybody was unsure): asked again" in capsys.readouterr().out
+    assert "2 questions undecided (a tie, or everyone unsure): asked again" in capsys.readouterr().out
     assert [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]] == [
         *asked[:2],
         *asked[4:],
@@ -208,11 +208,11 @@ def test_what_somebody_filled_in_is_never_written_over(
         fs.label.import_(made.study, str(path))
     said = refused_line("label", "export", made.study, str(path))
     assert (
-        "q.csv: 1 line of it is filled in, and what people wrote is never written over; name another file"
+        "q.csv: 1 line is filled in and never overwritten; give another file"
         in said
     )
     assert path.read_bytes() == held
-    with refused(OptionError, "--prefill fills maps in"):
+    with refused(OptionError, "--prefill applies to masks only"):
         fs.label.export(made.study, str(path), prefill="model-0")
 
 

@@ -143,7 +143,7 @@ def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: P
         finally:
             process.kill()
     assert process.returncode == 0
-    assert out == f"{root} is shown no longer; nothing was changed\n"
+    assert out == f"{root}: server stopped; nothing was changed\n"
     assert err == ""
 
 

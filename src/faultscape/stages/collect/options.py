@@ -1,4 +1,4 @@
-"""What a line of `collect` asks for, as its verb hands it to the stage."""
+"""The options of `collect`, as its verb passes them to the stage."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Grouping:
 
     @property
     def asked(self) -> bool:
-        """Whether either of the two is given."""
+        """Whether either option is given."""
         return self.group is not None or self.block is not None
 
 
@@ -130,13 +130,13 @@ class KnownData:
 
     @property
     def asked(self) -> bool:
-        """Whether any of them is given."""
+        """Whether any option is given."""
         return any(value is not None for value in (self.layout, self.split, self.mixture))
 
 
 @dataclass(frozen=True)
 class CollectOptions:
-    """All that a line of `collect` says; None is what it leaves open."""
+    """All options of `collect`; None for those not given."""
 
     study: str
     images: tuple[str, ...]
@@ -161,7 +161,7 @@ class CollectOptions:
 
     @property
     def asks_for_more(self) -> bool:
-        """Whether the line asks for anything that needs no images, or goes with them."""
+        """Whether the command asks for anything that needs no images, or accompanies them."""
         return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or self.known.asked or any(
             value is not None
             for value in (
@@ -172,7 +172,7 @@ class CollectOptions:
 
     @property
     def speaks_of_settings_alone(self) -> bool:
-        """Whether classes or the working size are all that the line speaks of, groups aside."""
+        """Whether the command changes only classes or the working size, and perhaps groups."""
         others = (self.set_, self.role, self.pattern, self.storage.store, self.storage.probe)
         settings = (self.classes, self.only_classes, self.size, self.storage.shard_size)
         return (
@@ -184,7 +184,7 @@ class CollectOptions:
 
     @property
     def speaks_of_groups_alone(self) -> bool:
-        """Whether groups are all that the line speaks of."""
+        """Whether the command changes only groups."""
         others = (
             self.classes,
             self.only_classes,
