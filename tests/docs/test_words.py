@@ -1,7 +1,7 @@
 """The word list: constructions that no page, message or docstring may use, and what to write instead.
 
 Conventions: a pattern is matched in the text of a page without its code, and in the docstrings and messages
-of a source file. Places that still use old words are listed with how many they may have; a number may only
+of a source file without doctests and what stands in backticks. Places that still use old words are listed with how many they may have; a number may only
 go down, and a place that is not listed has none. ``python tests/docs/test_words.py`` prints every match.
 Source: the table "Instead of" in docs/reference/notation.md holds the same list for people.
 """
@@ -146,6 +146,11 @@ def spoken(source: str) -> Iterator[str]:
             yield text
 
 
+def uncoded(text: str) -> str:
+    """Return a docstring or message without its doctest lines and what stands in backticks."""
+    return re.sub(r"`[^`\n]+`", "``", re.sub(r"^ *(?:>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE))
+
+
 def texts() -> Iterator[tuple[str, str]]:
     """Yield (place, text) of everything that people read: pages by name, source by room."""
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
@@ -163,7 +168,7 @@ def matches() -> Iterator[tuple[str, str, str, str]]:
     """Yield (place, words before and after, match, what to write instead)."""
     for place, text in texts():
         page = place.endswith(".md")
-        flat = re.sub(r"(?<!\n)\n(?!\n)[ ]*", " ", text) if not page else text
+        flat = re.sub(r"(?<!\n)\n(?!\n)[ ]*", " ", uncoded(text)) if not page else text
         for word, pattern in ANY:
             for found in pattern.finditer(flat):
                 around = flat[max(0, found.start() - 40) : found.end() + 40].replace("\n", " ")
@@ -198,6 +203,7 @@ def test_code_and_tables_of_catalogues_are_no_prose() -> None:
     assert re.findall(r"photo|picture", prose(page)) == ["photo"]  # a link's own text
     source = '"""A docstring."""\nx = "name"\nraise Error(f"no {x} here")\n'
     assert list(spoken(source)) == ["A docstring.", "no {} here"]
+    assert uncoded("A ``photo`` of:\n>>> photo(1)\n... photo(2)\n'photo'") == "A `` of:\n\n\n'photo'"
 
 
 if __name__ == "__main__":

@@ -259,7 +259,7 @@ def test_a_folder_in_which_nobody_has_drawn_is_said(study: Path, tmp_path: Path)
         ("ann,../ben,x", "line 2: '../ben' cannot name a session"),
         ("ann,/tmp,x", "line 2: '/tmp' cannot name a session"),
         ("ann,.,x", "cannot name a session"),
-        ("", "names nobody"),
+        ("", "names no one"),
         ("ann,session-01", "line 2"),
         ("ann\0,s,x", "line 2|NUL"),
     ],
@@ -283,11 +283,11 @@ def test_a_list_of_sessions_names_folders_of_its_own_alone(
         (["--annotators", "../x,ben"], "cannot name a person"),
         (["--annotators", "a/b,ben"], "cannot name a person"),
         (["--annotators", " "], "--annotators is empty"),
-        (["--annotators", ","], "names nobody"),
-        (["--annotators", "a,b", "--session", "0"], "--session 0"),
-        (["--annotators", "a,b", "--training", "-1"], "--training -1"),
+        (["--annotators", ","], "expected names, for example"),
+        (["--annotators", "a,b", "--session", "0"], "--session must be 1 to 10,000 images; got 0"),
+        (["--annotators", "a,b", "--training", "-1"], "--training must be 0 to 10,000 images; got -1"),
         (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has 5 labels"),
-        (["--annotators", "a,b", "--prefill", "nobody"], "there is no such model"),
+        (["--annotators", "a,b", "--prefill", "nobody"], "no such model"),
         (["--annotators", "a,b", "--outlines"], "--outlines"),
     ],
 )
@@ -397,7 +397,9 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")
-    with refused(LabellingError, "no image has labels from 2 of ben, eve, so there is nothing to merge; --least 1"):
+    with refused(
+        LabellingError, "no image has labels from 2 of ben, eve, so there is nothing to merge; --least 1"
+    ):
         fs.label.consensus(str(study), of=["ben", "eve"], truth="none")
 
 

@@ -311,7 +311,9 @@ def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Pat
     assert all(reason.startswith("said.jsonl, line ") and "\n" not in reason for reason in reasons)
     assert "said.jsonl, line 5: 'zebra' is not a model of the study" in reasons
     (tmp_path / "none.jsonl").write_text("{\n")
-    with refused(LabellingError, "no line could be used; the first: none.jsonl, line 1: is not JSON object"):
+    with refused(
+        LabellingError, "no line could be used; the first: none.jsonl, line 1: is not a JSON object"
+    ):
         fs.label.import_(study, str(tmp_path / "none.jsonl"))
     with refused(LabellingError, "answers are written as JSON lines; give a file name that ends in .jsonl"):
         fs.label.answers(study, str(tmp_path / "said.txt"))
@@ -374,7 +376,7 @@ def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     assert first.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert again.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert "Ann" not in (Path(study) / "log.jsonl").read_text()
-    with refused(LabellingError, "a name has 1 to 80 characters"):
+    with refused(LabellingError, "a name must have 1 to 80 characters"):
         fs.label.invite(study, " ")
 
 
@@ -385,7 +387,8 @@ def test_who_is_forgotten_leaves_answers_that_are_nobodys(study: str) -> None:
             [Choice("part0/photo 000", "model-0", "model-1", "first", one.pseudonym)], "test"
         )
     assert (
-        repr(fs.label.forget(study, "Ann")) == f"{ann.pseudonym} no longer belongs to anyone; all answers stay"
+        repr(fs.label.forget(study, "Ann"))
+        == f"{ann.pseudonym} no longer belongs to anyone; all answers stay"
     )
     assert len(Choices(Path(study)).choices()) == 2
     assert b"Ann" not in (Path(study) / "answers.sqlite").read_bytes()

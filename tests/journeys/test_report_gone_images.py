@@ -80,7 +80,8 @@ def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_n
     images = set(fs.select(study, engine="local").images)
     corpus.photos.rename(tmp_path / "moved")
     with refused(
-        ImageError, f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then repeat this command"
+        ImageError,
+        f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then repeat this command",
     ):
         fs.label.export(study, str(tmp_path / "out"))
     fs.collect(study, str(tmp_path / "moved"))

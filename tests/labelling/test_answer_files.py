@@ -207,10 +207,7 @@ def test_what_somebody_filled_in_is_never_written_over(
     if taken and words == ",ann,yes\n":
         fs.label.import_(made.study, str(path))
     said = refused_line("label", "export", made.study, str(path))
-    assert (
-        "q.csv: 1 line is filled in and never overwritten; give another file"
-        in said
-    )
+    assert "q.csv: 1 line is filled in and never overwritten; give another file" in said
     assert path.read_bytes() == held
     with refused(OptionError, "--prefill applies to masks only"):
         fs.label.export(made.study, str(path), prefill="model-0")

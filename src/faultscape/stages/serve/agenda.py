@@ -3,7 +3,7 @@ database.
 
 Conventions: a choice gets a new id when one of its maps changes, so that old answers do not count for it.
 Other servers and commands write into the same study: `stamp_of` changes with its files, and a `History` first
-reads all rows, then the new ones, whoever wrote them. A server's database may show rows in another order than
+reads all rows, then the new ones from any writer. A server's database may show rows in another order than
 their numbers, so some rows before the last are read again; reading a row twice changes nothing.
 """
 

@@ -310,7 +310,7 @@ class Campaign:
         return ""
 
     def _doubt(self, image: str) -> None:
-        """Discard an image that too many people were unsure about (S2 3.1)."""
+        """Discard an image that too many people were unsure about (Wang et al. 2020)."""
         truth = self.options.truth
         if (
             len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")})

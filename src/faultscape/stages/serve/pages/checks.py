@@ -1,4 +1,5 @@
-"""The second round: people review each other's masks, mark errors, discuss and resolve them (S0 4.1.4).
+"""The second round: people review each other's masks, mark errors, and discuss and resolve them (Yan et al.
+2021).
 
 Conventions: an image is identified by its position in the corpus, a mask by its truth, and only those of the
 study are accepted. Annotators see only masks of annotators, in truths `TRUTH-PERSON`; organisers see those of

@@ -1,5 +1,5 @@
 """Kinds of failure, tagged image by image: what an image is like, and how a model fails on it or on a region
-of it (S0 Fig. 11, S2 Figs. 7-9).
+of it (Yan et al. 2021, Wang et al. 2020).
 
 Conventions: only organisers tag, because they see which model is which. Pressing a tag again removes it.
 Regions are `X,Y,WIDTH,HEIGHT` in pixels of the image.
