@@ -296,9 +296,9 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
         lambda: b"<annotations><version>1.1</version>" + b"<a>" * 100_000,
         "deep|not XML",
     ),
-    ("XML of something else", lambda: b"<svg></svg>", "is not a file of a labelling tool"),
-    ("JSON of something else", lambda: b'{"a": 1}', "is not a file of a labelling tool"),
-    ("JSON lists within lists", lambda: b"[" * 1_000_000, "is not a file of a labelling tool"),
+    ("XML of something else", lambda: b"<svg></svg>", "neither a file of a known labelling tool"),
+    ("JSON of something else", lambda: b'{"a": 1}', "neither a file of a known labelling tool"),
+    ("JSON lists within lists", lambda: b"[" * 1_000_000, "neither a file of a known labelling tool"),
     (
         "a huge PNG",
         lambda: zipped({f"{PLAIN[0]}.png": huge()}),

@@ -295,7 +295,7 @@ def test_labels_are_sets_of_classes_and_none_of_them(study: str, tmp_path: Path)
     ):
         fs.label.import_(study, str(folder))
     path.write_text("image,label\nnope,dog\n")
-    with refused(LabellingError, "nothing could be used; the first"):
+    with refused(LabellingError, "no line could be used; the first"):
         fs.label.import_(study, str(path))
 
 

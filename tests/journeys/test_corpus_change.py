@@ -252,7 +252,7 @@ def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_c
         patch.setattr(shard, "forget", lambda *_: None)
         fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
-    with refused(StudyError, "of some shards by another network; run `faultscape predict"):
+    with refused(StudyError, "in part by another network; run `faultscape predict"):
         fs.compare(study, engine="local")
     fs.predict(study, {"net": network}, engine="local")
     assert fs.compare(study, engine="local").parts_made > 0

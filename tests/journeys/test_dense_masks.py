@@ -171,7 +171,7 @@ def test_training_outside_the_selection_goes_first_and_too_little_of_it_is_said(
     assert chosen[0] not in shared(tmp_path / "five")["ann", "training"]
     export(study, tmp_path / "six", training=6)
     assert shared(tmp_path / "six")["ann", "training"][-1] == chosen[0]
-    with refused(LabellingError, "--training 7: truth 'labels' has 6 labels"):
+    with refused(LabellingError, "--training 7: truth 'labels' has only 6 labels"):
         export(study, tmp_path / "seven", training=7)
 
 
@@ -203,7 +203,7 @@ def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(
     said = label(corpus, out, only=2)
     lines = told("label", "import", study, out)
     assert lines[0] == "ann, truth labels-ann: 6 images added; 2 of 3 sessions started"
-    assert lines[1].startswith("  training: mIoU 1.000 with the known labels of 2 images, least 1.000 on ")
+    assert lines[1].startswith("  training: mIoU 1.000 with the known labels of 2 images, lowest 1.000 on ")
     for who in PEOPLE:
         found = kept(study, f"labels-{who}")
         assert found.keys() == said[who].keys()
@@ -286,7 +286,7 @@ def test_a_list_of_sessions_names_folders_of_its_own_alone(
         (["--annotators", ","], "expected names, for example"),
         (["--annotators", "a,b", "--session", "0"], "--session must be 1 to 10,000 images; got 0"),
         (["--annotators", "a,b", "--training", "-1"], "--training must be 0 to 10,000 images; got -1"),
-        (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has 5 labels"),
+        (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has only 5 labels"),
         (["--annotators", "a,b", "--prefill", "nobody"], "no such model"),
         (["--annotators", "a,b", "--outlines"], "--outlines"),
     ],
@@ -435,7 +435,11 @@ def test_a_consensus_makes_standings_stale_and_ranks(
             OptionError,
             "--tie 'coin' is not known; use void or skill",
         ),
-        (["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"], OptionError, "--least 0"),
+        (
+            ["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"],
+            OptionError,
+            "--least must be 1 or more people; got 0",
+        ),
         (["--of", "labels", "--of", "labels"], OptionError, "give two or more annotators"),
     ],
 )

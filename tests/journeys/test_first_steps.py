@@ -49,7 +49,7 @@ def test_label_has_two_verbs_of_its_own() -> None:
     [
         (
             "run study --resamples 5",
-            "run has no option --resamples; `faultscape run --help` says what it takes",
+            "run has no option --resamples; see `faultscape run --help`",
         ),
         (
             "select study --conkordance x",
@@ -58,11 +58,11 @@ def test_label_has_two_verbs_of_its_own() -> None:
                 " says"
             ),
         ),
-        ("rank study -x", "rank has no option -x; `faultscape rank --help` says what it takes"),
-        ("scale masks", "scale: --classes is missing; `faultscape scale --help` says what it takes"),
+        ("rank study -x", "rank has no option -x; see `faultscape rank --help`"),
+        ("scale masks", "scale: --classes is missing; see `faultscape scale --help`"),
         (
             "label export study",
-            "label export: OUT is missing; `faultscape label export --help` says what it takes",
+            "label export: OUT is missing; see `faultscape label export --help`",
         ),
     ],
 )

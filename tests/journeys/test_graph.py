@@ -97,7 +97,7 @@ def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corp
     fs.report(study)
     fs.select(study, per_class=2, engine="local")
     found = states(study)
-    assert found["standings", "main"] == ("stale", ("the selection was extended or made anew",))
+    assert found["standings", "main"] == ("stale", ("the selection was extended or replaced",))
     assert found["report", "main"][0] == "stale"
     # the images are labelled already
     assert fs.status(study).next == f"faultscape rank {study} --resamples 20"
@@ -115,7 +115,7 @@ def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corp
     assert fs.status(study).next == f"faultscape select {study}"
     with refused(
         LabellingError,
-        r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give"
+        r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or add"
         r" --anyway",
     ):
         fs.label.export(study, str(tmp_path / "out"))

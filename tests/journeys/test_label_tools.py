@@ -185,7 +185,7 @@ def test_check_says_whether_a_tool_will_take_a_file(
     with refused(LabellingError, "not recognised as a labelling tool's format .labelme, cvat, "):
         fs.label.check(str(tmp_path / "notes.txt"))
     for name in ("nothing.json", "nothing"):
-        with refused(LabellingError, f"{name}: there is no such file or folder"):
+        with refused(LabellingError, f"{name}: no such file or folder"):
             fs.label.check(str(tmp_path / name))
     with refused(OptionError, "--format csv: this format cannot be checked"):
         fs.label.check(str(out), format="csv")
@@ -325,7 +325,7 @@ def test_a_pair_whose_map_is_another_by_now_is_left_out(
         for t in tasks
     )
     assert (taken.new, taken.failures) == (len(tasks) - gone, gone)
-    assert "a map that was shown was made anew since; ask again" in taken.first
+    assert "one of its maps was remade since; export the task again" in taken.first
 
 
 def test_issues_of_a_review_become_findings(

@@ -47,7 +47,7 @@ def test_a_report_whose_images_are_gone_says_so_and_names_the_line(
     fs.collect(study, str(tmp_path / "moved"))
     state, words = report_row(study)
     assert state == "stale"
-    assert "images that it could not show are there again" in words
+    assert "missing image files are back" in words
     fs.report(study)
     assert "no longer where they were" not in page.read_text()
     assert report_row(study)[0] != "stale"

@@ -203,7 +203,7 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     fs.compare(far, engine="local")
     said = [line for line in capsys.readouterr().out.splitlines() if "different bytes" in line]
     assert len(said) == 1
-    assert said[0].startswith(f"{first.id}: model-0 and model-1 saw different bytes")
+    assert said[0].startswith(f"{first.id}: model-0 and model-1 read different versions")
 
 
 def test_lists_and_globs_name_pictures_of_stores_too(

@@ -133,10 +133,10 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
     monkeypatch.undo()
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     part = fs.StudyPart(set_=["elastic_transform-2"])
-    with refused(says="the line that makes it was not finished"):
+    with refused(says="the command that makes this set did not finish"):
         # its labels are those of the earlier images
         fs.measure(study, part=part, resamples=0, engine="local")
-    with refused(says="the line that makes it was not finished"):
+    with refused(says="the command that makes this set did not finish"):
         fs.stress.sheet(study)
     contrast(study, **line)
     assert fs.measure(study, part=part, resamples=0, engine="local").document["datasets"][

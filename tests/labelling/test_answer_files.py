@@ -63,7 +63,7 @@ def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(
         HEAD + f"{made.images[0]},cat,ann,y\nnowhere,dog,ann,no\n{made.images[0]},dog,ann,n\n"
     )
     said = (
-        r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure"
+        r"no line could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure"
         r" \(3 lines in failures.csv\)"
     )
     with refused(LabellingError, said):
@@ -89,7 +89,7 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
     took = fs.label.import_(made.study, f"{path}:Truth")
     assert (took.new, took.failures) == (12, 0)
     assert repr(took).startswith("truth labels: 12 images labelled")
-    with refused(LabellingError, r"gone.csv: there is no such file"):
+    with refused(LabellingError, r"gone.csv: no such file"):
         fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
     (tmp_path / "odd.csv").write_text("bild,what\nx,cat\n")
     with refused(LabellingError, r"expected the columns image, label, or .*; it has bild, what"):
@@ -244,7 +244,7 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
-    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
+    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Remove --truth"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])
     with refused(LabellingError, r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):

@@ -147,7 +147,7 @@ def test_what_is_no_share_is_refused(verb: str, shard: str, corpus: made.Corpus,
     words = {"predict": (corpus.models,), "compare": (), "measure": (corpus.models,)}[verb]
     source = str(corpus.truth) if verb == "measure" else str(study)
     no_share = "is not a share; expected PART/PARTS with PART from 1 to PARTS, for example 2/3"
-    with refused(OptionError, no_share if shard else "--shard is empty; give a value, or leave it out"):
+    with refused(OptionError, no_share if shard else "--shard is empty; give a value, or remove it"):
         getattr(fs, verb)(
             source, *words, shard=shard, **({"classes": str(corpus.classes)} if verb == "measure" else {})
         )

@@ -36,10 +36,9 @@ def next_words(line: str, *, stuck: bool) -> str:
     """Return the text about the next command; without one, whether all is done or someone must act first.
 
     >>> next_words("", stuck=False), next_words("", stuck=True)
-    ('nothing; all is done', 'no line helps; what `faultscape status` says of what is not done names what a
-    person could do')
+    ('nothing; all is done', 'no command helps; `faultscape status` shows what to fix by hand')
     """
-    waits = "no line helps; what `faultscape status` says of what is not done names what a person could do"
+    waits = "no command helps; `faultscape status` shows what to fix by hand"
     return line or (waits if stuck else "nothing; all is done")
 
 

@@ -40,7 +40,7 @@ def refuse_empty(options: Any) -> None:
     >>> from faultscape.stages.compare.options import CompareOptions
     >>> CompareOptions("study", shard=" ")
     Traceback (most recent call last):
-    faultscape.errors.OptionError: --shard is empty; give a value, or leave it out
+    faultscape.errors.OptionError: --shard is empty; give a value, or remove it
     """
     for field in fields(options):
         value = getattr(options, field.name)
@@ -103,8 +103,8 @@ def call_again(verb: Callable[..., Made], study: str, options: JsonObject, **oth
     """
     if odd := next((name for name in options if name not in options_of(verb)), None):
         raise OptionError(
-            f"{verb.__name__} has no option {odd!r}, which is recorded as given; run `faultscape"
-            f" {verb.__name__} {study}` with the options that you want"
+            f"{verb.__name__} no longer has the recorded option {odd!r}; run `faultscape {verb.__name__}"
+            f" {study}` with the options that you want"
         )
     return verb(study, **group_options(verb, options), **others)
 

@@ -26,8 +26,8 @@ METHOD_NUMBER = 5  # raised when the page shows something else
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
 _OF_DUELS = (
-    ("reference_images", "--reference-images needs images chosen for a class", "are"),
-    ("better", "--better needs duels of label maps", "is"),
+    ("reference_images", "--reference-images", "images chosen for a class"),
+    ("better", "--better", "duels of label maps"),
 )
 
 
@@ -192,7 +192,11 @@ def again(snapshot: Snapshot, name: str) -> Again:
         and snapshot.selections[name][0].draws
         and not snapshot.settings.classifies
     ):
-        left_out = [f"{words}; {verb} left out" for key, words, verb in _OF_DUELS if given.pop(key, None)]
+        left_out = [
+            f"{option} is left out: it needs {what}"
+            for key, option, what in _OF_DUELS
+            if given.pop(key, None)
+        ]
     return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
 
 

@@ -201,7 +201,7 @@ def _options_again(snapshot: Snapshot, name: str) -> tuple[JsonObject, tuple[str
         left_out += [f"selection {other} of --against is gone and is left out" for other in gone]
     if "population" in given and not is_by_chance(snapshot, name):
         del given["population"]
-        left_out.append("--population applies only to images drawn at random and is left out")
+        left_out.append("--population is left out: it applies only to images drawn at random")
     return given, tuple(left_out)
 
 
