@@ -71,7 +71,7 @@ def server(root: Path, *words: str, **environment: str) -> Iterator[Served]:
             said = ""
             for line_ in process.stdout:
                 said += line_
-                if found := re.search(r"people answer at http://([\d.]+):(\d+)/", line_):
+                if found := re.search(r"serving at http://([\d.]+):(\d+)/", line_):
                     break
             else:
                 raise AssertionError(f"it did not begin: {said}")

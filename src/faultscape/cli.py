@@ -1,9 +1,9 @@
-"""The command line: one sub-command for each verb, loaded when it is called, its options read off the verb's
-signature and docstring.
+"""The command line: one sub-command for each verb, loaded when it is called, with options read from the
+verb's signature and docstring.
 
-Conventions: a result is printed as its repr, with ``--json`` as one JSON object, and may say the exit status
-(1: it ran, and the answer is no); a mistake is one line on standard error and exit status 2; Ctrl-C ends with
-130 and loses nothing.
+Conventions: a result is printed as its repr, or with ``--json`` as one JSON object, and may set the exit
+status (1: it ran, and the answer is no); a mistake is one line on standard error and exit status 2; Ctrl-C
+exits with 130 and loses nothing.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
 
 
 def _prepare_groups(function: Callable[..., Any]) -> None:
-    """Let the options of a verb that stand together in a dataclass be options of their own, in a group that
-    is called what its docstring says.
+    """Turn options that are grouped in a dataclass into separate options, in a help group titled by its
+    docstring.
     """
     parameters = inspect.signature(function).parameters
     _one_way(function, {name: parameter.default for name, parameter in parameters.items()})
@@ -78,7 +78,7 @@ def _prepare_groups(function: Callable[..., Any]) -> None:
 
 
 def _one_way(owner: Any, defaults: Mapping[str, object]) -> None:
-    """Let flags that are off unless given have no `--no-` form: it would say nothing."""
+    """Remove the `--no-` form of flags that are off by default; it would have no effect."""
     for name, kind in owner.__annotations__.items():
         if kind in ("bool", bool) and defaults.get(name) is False:
             owner.__annotations__[name] = Annotated[bool, cyclopts.Parameter(negative=())]
@@ -110,8 +110,8 @@ def repeated(words: list[str]) -> list[str]:
 
 
 def _check_words(arguments: cyclopts.ArgumentCollection) -> None:
-    """OptionError for an empty word, and for an option that takes whole numbers and was given another:
-    cyclopts rounds 10.5 to 10.
+    """OptionError for an empty value, and for a fractional value of an integer option, which cyclopts would
+    round.
     """
     for argument in arguments:
         if empty := next(
@@ -122,7 +122,7 @@ def _check_words(arguments: cyclopts.ArgumentCollection) -> None:
             ),
             None,
         ):
-            raise OptionError(f"{empty.keyword} is empty; give a value, or leave it out")
+            raise OptionError(f"{empty.keyword} is empty; give a value, or remove it")
         odd = next(
             (token for token in argument.tokens if token.value and not _WHOLE.fullmatch(token.value)), None
         )
@@ -131,8 +131,8 @@ def _check_words(arguments: cyclopts.ArgumentCollection) -> None:
 
 
 class _PlainStream:
-    """A stream to which names and texts of files are written as they are, but for what moves a cursor, and in
-    letters that it has.
+    """A stream that writes names and texts of files unchanged, except characters that move a cursor, and
+    replaces letters that it cannot encode.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -161,7 +161,7 @@ def main(words: list[str] | None = None) -> int:
     except cyclopts.CycloptsError as error:
         return _refused(misread_line(error, given))
     except KeyboardInterrupt:
-        _refused("interrupted; run the same line again to go on")
+        _refused("interrupted; run the same command again to continue")
         return 130
     except BrokenPipeError:  # whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -177,7 +177,7 @@ def _refused(line: str) -> int:
 
 
 def _run(words: list[str], output: OutputOptions) -> int:
-    """Run what is left of a line when the options of every verb are taken out, and return its exit status."""
+    """Run a command after its output options were removed, and return its exit status."""
     first, second = [*words, "", ""][:2]
     if first in GROUPS and second and second not in GROUPS[first] and not second.startswith("-"):
         return _refused(unknown_line(words))
@@ -203,7 +203,7 @@ def _run(words: list[str], output: OutputOptions) -> int:
 
 
 def _stream_of_notes(output: OutputOptions, line: str) -> TextIO:
-    """Return where what a verb says on its way is written."""
+    """Return the stream for messages that a verb prints while it runs."""
     if output.json:
         return sys.stderr
     return io.StringIO() if output.quiet and line not in _SERVERS else sys.stdout
@@ -216,8 +216,8 @@ def _printed(text: str) -> int:
 
 
 def program() -> None:
-    """Run the command line that was typed, and leave at once: threads of libraries that still wait would end
-    an ended process with an abort.
+    """Run the command line and exit at once: waiting threads of libraries could otherwise abort the
+    process.
     """
     status = main()
     for stream in (sys.stdout, sys.stderr):

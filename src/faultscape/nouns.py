@@ -1,8 +1,8 @@
-"""What travels between rooms: frozen dataclasses, and nothing that computes but words.
+"""Data that travels between rooms: frozen dataclasses that compute nothing but text.
 
 Conventions: letters in shapes are H W pixels, C classes, J models, I images, P pairs. Inside the package a
-label map holds *places*: 0..C-1 in the order of ``Classes.ids``, and C for void. The ids that people see
-stand in ``Classes.ids``.
+label map contains *places*: 0..C-1 in the order of ``Classes.ids``, and C for void. ``Classes.ids`` has the
+ids that people see.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Classes:
 
 @dataclass(frozen=True)
 class Scale:
-    """First and third quartile of each class's share of pixels, over the masks that contain the class (S0
-    3.1.2).
+    """First and third quartile of each class's share of pixels, over the masks that contain the class (Yan et
+    al. 2021).
     """
 
     names: tuple[str, ...]
@@ -118,11 +118,11 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far J models agree before any label: ``mean`` (J, J), NaN on the diagonal and where two have no
-    image in common; ``images`` (J, J) counted, ``alike`` (J, J) on how many the two are identical.
+    """How far J models agree before any label: ``mean`` (J, J), NaN on the diagonal and for two models
+    without an image in common; ``images`` (J, J) counted, ``alike`` (J, J) on how many the two are identical.
 
-    ``concordance`` says what was measured (0-1 of classifiers); ``warnings`` are sentences on models that
-    agree with nobody, or everywhere.
+    ``concordance`` names the measure (0-1 for classifiers); ``warnings`` are sentences about models that
+    disagree with all others, or agree everywhere.
     """
 
     models: tuple[str, ...]
@@ -165,8 +165,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class PairSlot:
-    """One place of one unordered pair of classifiers: what each of them says of the image, how far apart that
-    is, and the lesser of both confidences.
+    """One place of one unordered pair of classifiers: their predictions for the image, the distance between
+    these, and the lower of both confidences.
     """
 
     selector: str
@@ -191,8 +191,8 @@ class PairSlot:
 
 @dataclass(frozen=True)
 class Draw:
-    """One image that a selector drew for all models at once: its score, the probability with which it was
-    drawn among what was left at this step, and how large the ``pool`` was at first.
+    """One image that a selector drew for all models at once: its score, the probability of drawing it from
+    what was left at this step, and the initial size of the ``pool``.
 
     A selector that does not draw at random has probability NaN.
     """
@@ -217,11 +217,11 @@ Row = Slot | PairSlot | Draw
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What J classifiers say of I images: ``labels`` (J, I) places of classes, -1 for none; ``probabilities``
-    (J, I), NaN where a model says none.
+    """Predictions of J classifiers for I images: ``labels`` (J, I) places of classes, -1 for none;
+    ``probabilities`` (J, I), NaN if a model gives none.
 
-    ``top`` are the K likeliest places and how likely, (J, I, K) each, -1 and NaN where a model names fewer;
-    None where models name but one.
+    ``top`` are the K most likely places and their probabilities, (J, I, K) each, -1 and NaN where a model
+    names fewer; None if models name only one.
     """
 
     classes: Classes
@@ -238,7 +238,7 @@ class Predictions:
 
 
 class ScaleEntry(TypedDict):
-    """A class's quartiles as a file of scales has them, None where no mask holds the class."""
+    """A class's quartiles as a scale file stores them, None if no mask contains the class."""
 
     n_images: int
     t_min: float | None
@@ -246,8 +246,8 @@ class ScaleEntry(TypedDict):
 
 
 class Definition(TypedDict, total=False):
-    """What fixes a selection, as its file holds it: each selector has its part of it, one of your own has
-    keys of its own, and files of earlier versions lack some.
+    """The definition of a selection, as its file stores it: each selector has its own keys, also one of your
+    own, and files of earlier versions lack some.
     """
 
     selector: Required[str]
@@ -286,7 +286,7 @@ class Definition(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """A selection: its definition and its rows; places 1..depth of a cell are chosen, the ones behind are
+    """A selection: its definition and its rows; places 1..depth of a cell are chosen, later ones are
     spares.
     """
 
@@ -299,8 +299,8 @@ class Slots:
 
     @property
     def depth(self) -> int:
-        """How many places of a cell are chosen: ``per_class`` of duels (K of S0), ``top`` of pairs (k of S2),
-        1 of draws.
+        """How many places of a cell are chosen: ``per_class`` for duels (K of Yan et al. 2021), ``top`` for
+        pairs (k of Wang et al. 2020), 1 for draws.
         """
         return int(self.definition.get("per_class") or self.definition.get("top") or 1)
 
@@ -311,27 +311,27 @@ class Slots:
 
     @property
     def slots(self) -> int:
-        """How many rows are chosen: an image can stand in several."""
+        """How many rows are chosen; an image can be in several."""
         return len(self.chosen)
 
     @property
     def spares(self) -> int:
-        """How many rows stand behind the chosen ones, to take the place of discarded images."""
+        """How many rows follow the chosen ones, as replacements for discarded images."""
         return len(self.rows) - len(self.chosen)
 
     @property
     def duels(self) -> tuple[Slot, ...]:
-        """The chosen rows of duels of label maps (S0); none where images were chosen in another way."""
+        """The chosen rows of duels of label maps (Yan et al. 2021), if images were chosen so."""
         return tuple(row for row in self.chosen if isinstance(row, Slot))
 
     @property
     def pairs(self) -> tuple[PairSlot, ...]:
-        """The chosen rows of pairs of classifiers (S2); none where images were chosen in another way."""
+        """The chosen rows of pairs of classifiers (Wang et al. 2020), if images were chosen so."""
         return tuple(row for row in self.chosen if isinstance(row, PairSlot))
 
     @property
     def draws(self) -> tuple[Draw, ...]:
-        """The images that were drawn for all models at once; none where they were chosen in another way."""
+        """The images that were drawn for all models at once, if they were chosen so."""
         return tuple(row for row in self.chosen if isinstance(row, Draw))
 
     @property
@@ -348,7 +348,7 @@ class Slots:
 
 
 def _slots_text(slots: Slots) -> str:
-    """Return what a person reads of a selection: how many images are to be labelled, and for what."""
+    """Return the summary of a selection: how many images to label, and for what."""
     if draws := slots.draws:
         last = max(row.round for row in draws)
         rounds = (
@@ -370,7 +370,7 @@ def _slots_text(slots: Slots) -> str:
 
 
 def _bound_text(slots: Slots) -> list[str]:
-    """Return how many slots there could be, and what of them is empty; nothing of draws, which have none."""
+    """Return how many slots are possible, and how many are empty; '' for draws, which have no bound."""
     j = len(slots.models)
     if pairs := slots.pairs:
         k, held = slots.depth, Counter(row.cell for row in pairs)

@@ -61,7 +61,7 @@ def served(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], s
 
 def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners(root: Path) -> None:
     with served(root) as (process, said):
-        assert said.startswith(f"{root}: people answer at http://127.0.0.1:"), said
+        assert said.startswith(f"{root}: serving at http://127.0.0.1:"), said
         with urllib.request.urlopen(said.split(" at ")[1].split()[0], timeout=30) as answer:
             assert answer.status == 200
             assert "server" not in answer.headers
@@ -72,8 +72,8 @@ def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners
 
 
 def test_the_first_organiser_keeps_the_link_when_the_server_starts_again(root: Path) -> None:
-    again = "the organiser comes in by the earlier link; for a new one: faultscape label invite "
-    for said in ("come in as the organiser, and invite others, at http://", again):
+    again = "the organiser signs in with the earlier link; for a new one run: faultscape label invite "
+    for said in ("sign in as the organiser, and invite others, at http://", again):
         with served(root, "--invites") as (process, _):
             assert process.stdout is not None
             assert process.stdout.readline().startswith(said)
@@ -128,11 +128,11 @@ def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> 
         assert entrance.client(Host="evil.example").get("/").status_code == 421
     with served(root, "--address", address) as (process, said):
         assert process.stdout is not None
-        assert said.startswith(f"{root}: people answer at {address}/ ")
+        assert said.startswith(f"{root}: serving at {address}/ ")
         lines = [process.stdout.readline() for _ in range(2)]
-        assert lines[0].startswith("the proxy sends requests on to http://127.0.0.1:")
+        assert lines[0].startswith("the proxy must forward requests to http://127.0.0.1:")
         assert lines[1].startswith(
-            "the organiser olga comes in by the earlier link; for a new one: faultscape label invite "
+            "the organiser olga signs in with the earlier link; for a new one run: faultscape label invite "
         )
 
 
@@ -270,7 +270,7 @@ def test_nobody_removes_themselves_so_an_organiser_stays(entrance: Entrance) -> 
     for act in ("remove", "remove with answers"):
         answer = organiser.form("/people", act=act, pseudonym=organiser.pseudonym)
         assert answer.status_code == 400
-        assert "nobody removes themselves" in answer.text
+        assert "you cannot remove yourself" in answer.text
     assert organiser.get("/people").status_code == 200
 
 
@@ -364,7 +364,7 @@ def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_h
         kept = client.cookies.get(COOKIE)
     with made_entrance.entrance(root) as again:
         said = _way_in("a study", again.people, address)
-        assert said.endswith("for a new one: faultscape label invite 'a study' organiser")
+        assert said.endswith("for a new one run: faultscape label invite 'a study' organiser")
         assert "/join/" not in said
         client = again.client()
         client.cookies.set(COOKIE, kept)

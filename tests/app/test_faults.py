@@ -295,7 +295,7 @@ def test_a_map_that_is_made_anew_is_asked_about_again_and_an_answer_about_the_on
     ]
     assert (
         take(campaign, "ann", stale[0])
-        == "the item is no longer asked: its image was discarded, or the selection changed"
+        == "this item is no longer asked: its image was discarded, or the selection changed"
     )
     counted = Choices(study).choices()
     assert len(counted) == len(done)  # of each question the latest
@@ -414,7 +414,7 @@ def test_choices_are_asked_by_what_they_tell_only_where_that_was_wished_of_enoug
     study: Path, tmp_path: Path, open_
 ) -> None:
     with refused(
-        OptionError, "--adaptive is for choices between 7 models or more, and here are 3; leave it out"
+        OptionError, "--adaptive needs choices between at least 7 models; this study has 3; remove --adaptive"
     ):
         open_(study, adaptive=True)
     made_served.study(tmp_path / "many", images=16, models=7, per_class=1)

@@ -92,7 +92,7 @@ def test_nobody_looks_through_their_own_masks(entrance: Entrance, role: str) -> 
     for kind in (NOTHING, "other"):
         answer = eve.form("/check/0", truth="labels-eve", kind=kind)
         assert answer.status_code == 403
-        assert "others look through your own masks" in answer.text
+        assert "you cannot review your own masks" in answer.text
     assert found(entrance) == []
     ann = entrance.invited("ann")
     assert ann.form("/check/0", truth="labels-eve", kind="other").status_code == 303

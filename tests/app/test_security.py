@@ -535,7 +535,7 @@ def test_pages_of_organisers_refuse_annotators(entrance: Entrance, ann: Person, 
         address = filled(path, lambda name: {"number": "0", "way": "fill"}.get(name, "0"))
         if method == "POST":
             answer = ann.client.post(address, data={"token": ann.token}, headers={"x-faultscape": ann.token})
-            said = "only an organiser sees that" in answer.text
+            said = "only organisers can see this page" in answer.text
         else:
             answer = ann.get(address)
             said = answer.status_code == 403

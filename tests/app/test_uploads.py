@@ -180,7 +180,7 @@ def test_one_bad_label_is_said_without_paths_and_the_others_are_taken(ann: Perso
     assert any(
         line.startswith(f"{PLAIN[0]}: ") and "is 5 x 5 pixels, its image 48 x 36" in line for line in said
     )
-    assert any("1 file fits no image of the study, left out" in line for line in said)
+    assert any("1 file matches no image of the study and is skipped" in line for line in said)
     assert not any(str(tmp_path) in line or "faultscape-masks-" in line for line in said)
 
 
@@ -263,17 +263,17 @@ def entities(kind: str) -> bytes:
 
 MASK = png(np.zeros((36, 48), np.uint8))
 HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
-    ("nothing", lambda: b"", "neither a zip nor XML nor JSON"),
-    ("garbage", lambda: bytes(range(256)) * 100, "neither a zip nor XML nor JSON"),
-    ("a PNG", lambda: MASK, "neither a zip nor XML nor JSON"),
-    ("a program", lambda: b"\x7fELF" + b"\0" * 1000, "neither a zip nor XML nor JSON"),
+    ("nothing", lambda: b"", "not a zip, XML or JSON file"),
+    ("garbage", lambda: bytes(range(256)) * 100, "not a zip, XML or JSON file"),
+    ("a PNG", lambda: MASK, "not a zip, XML or JSON file"),
+    ("a program", lambda: b"\x7fELF" + b"\0" * 1000, "not a zip, XML or JSON file"),
     ("a zip that is its beginning", lambda: b"PK\x03\x04", "is not a zip file, or is truncated"),
     ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is not a zip file, or is truncated"),
-    ("an empty zip", lambda: zipped({}), "holds neither masks"),
+    ("an empty zip", lambda: zipped({}), "contains neither masks"),
     (
         "a zip of other files",
         lambda: zipped({"a.exe": b"x", "b.html": b"x", "c.jsonl": b"x", "d.zip": b"x"}),
-        "holds neither masks",
+        "contains neither masks",
     ),
     ("a bomb", bomb, "would unpack to 83,886,080 bytes"),
     ("a file that says less than it has", swollen, "the file: .*part1/photo 0"),
@@ -296,9 +296,9 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
         lambda: b"<annotations><version>1.1</version>" + b"<a>" * 100_000,
         "deep|not XML",
     ),
-    ("XML of something else", lambda: b"<svg></svg>", "is not a file of a labelling tool"),
-    ("JSON of something else", lambda: b'{"a": 1}', "is not a file of a labelling tool"),
-    ("JSON lists within lists", lambda: b"[" * 1_000_000, "is not a file of a labelling tool"),
+    ("XML of something else", lambda: b"<svg></svg>", "neither a file of a known labelling tool"),
+    ("JSON of something else", lambda: b'{"a": 1}', "neither a file of a known labelling tool"),
+    ("JSON lists within lists", lambda: b"[" * 1_000_000, "neither a file of a known labelling tool"),
     (
         "a huge PNG",
         lambda: zipped({f"{PLAIN[0]}.png": huge()}),
@@ -312,7 +312,7 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     (
         "LabelMe that is none",
         lambda: zipped({f"{PLAIN[0]}.json": b"[" * 100_000}),
-        "holds neither masks|no label could be used",
+        "contains neither masks|no label could be used",
     ),
     (
         "masks of other images",
@@ -344,7 +344,7 @@ def test_more_than_is_taken_is_refused_whether_it_is_said_or_not(
 ) -> None:
     monkeypatch.setattr(mask_pages, "MOST_BYTES", 1 << 20)
     status, said = sent(ann, b"PK" + b"x" * (1 << 20))
-    assert (status, said) == (413, ["more than 1 MB at once are not taken; send fewer images at once"])
+    assert (status, said) == (413, ["the limit is 1 MB per upload; send fewer images at once"])
     read = []
 
     def endless() -> Iterator[bytes]:
@@ -427,7 +427,7 @@ def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
     ]
     work[0].start()
     assert held.begun.wait(20)
-    assert sent(first, data) == (429, ["you are sending a file already; wait until it has been read"])
+    assert sent(first, data) == (429, ["your previous file is still being read; wait until it is done"])
     work[1].start()
     print("of others")
     held.go.set()

@@ -117,8 +117,8 @@ def test_collect_enters_groups_says_them_and_keeps_them(
     again = fs.collect(root, grouping=fs.Grouping(group=other))  # no images are named: all of them
     assert again.groups == "2 groups of 1 to 4 images, 1 image alone"
     said = (
-        "1 image has a group now, 4 images belong to another group now, 1 image stands alone now; intervals"
-        " follow"
+        "1 image has a group now, 4 images belong to another group now, 1 image has no group now; run"
+        " measure and rank again"
     )
     assert capsys.readouterr().out.startswith(said)
     assert fs.collect(root, grouping=fs.Grouping(group=other)).new == 0
@@ -134,7 +134,7 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
     # 3 are nearer to one block of 2 than to two
     assert fs.collect(root, grouping=fs.Grouping(block=2)).groups == "2 groups of 3 images"
     assert set(groups_of(root).values()) == {"part0:1", "part1:1"}
-    assert "--block 2 cuts the groups that the images have: 2 groups of 3 images" in capsys.readouterr().out
+    assert "--block 2 splits the existing groups: 2 groups of 3 images" in capsys.readouterr().out
     fs.collect(root, grouping=fs.Grouping(group=dict.fromkeys(corpus.ids[:5], "drive")))
     for block, runs in ((2, 2), (3, 2), (5, 1), (2, 2)):
         fs.collect(root, grouping=fs.Grouping(block=block))
@@ -156,7 +156,7 @@ def test_blocks_of_all_images_are_cut_anew_with_the_images_that_came(
     assert fs.collect(root, grouping=fs.Grouping(block=5)).groups == "2 groups of 5 images"
     said = capsys.readouterr().out
     assert "6 images have a group now" in said
-    assert "cuts the groups" not in said
+    assert "splits the existing groups" not in said
 
 
 def test_words_that_end_in_numbers_are_runs_only_where_one_ends_before_the_next_begins() -> None:
@@ -181,7 +181,7 @@ def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Pat
         # what else is asked for speaks of images that are named
         fs.collect(root, grouping=fs.Grouping(group="{group}_*"), role="test")
     (Path(root) / "corpus.parquet").unlink()
-    with refused(StudyError, "has no images yet that groups could be made of"):
+    with refused(StudyError, "has no images to group yet"):
         fs.collect(root, grouping=fs.Grouping(group="{group}_*"))
 
 

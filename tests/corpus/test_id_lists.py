@@ -207,7 +207,7 @@ def test_a_corpus_of_ids_alone_has_no_pictures_and_pictures_may_come_later(tmp_p
     ]
     again = fs.collect(at, str(corpus.photos))
     assert (again.images, again.new) == (3, 1)
-    assert "1 image without a picture here" in repr(again)
+    assert "1 image without a file here" in repr(again)
     held = {image.id: image for image in read_corpus(Path(at))}
     assert held[corpus.ids[0]].source.endswith(".png")
     assert held[corpus.ids[0]].shard == 0
@@ -229,12 +229,12 @@ def test_ids_alone_are_for_classifiers(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
     ids = written(tmp_path / "ids.csv", "image\na\n")
     with refused(
-        FaultscapeError, r"lists of ids without pictures are for classifiers: add --task classification"
+        FaultscapeError, r"lists of ids without files are for classifiers: add --task classification"
     ):
         fs.collect(str(tmp_path / "maps"), ids, classes=str(corpus.classes))
     assert not (tmp_path / "maps").exists()
     fs.collect(str(tmp_path / "maps"), str(corpus.photos), classes=str(corpus.classes))
-    with refused(FaultscapeError, "for classifiers: begin a new study with --task classification"):
+    with refused(FaultscapeError, "for classifiers: create a new study with --task classification"):
         fs.collect(str(tmp_path / "maps"), ids)
 
 
@@ -280,13 +280,13 @@ def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: 
 def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
     at = study(tmp_path)
     assert read_settings(Path(at)).classifies
-    with refused(StudyError, "is a study of classification, and stays one"):
+    with refused(StudyError, "is a classification study, and the task cannot change"):
         fs.collect(at, str(tmp_path / "ids.csv"), task="segmentation")
-    with refused(OptionError, "--size is for label maps"):
+    with refused(OptionError, "--size applies to label maps only"):
         fs.collect(at, str(tmp_path / "ids.csv"), size="64x64")
     with refused(OptionError, "task 'sorting' is not known"):
         fs.collect(str(tmp_path / "other"), str(tmp_path / "ids.csv"), task="sorting", classes="voc")
-    with refused(OptionError, "--only-classes is for classifiers"):
+    with refused(OptionError, "--only-classes applies to classifiers only"):
         fs.collect(
             str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt")
         )
@@ -343,7 +343,7 @@ def test_a_name_with_and_without_an_ending_is_one_image(
     fs.collect(study, second)
     assert [image.id for image in read_corpus(Path(study))] == ["a.jpg", "b", "c"]
     assert (
-        "2 names are images that the study has with or without an ending: a is a.jpg"
+        "2 names match images of the study with or without an extension: a is a.jpg"
         in capsys.readouterr().out
     )
 

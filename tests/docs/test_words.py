@@ -1,8 +1,9 @@
 """The word list: constructions that no page, message or docstring may use, and what to write instead.
 
 Conventions: a pattern is matched in the text of a page without its code, in the docstrings and messages of a
-source file, and in what a template or script of the pages shows. Places that still use old words are listed with how many they may have; a number may only
-go down, and a place that is not listed has none. ``python tests/docs/test_words.py`` prints every match.
+source file without doctests and code in backticks, and in what a template or script of the pages shows. Places
+that still use old words are listed with how many they may have; a number may only go down, and a place that is
+not listed has none. ``python tests/docs/test_words.py`` prints every match.
 Source: the table "Instead of" in docs/reference/notation.md holds the same list for people.
 """
 
@@ -87,23 +88,7 @@ EXPLAIN_SHORTHAND = (
     "how-to/storage.md",
 )  # there S3 is a store
 
-STILL: dict[str, int] = {
-    "cli.py": 1,
-    "command_line": 1,
-    "formats": 3,
-    "labelling": 5,
-    "nouns.py": 1,
-    "prediction": 1,
-    "stages": 31,
-    "stages/artefacts": 28,
-    "stages/collect": 57,
-    "stages/label": 40,
-    "stages/serve": 44,
-    "stages/view": 18,
-    "study": 5,
-    "verbs": 28,
-    "web": 4,
-}
+STILL: dict[str, int] = {}
 
 
 def prose(page: str) -> str:
@@ -154,6 +139,11 @@ def quoted(code: str) -> Iterator[str]:
             yield "".join(text)
 
 
+def uncoded(text: str) -> str:
+    """Return a docstring or message without its doctest lines and code in backticks."""
+    return re.sub(r"`[^`\n]+`", "``", re.sub(r"^ *(?:>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE))
+
+
 def texts() -> Iterator[tuple[str, str]]:
     """Yield (place, text) of everything that people read: pages by name, source by room, templates as one."""
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
@@ -176,7 +166,7 @@ def matches() -> Iterator[tuple[str, str, str, str]]:
     """Yield (place, words before and after, match, what to write instead)."""
     for place, text in texts():
         page = place.endswith(".md")
-        flat = re.sub(r"(?<!\n)\n(?!\n)[ ]*", " ", text) if not page else text
+        flat = re.sub(r"(?<!\n)\n(?!\n)[ ]*", " ", uncoded(text)) if not page else text
         for word, pattern in ANY:
             for found in pattern.finditer(flat):
                 around = flat[max(0, found.start() - 40) : found.end() + 40].replace("\n", " ")
@@ -211,6 +201,7 @@ def test_code_and_tables_of_catalogues_are_no_prose() -> None:
     assert re.findall(r"photo|picture", prose(page)) == ["photo"]  # a link's own text
     source = '"""A docstring."""\nx = "name"\nraise Error(f"no {x} here")\n'
     assert list(spoken(source)) == ["A docstring.", "no {} here"]
+    assert uncoded("A ``photo`` of:\n>>> photo(1)\n... photo(2)\n'photo'") == "A `` of:\n\n\n'photo'"
 
 
 def test_of_a_template_all_that_is_shown_is_read_and_no_code() -> None:

@@ -134,7 +134,7 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     assert "per-class must be at least 1" in refused_line("select", study, "--per-class", "0")
     assert "its definition is fixed" in refused_line("select", study, "--concordance", "fwiou")
     assert "there are no labels yet" in refused_line("rank", study)
-    assert "there is no such file or folder" in refused_line("label", "import", study, tmp_path / "none")
+    assert "no such file or folder" in refused_line("label", "import", study, tmp_path / "none")
     assert "format 'bmp'" in refused_line("label", "export", study, tmp_path / "out", "--format", "bmp")
     assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in refused_line(
         "selekt", study

@@ -131,14 +131,12 @@ def test_an_image_is_discarded_by_enough_people_and_a_spare_takes_its_place(stud
         before = set(under_way.chosen)
         for one in iter(lambda: under_way.items_for("ben", (), 1)[0], None):
             if one.item.image == image:
-                assert say(under_way, "ben", one, discard="not a natural photograph") == ""
+                assert say(under_way, "ben", one, discard="not a natural image") == ""
                 break
             assert say(under_way, "ben", one, chosen="not sure") == ""
         discarded = Answers(study).discarded()
         assert list(discarded) == [image]
-        assert discarded[image].startswith(
-            "2 of 2 annotators: unreadable: all dark, not a natural photograph"
-        )
+        assert discarded[image].startswith("2 of 2 annotators: unreadable: all dark, not a natural image")
         assert image not in under_way.chosen
         assert set(under_way.chosen) - before or len(under_way.chosen) < len(before)
         assert all(one.item.image != image for one in answer_all(under_way, "cyd", lambda _: "skip"))
@@ -157,7 +155,7 @@ def test_training_comes_first_says_what_was_expected_and_counts_nowhere(study: P
         assert under_way.model_on("ann", given[0].item, 0, given[0].expected) == "model-0"
         assert say(under_way, "ann", given[0], chosen=given[0].expected) == ""
         assert say(under_way, "ann", given[1], chosen="left") == ""
-        assert say(under_way, "ann", given[0], discard="unreadable") == "images of training stay"
+        assert say(under_way, "ann", given[0], discard="unreadable") == "training images cannot be discarded"
         assert not under_way.items_for("ann", (), 1)[0].training
         (row,) = [
             row for row in people_rows(under_way, Annotators(study).everybody()) if row.pseudonym == "ann"

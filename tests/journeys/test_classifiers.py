@@ -213,7 +213,7 @@ def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_a
         mine = [row for row in slots.rows if row.cell == cell and row.image != gone]
         assert {row.image for row in mine[:3]} <= asked
     (tmp_path / "discard.csv").write_text("image,reason\nnope,too blurred\n")
-    with refused(LabellingError, "'nope' is discarded and no image of the study"):
+    with refused(LabellingError, "the discarded 'nope' is not an image of the study"):
         fs.label.import_(study, str(tmp_path / "discard.csv"))
 
 
@@ -246,7 +246,7 @@ def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_labe
     ]
     filled = (out / "questions.csv").read_text().replace(",,\n", ",ann,yes\n", 1)
     (out / "questions.csv").write_text(filled)
-    with refused(LabellingError, r"1 line of it is filled in, .* name another file"):
+    with refused(LabellingError, r"1 line is filled in .* give another file"):
         fs.label.export(study, str(out))
     assert (out / "questions.csv").read_text() == filled
     fs.label.import_(study, str(out))
@@ -278,24 +278,24 @@ def test_labels_are_sets_of_classes_and_none_of_them(study: str, tmp_path: Path)
     assert why == [
         "labels.csv, line 5: 'zebra' is not a class of the study.",
         "labels.csv, line 6: 'nope' is not an image of the study",
-        "labels.csv, line 7: it names no class",
+        "labels.csv, line 7: it has no class",
     ]
     path.write_text(f"image,label\n{images[0]},dog\n")
     took = fs.label.import_(study, str(path))
     assert (took.new, took.replaced) == (0, 1)
     path.write_text(f"image,label\n{images[0]},dog\n{images[0]},cat\n")
-    with refused(LabellingError, r"line 3: 'set 0/p0' has another label above; join several by \|"):
+    with refused(LabellingError, r"line 3: 'set 0/p0' has a different label above; join several by \|"):
         fs.label.import_(study, str(path))
     folder = tmp_path / "two files"
     folder.mkdir()
     for name, word in (("a", "dog"), ("b", "cat")):
         (folder / f"{name}.csv").write_text(f"image,label\n{images[0]},{word}\n")
     with refused(
-        LabellingError, r"b\.csv: 'set 0/p0' has another label in a file before it; join several by \|"
+        LabellingError, r"b\.csv: 'set 0/p0' has a different label in an earlier file; join several by \|"
     ):
         fs.label.import_(study, str(folder))
     path.write_text("image,label\nnope,dog\n")
-    with refused(LabellingError, "nothing could be used; the first"):
+    with refused(LabellingError, "no line could be used; the first"):
         fs.label.import_(study, str(path))
 
 

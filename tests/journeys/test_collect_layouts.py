@@ -116,7 +116,7 @@ def test_labels_of_another_class_list_become_the_studys_classes_by_name(
     assert labels[40, 60] == 5
     assert set(np.unique(labels)) == {3, 5, 9}
     assert (
-        "17 classes are void here, since the study does not have bicycle, building" in capsys.readouterr().out
+        "17 classes become void because the study does not have bicycle, building" in capsys.readouterr().out
     )
 
 
@@ -246,16 +246,16 @@ def test_wrong_lines_are_told_what_was_expected(tmp_path: Path) -> None:
     study = str(tmp_path / "study")
     for words, said in (
         (("--layout", "cityscape", "--split", "val"), "Did you mean 'cityscapes'"),
-        (("--layout", "cityscapes"), "say which split of Cityscapes with --split: train, val"),
+        (("--layout", "cityscapes"), "Cityscapes has several splits; choose one with --split: train, val"),
         (("--layout", "cityscapes", "--split", "vall"), "Did you mean 'val'"),
         (("--layout", "cityscapes", "--split", "val"), "expected leftImg8bit/SPLIT/CITY"),
         (("--layout", "ade20k", "--split", "validation"), "found gtFine/, leftImg8bit/"),
-        (("--split", "val"), "give --layout with it"),
+        (("--split", "val"), "--split needs --layout"),
         (("--mixture", "mix"), "is not known; known are fishyscapes-misclassification"),
     ):
         assert said in refused_line("collect", study, root, *words), words
     assert not Path(study).exists()
-    with refused(says="takes one folder"):
+    with refused(says="expects one folder"):
         fs.collect(study, str(root), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
 
 

@@ -354,7 +354,7 @@ class TestWhatIsPrinted:
         assert "--list prints the images of a selection" in refused_line(
             "select", "none", "--list", "--remove", "x"
         ) or "none" in refused_line("select", "none", "--list", "--remove", "x")
-        assert "--selection is for --images" in refused_line("show", "none", "--selection", "x")
+        assert "--selection needs --images" in refused_line("show", "none", "--selection", "x")
 
 
 class TestProgress:

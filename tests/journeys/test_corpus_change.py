@@ -177,11 +177,11 @@ def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_coll
     capsys.readouterr()
     fs.collect(study, str(corpus.photos))
     said = capsys.readouterr().out
-    assert f"1 picture changed since collected, {photo} the first" in said
-    assert "1 of them have labels of the earlier picture" in said
-    assert f"1 image of the study is no longer there, {corpus.photos / f'{other}.png'} the first" in said
+    assert f"1 image changed since collection, the first: {photo};" in said
+    assert "1 of them have labels of the earlier file" in said
+    assert f"1 image file of the study is missing, the first: {corpus.photos / f'{other}.png'};" in said
     assert made.states(study)["predict"] == "stale"
-    with refused(StudyError, "photos that changed since"):
+    with refused(StudyError, "images that changed since"):
         fs.compare(study, engine="local")
     assert fs.predict(study, {"first": first, "second": second, "program": program}, engine="local").models[
         "first"
@@ -252,7 +252,7 @@ def test_jobs_of_an_array_that_saw_different_networks_at_the_same_time_are_not_c
         patch.setattr(shard, "forget", lambda *_: None)
         fs.predict(study, {"net": network}, shard="2/2", engine="local")
     assert made.states(study)["predict"] == "stale"
-    with refused(StudyError, "of some shards by another network; run `faultscape predict"):
+    with refused(StudyError, "in part by another network; run `faultscape predict"):
         fs.compare(study, engine="local")
     fs.predict(study, {"net": network}, engine="local")
     assert fs.compare(study, engine="local").parts_made > 0

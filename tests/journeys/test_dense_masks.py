@@ -153,7 +153,7 @@ def test_the_same_line_writes_the_same_and_another_seed_is_refused_there(study: 
     export(study, tmp_path / "out")
     with refused(
         LabellingError,
-        "shares images out otherwise already, which is never written over; name another folder",
+        "already splits the images differently and is never overwritten; give another folder",
     ):
         export(study, tmp_path / "out", seed=1)
     assert made.bytes_under(tmp_path / "out", *PEOPLE, "sessions.csv") == before
@@ -171,7 +171,7 @@ def test_training_outside_the_selection_goes_first_and_too_little_of_it_is_said(
     assert chosen[0] not in shared(tmp_path / "five")["ann", "training"]
     export(study, tmp_path / "six", training=6)
     assert shared(tmp_path / "six")["ann", "training"][-1] == chosen[0]
-    with refused(LabellingError, "--training 7: truth 'labels' has 6 labels"):
+    with refused(LabellingError, "--training 7: truth 'labels' has only 6 labels"):
         export(study, tmp_path / "seven", training=7)
 
 
@@ -202,8 +202,8 @@ def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(
     known = kept(study, "labels")
     said = label(corpus, out, only=2)
     lines = told("label", "import", study, out)
-    assert lines[0] == "ann, truth labels-ann: 6 images added; 2 of 3 sessions begun"
-    assert lines[1].startswith("  training: mIoU 1.000 with the known labels of 2 images, least 1.000 on ")
+    assert lines[0] == "ann, truth labels-ann: 6 images added; 2 of 3 sessions started"
+    assert lines[1].startswith("  training: mIoU 1.000 with the known labels of 2 images, lowest 1.000 on ")
     for who in PEOPLE:
         found = kept(study, f"labels-{who}")
         assert found.keys() == said[who].keys()
@@ -249,7 +249,7 @@ def test_what_one_person_did_wrong_keeps_nobody_else_back(
 
 def test_a_folder_in_which_nobody_has_drawn_is_said(study: Path, tmp_path: Path) -> None:
     export(study, tmp_path / "out")
-    assert "nobody has drawn anything yet" in refused_line("label", "import", study, tmp_path / "out")
+    assert "contains no masks yet" in refused_line("label", "import", study, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_folder_in_which_nobody_has_drawn_is_said(study: Path, tmp_path: Path)
         ("ann,../ben,x", "line 2: '../ben' cannot name a session"),
         ("ann,/tmp,x", "line 2: '/tmp' cannot name a session"),
         ("ann,.,x", "cannot name a session"),
-        ("", "names nobody"),
+        ("", "names no one"),
         ("ann,session-01", "line 2"),
         ("ann\0,s,x", "line 2|NUL"),
     ],
@@ -276,18 +276,18 @@ def test_a_list_of_sessions_names_folders_of_its_own_alone(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (["--overlap", "3"], "--overlap is of sessions; name who labels them with --annotators"),
+        (["--overlap", "3"], "--overlap needs --annotators, for example"),
         (["--annotators", "ann", "--overlap", "2"], "--overlap 2: .* 1 to 1"),
         (["--annotators", "ann,ann"], "each named once"),
         (["--annotators", "ann,Ann"], "differ only in upper and lower case"),
         (["--annotators", "../x,ben"], "cannot name a person"),
         (["--annotators", "a/b,ben"], "cannot name a person"),
         (["--annotators", " "], "--annotators is empty"),
-        (["--annotators", ","], "names nobody"),
-        (["--annotators", "a,b", "--session", "0"], "--session 0"),
-        (["--annotators", "a,b", "--training", "-1"], "--training -1"),
-        (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has 5 labels"),
-        (["--annotators", "a,b", "--prefill", "nobody"], "there is no such model"),
+        (["--annotators", ","], "expected names, for example"),
+        (["--annotators", "a,b", "--session", "0"], "--session must be 1 to 10,000 images; got 0"),
+        (["--annotators", "a,b", "--training", "-1"], "--training must be 0 to 10,000 images; got -1"),
+        (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has only 5 labels"),
+        (["--annotators", "a,b", "--prefill", "nobody"], "no such model"),
         (["--annotators", "a,b", "--outlines"], "--outlines"),
     ],
 )
@@ -393,11 +393,13 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
     capsys.readouterr()
     assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2
     # none of them differs
-    assert "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out
+    assert "2 images already had a label in truth 'both'; it is replaced\n" in capsys.readouterr().out
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")
-    with refused(LabellingError, "no image has labels of 2 of ben, eve, so nothing can be joined; --least 1"):
+    with refused(
+        LabellingError, "no image has labels from 2 of ben, eve, so there is nothing to merge; --least 1"
+    ):
         fs.label.consensus(str(study), of=["ben", "eve"], truth="none")
 
 
@@ -419,12 +421,12 @@ def test_a_consensus_makes_standings_stale_and_ranks(
 @pytest.mark.parametrize(
     ("line", "error", "says"),
     [
-        (["--of", "labels"], OptionError, "name two annotators or more with --of"),
+        (["--of", "labels"], OptionError, "give two or more annotators with --of"),
         (["--of", "labels", "--of", "nobody"], LabellingError, "there is no truth 'nobody'; there are"),
         (
             ["--of", "labels", "--of", "ann", "--truth", "ann"],
             OptionError,
-            "--truth ann is one of those that vote",
+            "--truth ann is one of the annotators",
         ),
         (["--of", "labels", "--of", "ann", "--truth", "model-1"], OptionError, "is the name of a model"),
         (["--of", "labels", "--of", "ann", "--truth", "../x"], StudyError, "cannot name a truth"),
@@ -433,8 +435,12 @@ def test_a_consensus_makes_standings_stale_and_ranks(
             OptionError,
             "--tie 'coin' is not known; use void or skill",
         ),
-        (["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"], OptionError, "--least 0"),
-        (["--of", "labels", "--of", "labels"], OptionError, "name two annotators or more"),
+        (
+            ["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"],
+            OptionError,
+            "--least must be 1 or more people; got 0",
+        ),
+        (["--of", "labels", "--of", "labels"], OptionError, "give two or more annotators"),
     ],
 )
 def test_a_consensus_that_cannot_be_is_refused(
@@ -466,5 +472,5 @@ def test_masks_of_two_sizes_are_named_and_the_others_joined(
     (row,) = [row for row in read_failures(study) if row.name == "both"]
     assert (row.image, row.reason) == (
         corpus.ids[0],
-        "its masks have 4 x 4 and 48 x 36 pixels; import those again that have not their photo's size",
+        "its masks have 4 x 4 and 48 x 36 pixels; import those with the wrong size again",
     )

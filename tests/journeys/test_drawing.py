@@ -201,7 +201,7 @@ def test_more_than_once_without_labels_in_between_is_said(
     assert told(selector="expected-loss", budget=5) == []
     made_answers.import_labels(answers, [row.image for row in drawn(answers.study, "expected-loss")])
     assert told(selector="expected-loss", more=4) == []
-    waits = "note: 4 images drawn before wait for a label still; what is drawn now learns nothing from them"
+    waits = "note: 4 earlier draws still need a label; the new draws cannot learn from them"
     assert told(selector="expected-loss", more=3) == [waits]
     rows = drawn(answers.study, "expected-loss")
     made_answers.import_labels(answers, [row.image for row in rows[:-1]])
@@ -212,9 +212,7 @@ def test_more_than_once_without_labels_in_between_is_said(
     labelled = {row.image for row in rows}  # or discarded
     waiting = sum(row.image not in labelled for row in drawn(answers.study, "random"))
     assert waiting > 1
-    assert told(selector="random", budget=6) == [
-        f"note: {waiting} images drawn before wait for a label still"
-    ]
+    assert told(selector="random", budget=6) == [f"note: {waiting} earlier draws still need a label"]
 
 
 @pytest.fixture
@@ -343,7 +341,7 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
             ),
         ),
         ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
-        ({"selector": "random", "seed": -1, "as_": "x"}, "seed cannot be negative; got -1"),
+        ({"selector": "random", "seed": -1, "as_": "x"}, "seed must be 0 or more; got -1"),
         (
             {"selector": "random", "budget": 3, "more": 4},
             "--budget is the total number of images, --more how many to add",

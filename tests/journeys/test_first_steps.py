@@ -49,7 +49,7 @@ def test_label_has_two_verbs_of_its_own() -> None:
     [
         (
             "run study --resamples 5",
-            "run has no option --resamples; `faultscape run --help` says what it takes",
+            "run has no option --resamples; see `faultscape run --help`",
         ),
         (
             "select study --conkordance x",
@@ -58,11 +58,11 @@ def test_label_has_two_verbs_of_its_own() -> None:
                 " says"
             ),
         ),
-        ("rank study -x", "rank has no option -x; `faultscape rank --help` says what it takes"),
-        ("scale masks", "scale: --classes is missing; `faultscape scale --help` says what it takes"),
+        ("rank study -x", "rank has no option -x; see `faultscape rank --help`"),
+        ("scale masks", "scale: --classes is missing; see `faultscape scale --help`"),
         (
             "label export study",
-            "label export: OUT is missing; `faultscape label export --help` says what it takes",
+            "label export: OUT is missing; see `faultscape label export --help`",
         ),
     ],
 )
@@ -78,8 +78,8 @@ def test_a_table_of_answers_is_for_predict(tmp_path: Path, name: str) -> None:
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     line = ("collect", tmp_path / "study", tmp_path / name, "--classes", tmp_path / "classes.txt")
     said = refused_line(*line, "--task", "classification")
-    assert f"{name}: holds no pictures; `faultscape predict` takes such files, as NAME=" in said
-    assert "of classifiers also a .csv file that names images" in said
+    assert f"{name}: contains no images; pass it to `faultscape predict` as NAME=" in said
+    assert "for classifiers also a .csv file that names images" in said
     assert "of classifiers" not in refused_line(
         "collect", tmp_path / "study", tmp_path / name, "--classes", "ade20k"
     )

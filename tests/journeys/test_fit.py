@@ -22,7 +22,7 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
     study, source = trained.study, trained.source
     fs.predict(study, {"net": source, "fitted": source}, engine="local")
     changed = (
-        "fitted: the working size, photos, the network, its temperature or a fitted method changed since"
+        "fitted: the working size, images, the network, its temperature or a fitted method changed since"
     )
     assert changed not in " ".join(told("status", study))
     assert told("fit", study, "temperature", "--model", "fitted")[0].startswith("fitted: temperature ")

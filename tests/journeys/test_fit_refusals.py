@@ -89,7 +89,7 @@ def test_methods_are_fitted_to_networks_and_not_to_ensembles(predicted: Trained)
         fs.fit(study, "knn", model="both")
     with refused(
         OptionError,
-        "--scorer knn is a method that is fitted to a network, which both is not; score networks with it",
+        "--scorer knn needs a network, and both is not one",
     ):
         fs.predict(study, {"both": "ensemble:plain,twin"}, scorer=["knn"], engine="local")
 

@@ -86,8 +86,8 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert flags()[0] == ["tuned-with-ood"]
     with refused(
         OptionError,
-        "--scorer knn is a method that scored plain, and its file is gone; fit it again, or name the scorers"
-        " that stay with --scorer; ",
+        "--scorer knn is a method that scored plain, and its file is gone; fit it again, or list the scorers"
+        " to keep with --scorer; ",
     ):
         fs.predict(study, source, engine="local")
     fitted(predicted, "knn")
@@ -188,7 +188,7 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
     )
     assert "  fit      done     plain: knn" in str(fs.status(study))
     fs.stress.holdout(study, classes=["tree"], as_="trees")
-    assert "  fit      stale    plain: knn at net.head:in; the classes that are withheld changed" in str(
+    assert "  fit      stale    plain: knn at net.head:in; the withheld classes changed" in str(
         fs.status(study)
     )
     again = replace(FEW, steps=2)

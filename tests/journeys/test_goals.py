@@ -204,7 +204,7 @@ def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     assert main(["show", f"{answers.study}/selection-duels.json", "--rows", "2"]) == 0
     assert capsys.readouterr().out.startswith(
-        "note: --rows changes nothing: selection-duels.json is not a table"
+        "note: --rows has no effect: selection-duels.json is not a table"
     )
     assert main(["show", f"{answers.study}/selection-duels.json"]) == 0
     assert "note" not in capsys.readouterr().out

@@ -97,7 +97,7 @@ def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corp
     fs.report(study)
     fs.select(study, per_class=2, engine="local")
     found = states(study)
-    assert found["standings", "main"] == ("stale", ("the selection was extended or made anew",))
+    assert found["standings", "main"] == ("stale", ("the selection was extended or replaced",))
     assert found["report", "main"][0] == "stale"
     # the images are labelled already
     assert fs.status(study).next == f"faultscape rank {study} --resamples 20"
@@ -115,7 +115,7 @@ def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corp
     assert fs.status(study).next == f"faultscape select {study}"
     with refused(
         LabellingError,
-        r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or give"
+        r"selection 'main' is stale: models were added since; run `faultscape select .*` first, or add"
         r" --anyway",
     ):
         fs.label.export(study, str(tmp_path / "out"))
@@ -201,7 +201,7 @@ def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     other = list(corpus.models.values())[2]
     fs.predict(study, {name: other}, engine="local")
     done = fs.run(study, engine="local")
-    assert any("choose anew: faultscape select" in line for line in done.done), source
+    assert any("to choose again: faultscape select" in line for line in done.done), source
     line = fs.status(study).next
     assert line.startswith(f"faultscape select {study} --replace")
     assert main(shlex.split(line)[1:]) == 0

@@ -82,7 +82,7 @@ def test_standings_of_draws_follow_from_what_other_selections_chose(answers: mad
     assert anew.differing(study) == []
     select(study, top=3)
     assert stale(study, "standings", "random") == (
-        "other selections chose images of it, or draw images that say more of its models",
+        "other selections chose images of it, or draw images that show more about its models",
     )
 
 
@@ -95,7 +95,7 @@ def test_standings_of_draws_follow_from_even_draws_where_models_agree(
     fs.rank(study, selection="vma", **FEW)
     select(study, selector="random", budget=20)
     assert stale(study, "standings", "vma") == (
-        "other selections chose images of it, or draw images that say more of its models",
+        "other selections chose images of it, or draw images that show more about its models",
     )
     fs.rank(study, selection="vma", **FEW)
     mine = set(read_selection(Path(study), "vma")[0].images)
@@ -143,10 +143,10 @@ def test_photos_that_changed_make_what_shows_or_orders_them_stale_and_leave_sele
     for path in corpus.photos.rglob("*.*"):
         Image.fromarray(255 - np.asarray(Image.open(path))).save(path)
     fs.collect(maps, str(corpus.photos))
-    assert stale(maps, "standings", "main") == ("photos of labelled images changed",)
+    assert stale(maps, "standings", "main") == ("files of labelled images changed",)
     assert stale(maps, "plan")[0] == "photos changed"
     assert stale(maps, "measures") == ("photos changed",)
-    assert "photos that it shows changed" in stale(maps, "report", "main")
+    assert "images that it shows changed" in stale(maps, "report", "main")
     assert anew.states(maps)["selection", "main"] == "done"  # who is chosen among equals fell once
     follow(maps)
     assert anew.differing(maps) == []

@@ -100,15 +100,14 @@ def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path,
     assert said.differing is not None
     assert said.differing[0] == 0
     assert re.search(r"outlines differ from the maps on 0 of [\d,]+ pixels", repr(said))
-    with refused(OptionError, "--outlines writes what --prefill fills in as polygons"):
+    with refused(OptionError, "--outlines needs --prefill and a format with polygons"):
         fs.label.export(study, str(tmp_path / "other"), format=name, outlines=True)
 
 
 def test_outlines_are_refused_where_the_tool_has_none(study: str, tmp_path: Path) -> None:
     with refused(
         OptionError,
-        "--outlines writes what --prefill fills in as polygons, in a format that has them .labelme, cvat,"
-        " label-studio",
+        "--outlines needs --prefill and a format with polygons .labelme, cvat, label-studio",
     ):
         fs.label.export(study, str(tmp_path / "out"), format="cvat-masks", prefill="model-1", outlines=True)
 
@@ -165,7 +164,7 @@ def test_one_wrong_image_costs_itself_alone(study: str, tmp_path: Path) -> None:
 def test_work_that_is_there_is_never_written_over(study: str, tmp_path: Path) -> None:
     fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-0")
     fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-0")  # the same bytes
-    with refused(LabellingError, "annotations.xml: is there already and holds something else"):
+    with refused(LabellingError, "annotations.xml: already exists with other contents"):
         fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-1")
 
 
@@ -175,20 +174,20 @@ def test_check_says_whether_a_tool_will_take_a_file(
     out = tmp_path / "out"
     fs.label.export(study, str(out), format="cvat", prefill="model-0")
     assert main(["label", "check", str(out)]) == 0
-    assert capsys.readouterr().out == f"{out}: CVAT for images 1.1 will take it\n"
+    assert capsys.readouterr().out == f"{out}: CVAT for images 1.1 will accept it\n"
     xml = (out / "annotations.xml").read_text()
     (out / "annotations.xml").write_text(re.sub(r'<mask label="[^"]*"', '<mask label="zebra"', xml, count=1))
     said = repr(fs.label.check(str(out / "annotations.xml")))
-    assert "1 thing that CVAT for images 1.1 will not take, or show otherwise:" in said
+    assert "1 problem that CVAT for images 1.1 will reject or show differently:" in said
     assert "zebra" in said
     assert main(["label", "check", str(out)]) == 1
     (tmp_path / "notes.txt").write_text("hello")
-    with refused(LabellingError, "is of no format of a labelling tool that is known .labelme, cvat, "):
+    with refused(LabellingError, "not recognised as a labelling tool's format .labelme, cvat, "):
         fs.label.check(str(tmp_path / "notes.txt"))
     for name in ("nothing.json", "nothing"):
-        with refused(LabellingError, f"{name}: there is no such file or folder"):
+        with refused(LabellingError, f"{name}: no such file or folder"):
             fs.label.check(str(tmp_path / name))
-    with refused(OptionError, "--format csv: nothing is known of what a tool takes of it"):
+    with refused(OptionError, "--format csv: this format cannot be checked"):
         fs.label.check(str(out), format="csv")
 
 
@@ -326,7 +325,7 @@ def test_a_pair_whose_map_is_another_by_now_is_left_out(
         for t in tasks
     )
     assert (taken.new, taken.failures) == (len(tasks) - gone, gone)
-    assert "a map that was shown was made anew since; ask again" in taken.first
+    assert "one of its maps was remade since; export the task again" in taken.first
 
 
 def test_issues_of_a_review_become_findings(

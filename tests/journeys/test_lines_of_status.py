@@ -105,16 +105,16 @@ def planned_labels(it: made_answers.Answers) -> None:
 @pytest.mark.parametrize(
     ("lose", "said"),
     [
-        (against, "selection random of --against is gone, and is left out"),
-        (against_one_of_two, "selection random of --against is gone, and is left out"),
+        (against, "selection random of --against is gone and is left out"),
+        (against_one_of_two, "selection random of --against is gone and is left out"),
         (
             population,
-            "--population speaks of images drawn by chance, which these are no longer, and is left out",
+            "--population is left out: it applies only to images drawn at random",
         ),
-        (planned_selection, "selection random is gone, and is left out"),
-        (planned_duels, "selection random cannot say any more how models differ, and is left out"),
-        (planned_truth, "truth gt has no labels any more, and is left out"),
-        (planned_labels, "selection random has no labels any more, and is left out"),
+        (planned_selection, "selection random is gone and is left out"),
+        (planned_duels, "selection random no longer shows how models differ and is left out"),
+        (planned_truth, "truth gt no longer has labels and is left out"),
+        (planned_labels, "selection random no longer has labels and is left out"),
     ],
 )
 def test_what_an_option_named_is_left_out_of_the_line_once_it_is_gone_which_is_said(
@@ -152,7 +152,7 @@ def test_run_ranks_again_by_the_truth_that_was_ranked_by_where_nothing_says_whic
 def benchmark_without_a_model(it: made_answers.Answers) -> str:
     fs.rank(it.study, benchmark=closed_benchmark(it), **FEW)
     fs.predict(it.study, rename={"model-0": "other"})
-    return "closed.csv of --benchmark has no score of 'other'; write it there, or rank without --benchmark"
+    return "closed.csv of --benchmark has no score for 'other'; add it, or rank without --benchmark"
 
 
 def benchmark_gone(it: made_answers.Answers) -> str:
@@ -164,7 +164,7 @@ def benchmark_gone(it: made_answers.Answers) -> str:
 def benchmark_damaged(it: made_answers.Answers) -> str:
     fs.rank(it.study, benchmark=closed_benchmark(it), **FEW)
     Path(closed_benchmark(it)).write_text("nothing")
-    return "expected lines of model,score; got 'nothing'; mend the file, or rank without --benchmark"
+    return "expected lines of model,score; got 'nothing'; fix the file, or rank without --benchmark"
 
 
 def closed_benchmark(it: made_answers.Answers) -> str:
@@ -185,21 +185,21 @@ def every_image_discarded(it: made_answers.Answers) -> str:
     fs.rank(it.study, selection="random", **FEW)
     discard(it.study, images_of(it.study, "random"))
     return (
-        f"every image of it is discarded; `faultscape label remove {it.study} --selection random --discards`"
-        f" takes discards back, `faultscape select {it.study} --remove random` takes it away"
+        f"all its images are discarded; `faultscape label remove {it.study} --selection random --discards`"
+        f" takes the discards back, `faultscape select {it.study} --remove random` removes it"
     )
 
 
 def every_image_discarded_before_it_was_ranked(it: made_answers.Answers) -> str:
     discard(it.study, images_of(it.study, "random"))
-    return "every image of it is discarded"
+    return "all its images are discarded"
 
 
 def against_without_a_label(it: made_answers.Answers) -> str:
     fs.rank(it.study, against=["random"], **FEW)
     discard(it.study, images_of(it.study, "random"))
     return (
-        "selection random of --against cannot be ranked yet; make it anew or label it, or rank without"
+        "selection random of --against cannot be ranked yet; redraw or label it, or rank without"
         " --against random"
     )
 
@@ -218,7 +218,7 @@ def distance_gone(it: made_answers.Answers) -> str:
     fs.select(it.study, as_="far", top=3, classifiers=fs.ClassifierRules(distance=str(far)), engine="local")
     far.unlink()
     fs.collect(it.study, remove=[it.images[1]])
-    return "far.csv of --distance is gone; put it back, or choose anew with --replace without --distance"
+    return "far.csv of --distance is gone; put it back, or choose again with --replace without --distance"
 
 
 @pytest.mark.parametrize(
@@ -267,8 +267,8 @@ def test_labels_that_are_void_everywhere_are_said_to_tell_nothing_and_no_line_ra
     fs.label.import_(study, tmp_path / "void")
     follow(study)
     assert (
-        "(truth labels) are void everywhere, and say nothing of any model; label others, or discard these"
-        " images" in words(study)
+        "(truth labels) are void everywhere and show nothing about any model; label other images, or"
+        " discard these" in words(study)
     )
     assert "void everywhere; label other images, or discard these" in refused_text("rank", study)
     assert fs.status(study).stuck
@@ -308,16 +308,13 @@ def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_a
     own.write_text(OWN_METRIC)
     assert sorted(follow(study)) == ["measure", "report"]
     fs.select(study, selector="random", budget=4, as_="main", replace=True, engine="local")
-    assert (
-        "--reference-images stand beside images chosen for a class, which these are not, and are left out"
-        in words(study)
-    )
-    assert "--better is of duels of label maps, which these are not, and is left out" in words(study)
+    assert "--reference-images is left out: it needs images chosen for a class" in words(study)
+    assert "--better is left out: it needs duels of label maps" in words(study)
     follow(study)
     assert "all is done" in repr(fs.status(study))
     fs.label.import_(study, corpus.truth, truth="labels")
     taken = repr(fs.label.remove(study, all_=True, truth="gt"))
-    assert "truth gt has no labels any more; bring some in with `faultscape label import" in words(study)
+    assert "truth gt no longer has labels; import some with `faultscape label import" in words(study)
     assert "all is done" not in taken
 
 

@@ -307,8 +307,8 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     capsys.readouterr()
     fs.collect(study, grouping=fs.Grouping(block=4))
     few = (
-        "3 groups of 4 images: intervals need at least 6; `faultscape collect STUDY --block N` cuts"
-        " groups into runs of N consecutive images"
+        "3 groups of 4 images: intervals need at least 6; `faultscape collect STUDY --block N`"
+        " splits groups into runs of N consecutive images"
     )
     assert few.replace("STUDY", study) in capsys.readouterr().out
     (note,) = (

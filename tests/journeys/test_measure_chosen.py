@@ -93,7 +93,7 @@ def test_measures_are_stale_once_a_selection_chose_what_was_measured(
     assert made.states(study)["measure"] == "done"
     fs.select(study, per_class=4, engine="local")
     (words,) = [words for stage, _, words in fs.status(study).stages if stage == "measure"]
-    assert words == "against labels; selections cover other measured images than before"
+    assert words == "against labels; selections now cover other measured images"
     assert "were chosen" in measured(study)[0]
     assert made.states(study)["measure"] == "done"
 

@@ -104,7 +104,7 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(
         (("--certain", "nan"), "certain is a finite number"),
         (("--accurate", "inf"), "accurate is a finite number"),
         (("--tolerance", "nan"), "tolerance is a finite number"),
-        (("--seed", "-1"), "seed is a whole number, 0 or more"),
+        (("--seed", "-1"), "seed must be a whole number, 0 or more"),
         (("--score-scale", "0"), "above 0; got 0"),
         (("--score-scale", "-5"), "above 0; got -5"),
         (("--score-scale", "inf"), "above 0; got inf"),
@@ -128,7 +128,7 @@ def test_a_divisor_is_one_or_more_in_python_too(corpus: made.Corpus) -> None:
 )
 def test_what_a_list_must_say_is_not_said_beside_it(words: str, tmp_path: Path) -> None:
     said = refused_line(*["measure", "--datasets", str(tmp_path / "list.toml"), *words.split()])
-    assert "into its tables" in said
+    assert "in its tables" in said
 
 
 def test_confidence_of_a_model_without_maps_is_refused(corpus: made.Corpus, tmp_path: Path) -> None:

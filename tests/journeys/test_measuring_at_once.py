@@ -197,13 +197,13 @@ def shards_done(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_measuring_at_once_needs_a_truth(corpus: made.Corpus, net: Path, tmp_path: Path) -> None:
     root = tmp_path / "study"
     fs.collect(str(root), str(corpus.photos), classes=str(corpus.classes))
-    with refused(StudyError, r"there are no labels yet\. Bring labels in with `faultscape label import"):
+    with refused(StudyError, r"there are no labels yet; import some with `faultscape label import"):
         fs.predict(str(root), {"net": net}, measure=True, engine="local")
     fs.label.import_(str(root), str(corpus.truth), truth="one")
     fs.label.import_(str(root), str(corpus.truth), truth="two")
     with refused(
         StudyError,
-        r"there are several truths \(one, two\), and none is called 'labels'; say which with --truth",
+        r"there are several truths \(one, two\), and none is called 'labels'; choose one with --truth",
     ):
         fs.predict(str(root), {"net": net}, measure=True, engine="local")
 

@@ -42,7 +42,7 @@ def test_a_class_list_of_another_study_is_refused(study: str, corpus: made.Corpu
     before, classes = digest(study), classes_of(corpus, tmp_path, others)
     with refused(
         ClassesError,
-        r"shares no name with that of the study \(sky, road, car \.\.\.\).*--replace-classes takes it",
+        r"shares no name with the study's \(sky, road, car \.\.\.\).*anyway with --replace-classes",
     ):
         fs.collect(study, classes=classes)
     assert digest(study) == before
@@ -59,7 +59,7 @@ def test_a_class_or_two_in_common_make_no_list_of_the_same_study(
     foreign.write_text("\n".join(["car", *(f"other {k}" for k in range(len(names) + 3))]) + "\n")
     with refused(
         ClassesError,
-        rf"shares 1 of {len(names)} names with .*is it another study's\? --replace-classes takes it",
+        rf"shares 1 of {len(names)} names with .*check that this is the right list, or use it anyway with --replace-classes",
     ):
         fs.collect(study, classes=str(foreign))
     assert digest(study) == before
@@ -107,8 +107,7 @@ def test_a_list_that_gives_labelled_classes_other_ids_is_refused(
     before = digest(study)
     with refused(
         ClassesError,
-        "'dog' has the id 0 in this list and 1 in the study, whose labels hold ids .* insist with"
-        " --replace-classes",
+        "'dog' has the id 0 in this list but 1 in the study, .*; .* or add --replace-classes",
     ):
         fs.collect(study, classes=str(tmp_path / "two.txt"))
     assert digest(study) == before
@@ -116,7 +115,7 @@ def test_a_list_that_gives_labelled_classes_other_ids_is_refused(
     fs.collect(study, classes=str(tmp_path / "two.json"))
     capsys.readouterr()
     fs.collect(study, classes=str(tmp_path / "two.txt"), replace_classes=True)
-    assert "'dog' has another id now: labels hold the old one; import them again" in capsys.readouterr().out
+    assert "'dog' has a new id: labels still have the old id; import them again" in capsys.readouterr().out
 
 
 def jobs_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:

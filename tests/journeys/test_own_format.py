@@ -73,7 +73,7 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
         f"{image}.grid" for image in chosen
     )
     assert main(["label", "import", study, str(out), "--format", own]) == 0
-    assert f"{len(chosen)} files are taken as not labelled yet: empty grid files" in capsys.readouterr().out
+    assert f"{len(chosen)} files are not labelled yet: empty grid files" in capsys.readouterr().out
 
     filled, (first, second, *_) = tmp_path / "filled", chosen
     assert main(["label", "export", study, str(filled), "--format", own, "--prefill", name]) == 0
@@ -117,7 +117,7 @@ def test_questions_go_out_and_answers_come_back_in_a_format_of_ones_own(
     rows[0] |= {"by": "ann", "answer": "yes"}
     rows[1] |= {"by": "ann", "answer": "no"}
     out.write_text(json.dumps(rows))
-    assert "2 lines of it are filled in, and what people wrote is never written over" in refused_line(
+    assert "2 lines are filled in and never overwritten" in refused_line(
         "label", "export", study, str(out), "--format", own
     )
     assert main(["label", "import", study, str(out), "--format", own]) == 0

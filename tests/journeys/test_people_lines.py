@@ -214,11 +214,11 @@ def test_of_lines_with_one_key_the_first_counts_and_the_others_are_counted(
     (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = repr(fs.label.import_(study, str(tmp_path / "said.jsonl")))
     assert told.startswith(
-        "2 choices, 1 line left out, whose key the file has before, 1 line not usable (failures.csv); the"
+        "2 choices, 1 line skipped because an earlier line has the same key, 1 line not usable (failures.csv); the"
         " first: "
     )
     assert told.endswith(
-        "said.jsonl, line 4: its key 'ann:one' stands in a line before, which says something else"
+        "said.jsonl, line 4: its key 'ann:one' was used by an earlier line with other contents"
     )
     assert [(row.chosen, row.time) for row in Choices(Path(study)).rows()] == [("first", 5.0), ("", 6.0)]
 
@@ -311,9 +311,11 @@ def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Pat
     assert all(reason.startswith("said.jsonl, line ") and "\n" not in reason for reason in reasons)
     assert "said.jsonl, line 5: 'zebra' is not a model of the study" in reasons
     (tmp_path / "none.jsonl").write_text("{\n")
-    with refused(LabellingError, "no line could be used; the first: none.jsonl, line 1: is not JSON object"):
+    with refused(
+        LabellingError, "no line could be used; the first: none.jsonl, line 1: is not a JSON object"
+    ):
         fs.label.import_(study, str(tmp_path / "none.jsonl"))
-    with refused(LabellingError, "answers are written as JSON lines; name a file that ends in .jsonl"):
+    with refused(LabellingError, "answers are written as JSON lines; give a file name that ends in .jsonl"):
         fs.label.answers(study, str(tmp_path / "said.txt"))
 
 
@@ -335,7 +337,7 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
     assert (taken.kinds, taken.failures) == ((("tag", 1),), 8)
     assert Tags(Path(study)).tags() == [Tag("part0/photo 000", "night", "ann", "model-1", "0,1,2,3")]
     photo = next(image for image in read_corpus(Path(study)) if image.id == "part0/photo 000")
-    within = f"a region is X,Y,WIDTH,HEIGHT within the photo, {photo.width} x {photo.height} pixels; got "
+    within = f"a region is X,Y,WIDTH,HEIGHT within the image, {photo.width} x {photo.height} pixels; got "
     known = "is not known; use choice, answer, discard, vote, keep, tag or check"
     assert sorted(
         f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers"
@@ -354,7 +356,7 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
 def test_a_file_stays_as_it_is_while_nobody_has_said_anything(study: str, tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     written = repr(fs.label.answers(study, str(file)))
-    assert written == f"{file}: nobody has said anything yet, so no file was written"
+    assert written == f"{file}: no one has answered yet, so no file was written"
     assert not file.exists()
     file.write_text("of another study\n")
     assert repr(fs.label.answers(study, str(file))) == written
@@ -364,8 +366,8 @@ def test_a_file_stays_as_it_is_while_nobody_has_said_anything(study: str, tmp_pa
 def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     first = fs.label.invite(study, " Ann  Lee ")
     again = fs.label.invite(study, "Ann Lee", organiser=True)
-    assert repr(first).endswith("; the link is shown this once")
-    assert repr(again).endswith("; the link is shown this once, and the earlier link no longer works")
+    assert repr(first).endswith("; it is shown only once")
+    assert repr(again).endswith("; it is shown only once, and the earlier link no longer works")
     people = Annotators(Path(study))
     assert (first.name, first.pseudonym) == (again.name, again.pseudonym)
     assert people.by_token(first.token) is None
@@ -374,7 +376,7 @@ def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     assert first.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert again.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert "Ann" not in (Path(study) / "log.jsonl").read_text()
-    with refused(LabellingError, "a name has 1 to 80 characters"):
+    with refused(LabellingError, "a name must have 1 to 80 characters"):
         fs.label.invite(study, " ")
 
 
@@ -385,13 +387,14 @@ def test_who_is_forgotten_leaves_answers_that_are_nobodys(study: str) -> None:
             [Choice("part0/photo 000", "model-0", "model-1", "first", one.pseudonym)], "test"
         )
     assert (
-        repr(fs.label.forget(study, "Ann")) == f"{ann.pseudonym} belongs to nobody any more; all answers stay"
+        repr(fs.label.forget(study, "Ann"))
+        == f"{ann.pseudonym} no longer belongs to anyone; all answers stay"
     )
     assert len(Choices(Path(study)).choices()) == 2
     assert b"Ann" not in (Path(study) / "answers.sqlite").read_bytes()
     assert (
         repr(fs.label.forget(study, ben.pseudonym, answers=True))
-        == f"{ben.pseudonym} belongs to nobody any more; 1 answer taken back"
+        == f"{ben.pseudonym} no longer belongs to anyone; 1 answer taken back"
     )
     assert [one.annotator for one in Choices(Path(study)).choices()] == [ann.pseudonym]
     with refused(LabellingError, "there is no annotator 'Ann'; there are none yet"):

@@ -287,10 +287,10 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
         ({"cost": "mask=much"}, "--cost mask must be a number of seconds, 0 or more; got 'much'"),
         ({"cost": {"question": -1}}, "--cost question must be a number of seconds, 0 or more; got -1"),
         ({"cost": "mask"}, "--cost mask must be a number of seconds"),
-        ({"wage": -2.0}, "a wage is money for an hour, not below 0; got -2"),
-        ({"wage": float("nan")}, "a wage is money"),
-        ({"within": 0}, "--within is a number of points above 0, at most 100; got 0"),
-        ({"seed": -1}, "seed cannot be negative"),
+        ({"wage": -2.0}, "--wage must be a cost per hour, 0 or more; got -2"),
+        ({"wage": float("nan")}, "--wage must be a cost per hour"),
+        ({"within": 0}, "--within must be above 0 and at most 100 points; got 0"),
+        ({"seed": -1}, "seed must be 0 or more"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(study: str, options: dict, words: str) -> None:

@@ -179,7 +179,8 @@ def test_doubt_of_another_working_size_is_refused_and_the_card_is_stale(study: S
     state = {stage: words for stage, state, words in fs.status(study[0]).stages if state == "stale"}
     assert "the working size changed" in state["reliability"]
     with refused(
-        StudyError, "net, doubt-energy: image part0/photo 000 is 48 x 36, and the study now works at 24 x 18"
+        StudyError,
+        "net, doubt-energy: image part0/photo 000 is 48 x 36, but the study's working size is now 24 x 18",
     ):
         judged(study[0])
 

@@ -94,7 +94,7 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     assert "class 'dog' is called 'hound' now" in printed
     assert "nothing is counted again" in printed
     # a WordNet id says that it is the same
-    assert ("give one that is another an id of its own" in printed) == (wnids is None)
+    assert ("give a different class its own id" in printed) == (wnids is None)
     assert [states(study)[stage] for stage in ("predict", "select", "label")] == ["done"] * 3
     assert (Path(study) / "selection.csv").read_bytes() == (Path(held) / "selection.csv").read_bytes()
     assert read_settings(Path(study)).only == NEW[:3]
@@ -147,7 +147,7 @@ def test_a_list_with_few_names_in_common_is_a_renamed_one_by_wordnet_ids_alone(t
     fs.collect(study, table, task="classification", classes=class_file(tmp_path / "old.json", OLD, WNIDS))
     fs.predict(study, {"a": table})
     for names in (words, ["cat", *words[1:]]):
-        with refused(ClassesError, "--replace-classes takes it all the same"):
+        with refused(ClassesError, "use it anyway with --replace-classes"):
             fs.collect(study, classes=class_file(tmp_path / "foreign.json", names))
     fs.collect(study, classes=class_file(tmp_path / "translated.json", words, WNIDS))
     assert states(study)["predict"] == "done"
@@ -160,4 +160,4 @@ def test_a_list_without_wordnet_ids_says_that_they_are_gone(
     fs.collect(study, classes=class_file(tmp_path / "again.json", OLD, WNIDS))
     assert "WordNet ids" not in capsys.readouterr().out
     fs.collect(study, classes=class_file(tmp_path / "without.json", OLD))
-    assert "note: the list gives no WordNet ids, which the study had" in capsys.readouterr().out
+    assert "note: the new list lacks the WordNet ids of the old one" in capsys.readouterr().out

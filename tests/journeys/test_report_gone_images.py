@@ -47,7 +47,7 @@ def test_a_report_whose_images_are_gone_says_so_and_names_the_line(
     fs.collect(study, str(tmp_path / "moved"))
     state, words = report_row(study)
     assert state == "stale"
-    assert "images that it could not show are there again" in words
+    assert "missing image files are back" in words
     fs.report(study)
     assert "no longer where they were" not in page.read_text()
     assert report_row(study)[0] != "stale"
@@ -80,7 +80,8 @@ def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_n
     images = set(fs.select(study, engine="local").images)
     corpus.photos.rename(tmp_path / "moved")
     with refused(
-        ImageError, f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then this line again"
+        ImageError,
+        f"if images were moved, run `faultscape collect {study} NEWFOLDER`, then repeat this command",
     ):
         fs.label.export(study, str(tmp_path / "out"))
     fs.collect(study, str(tmp_path / "moved"))
@@ -102,7 +103,7 @@ def test_a_page_without_pictures_is_stale_once_there_are_pictures(
     capsys.readouterr()
     fs.collect(study, str(tmp_path / "pictures"))
     said = capsys.readouterr().out
-    assert f"{len(chosen)} images have their pictures now, " in said
+    assert f"{len(chosen)} ids now have their image files, the first: " in said
     assert "changed since" not in said
     assert report_row(study)[0] == "stale"
     fs.report(study)

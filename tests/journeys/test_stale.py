@@ -130,7 +130,7 @@ def test_a_model_replaced_in_part_by_a_job_of_an_array_is_no_model_of_both(
     assert made.states(study)["predict"] != "done"
     capsys.readouterr()
     fs.compare(study, engine="local")
-    assert "note: model-1 has no maps of" in capsys.readouterr().out
+    assert "note: model-1 has no maps for" in capsys.readouterr().out
 
 
 def test_what_is_not_the_studys_own_is_never_swept(corpus: made.Corpus, study: str) -> None:
@@ -194,7 +194,7 @@ def test_status_never_sends_where_a_removed_model_stands(corpus: made.Corpus, st
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text().split("[models.model-2]")[0])
     now = fs.status(study)
-    assert any("the study no longer has a model" in words for _, _, words in now.stages)
+    assert any("a model that it was drawn with is gone" in words for _, _, words in now.stages)
     assert "rank" not in now.next
 
 

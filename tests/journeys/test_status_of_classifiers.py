@@ -251,4 +251,4 @@ def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(
         assert main(shlex.split(line)[1:]) == 0, line
     assert lines == ["select", "rank", "report"]
     kept = next(words for _, _, words in fs.status(made.study).stages if words.startswith("main-"))
-    assert kept.endswith("; main took its place; the study no longer has a model it was drawn with")
+    assert kept.endswith("; replaced by main; a model that it was drawn with is gone")

@@ -170,7 +170,10 @@ def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
     fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
-    with refused(StudyError, r"lie in s3://.*/studies/two and are not moved.*store = .*or begin a new study"):
+    with refused(
+        StudyError,
+        r"are stored in s3://.*/studies/two, and --store does not move them.*store = .*or create a new study",
+    ):
         fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/elsewhere"))
     with refused(StudyError, "contains the parts of another study"):
         fs.collect(
@@ -193,7 +196,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
             elsewhere()
     with refused(ModelError, r"a=s3://b/maps: .*copy it here first"):
         fs.predict(study, {"a": "s3://b/maps"})
-    with refused(LabellingError, "read from folders of this machine; copy them here first"):
+    with refused(LabellingError, "read from local folders only; copy them to this machine first"):
         fs.label.import_(study, f"{bucket.uri}/labels")
     assert not list(tmp_path.glob("s3*"))
 

@@ -56,7 +56,7 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
             classes=str(corpus.classes),
             storage=fs.Storage(shard_size=4),
         )
-    assert "near-duplicates were not looked for among 7 images; --probe" in capsys.readouterr().out
+    assert "7 images not searched for near-duplicates; add --probe" in capsys.readouterr().out
     assert len([1 for method, path, _ in asked if method == "GET" and path.endswith("large.jpg")]) == 1
     assert bucket.server.ranges[f"/{bucket.name}/photos/part0/large.jpg"] == "bytes=0-65535"
     here, there = ({i.id: i for i in read_corpus(Path(s))} for s in (study, str(tmp_path / "far")))
@@ -94,11 +94,11 @@ def test_probe_reads_each_picture_whole_and_finds_the_near_duplicates_of_local_f
 ) -> None:
     first = (corpus.photos / f"{corpus.ids[0]}.png").read_bytes()
     bucket.put("photos/twin.png", first)
-    with refused(CorpusError, "--not-in needs to look at each picture; add --probe"):
+    with refused(CorpusError, "--not-in must decode each image; add --probe"):
         fs.collect(far, f"{bucket.uri}/photos", not_in=[str(corpus.photos / "part1")])
     capsys.readouterr()
     assert fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True)).near_duplicates == 1
-    assert "were not looked for" not in capsys.readouterr().out
+    assert "not searched for near-duplicates" not in capsys.readouterr().out
     with bucket.requests() as asked:
         again = fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True))
     assert again.near_duplicates == 1
@@ -203,7 +203,7 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     fs.compare(far, engine="local")
     said = [line for line in capsys.readouterr().out.splitlines() if "different bytes" in line]
     assert len(said) == 1
-    assert said[0].startswith(f"{first.id}: model-0 and model-1 saw different bytes")
+    assert said[0].startswith(f"{first.id}: model-0 and model-1 read different versions")
 
 
 def test_lists_and_globs_name_pictures_of_stores_too(

@@ -130,8 +130,8 @@ def test_images_that_came_make_the_sets_stale_and_the_line_that_status_names_men
     assert row[1:] == (
         "stale",
         (
-            "gaussian_noise-2 and 3 more sets: corrupt of main; images of the set that it was made of came,"
-            " changed or left"
+            "gaussian_noise-2 and 3 more sets: corrupt of main; images of its source set were added,"
+            " changed or removed"
         ),
     )
     line = fs.status(study).next

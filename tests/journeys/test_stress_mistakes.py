@@ -63,7 +63,7 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     (row,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "sets"]
     assert (row.state, row.line) == ("missing", "")
     assert row.words.endswith(" and 1 more set: made images")
-    assert row.in_the_way.startswith("sets.json no longer says what made this")
+    assert row.in_the_way.startswith("sets.json no longer describes this set")
     assert "run that `faultscape stress` line again" in refused_line(
         "stress", "fog", study, "--set", "contrast-1"
     )
@@ -161,9 +161,7 @@ def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: 
     corrupted(study)
     for dry_run in (True, False):
         said = repr(fs.collect(study, remove=[corpus.ids[0]], dry_run=dry_run))
-        assert (
-            "  stale  sets of contrast-1: images of the set that it was made of came, changed or left" in said
-        )
+        assert "  stale  sets of contrast-1: images of its source set were added, changed or removed" in said
     assert states(study)["stress"] == "stale"
 
 

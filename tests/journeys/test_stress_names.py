@@ -72,10 +72,10 @@ def test_no_image_that_is_collected_takes_the_place_of_a_made_one(tmp_path: Path
     contrast(study)
     photo(tmp_path / "photos" / "contrast-2" / "a.png", 7)
     before = ids(study)
-    with refused(says="'contrast-2/a' would be of the set 'contrast-2', which was made by"):
+    with refused(says="'contrast-2/a' would belong to the set 'contrast-2', which was made by"):
         fs.collect(study, str(tmp_path / "photos"))
     fs.collect(study, remove=["contrast-2/a"])
-    with refused(says="'contrast-2/a' would be of the set 'contrast-2'"):  # the rest of which is there
+    with refused(says="'contrast-2/a' would belong to the set 'contrast-2'"):  # the rest of which is there
         fs.collect(study, str(tmp_path / "photos"))
     assert ids(study) == {id_: name for id_, name in before.items() if id_ != "contrast-2/a"}
 
@@ -133,10 +133,10 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
     monkeypatch.undo()
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     part = fs.StudyPart(set_=["elastic_transform-2"])
-    with refused(says="the line that makes it was not finished"):
+    with refused(says="the command that makes this set did not finish"):
         # its labels are those of the earlier images
         fs.measure(study, part=part, resamples=0, engine="local")
-    with refused(says="the line that makes it was not finished"):
+    with refused(says="the command that makes this set did not finish"):
         fs.stress.sheet(study)
     contrast(study, **line)
     assert fs.measure(study, part=part, resamples=0, engine="local").document["datasets"][

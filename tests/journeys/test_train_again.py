@@ -81,7 +81,7 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
     )
     fs.stress.holdout(study, classes=["tree"], as_="trees")
     state, why, line = state_of(study, "plain")
-    assert (state, why) == ("stale", ("the classes that are withheld changed",))
+    assert (state, why) == ("stale", ("the withheld classes changed",))
     assert line.startswith(f"faultscape train {study} plain --backbone /")
     assert " --steps 30 --batch 4 " in line
     fs.stress.holdout(study, remove="trees")

@@ -56,7 +56,8 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(
     for words in lines:
         told = refused_line(*words)
         assert (
-            "there are several truths (one, two), and none is called 'labels'; say which with --truth" in told
+            "there are several truths (one, two), and none is called 'labels'; choose one with --truth"
+            in told
         ), words
         assert "there is no truth 'tow'; there are one, two. Did you mean 'two'?" in refused_line(
             *words, "--truth", "tow"
@@ -165,7 +166,7 @@ def test_draws_learn_from_the_only_truth_and_ask_which_of_several(tmp_path: Path
     label(rows, "crowd")
     with refused(
         StudyError,
-        r"there are several truths \(crowd, experts\), and none is called 'labels'; say which with --truth",
+        r"there are several truths \(crowd, experts\), and none is called 'labels'; choose one with --truth",
     ):
         fs.select(it.study, selector="expected-loss", more=2)
     assert len(fs.select(it.study, selector="expected-loss", more=2, truth="crowd").rows) == 9

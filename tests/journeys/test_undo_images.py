@@ -155,12 +155,12 @@ def test_what_names_no_image_is_refused(study: str, tmp_path: Path) -> None:
         fs.label.remove(study, ["night/1"])  # type: ignore[arg-type]
     with refused(CorpusError, "expected image ids; got an empty one"):
         fs.label.remove(study, "")
-    with refused(CorpusError, "these are all 6 images of the study; a study keeps one at least"):
+    with refused(CorpusError, "matches all 6 images of the study; keep at least one"):
         fs.collect(study, remove=["*"])
-    with refused(OptionError, "--remove takes images out of the study"):
+    with refused(OptionError, "--remove cannot be combined with images or settings"):
         fs.collect(study, "photos", remove=["*"])
-    with refused(OptionError, "--replace-classes takes a class list of other names; give it with --classes"):
+    with refused(OptionError, "--replace-classes needs --classes"):
         fs.collect(study, "photos", replace_classes=True)
-    with refused(OptionError, "--dry-run says what --remove makes stale"):
+    with refused(OptionError, "--dry-run needs --remove"):
         fs.collect(study, "photos", dry_run=True)
     assert digest(study) == before

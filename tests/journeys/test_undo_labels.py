@@ -175,11 +175,11 @@ def test_answers_whose_discards_are_taken_back_survive_a_full_disk(
 
 
 def test_whose_labels_to_take_back_must_be_said(study: str, answers: made_answers.Answers) -> None:
-    with refused(OptionError, "say whose labels to take back: ids of images, --selection NAME, or --all"):
+    with refused(OptionError, "give one of: ids of images, --selection NAME, or --all"):
         fs.label.remove(study)
-    with refused(OptionError, "--class and --by are for answers to questions about classes"):
+    with refused(OptionError, "--class and --by apply to answers about classes"):
         fs.label.remove(study, all_=True, by="ann")
-    with refused(OptionError, "--discards takes discards back"):
+    with refused(OptionError, "--discards cannot be combined with --truth"):
         fs.label.remove(answers.study, all_=True, discards=True, by="ann")
 
 

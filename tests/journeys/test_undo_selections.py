@@ -50,7 +50,7 @@ def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(
         json.loads((Path(study) / "standings.json").read_text()),
     )
     said = tried_first(study, fs.select, replace=True, maps=fs.MapRules(concordance="fwiou"), engine="local")
-    assert "standings of main: the selection was extended or made anew" in said.stale
+    assert "standings of main: the selection was extended or replaced" in said.stale
     assert any(words.startswith("report of main") for words in said.stale)
     old = kept(study)[0]
     assert selections.read_selection(Path(study), old)[0].rows == before.rows
@@ -302,7 +302,7 @@ def test_run_makes_main_anew_where_nobody_labelled_for_it(study: str, corpus: ma
     name, other = next(iter(corpus.models)), list(corpus.models.values())[2]
     fs.predict(study, {name: other}, engine="local")
     done = fs.run(study, engine="local")
-    assert not any("choose anew" in line for line in done.done)
+    assert not any("choose again" in line for line in done.done)
     assert states(study)["selection", "main"] == "done"
     assert selections.names(Path(study)) == ["main"]
 
@@ -312,7 +312,7 @@ def test_a_model_that_never_came_to_maps_is_taken_out_by_the_line_that_says_so(s
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text() + '\n[models.late]\nkind = "folder"\nsource = "gone"\n')
     with refused(
-        ModelError, f"late: no maps yet; .* or take them out: `faultscape predict {study} --remove late`"
+        ModelError, f"late: no maps yet; .* or remove them: `faultscape predict {study} --remove late`"
     ) as found:
         fs.compare(study, engine="local")
     line = str(found.value).split("`")[-2]

@@ -44,12 +44,14 @@ def test_collect_says_that_another_class_list_makes_pairs_stale_and_keeps_silent
     (tmp_path / "other.json").write_text(json.dumps(raw))
     capsys.readouterr()
     fs.collect(str(study), str(corpus.photos), classes=str(tmp_path / "other.json"))
-    assert "in names, colours or groups alone: nothing is counted again" in capsys.readouterr().out
+    assert "names, colours or groups of classes change: no counts become stale" in capsys.readouterr().out
     assert fs.compare(str(study), engine="local").parts_made == 0
     raw["classes"][4] |= {"name": "shrub", "color": [9, 99, 9]}  # another class, for all that anybody knows
     (tmp_path / "other.json").write_text(json.dumps(raw))
     fs.collect(str(study), str(corpus.photos), classes=str(tmp_path / "other.json"))
-    assert "the class list changes: pairs and what follows from them are stale" in capsys.readouterr().out
+    assert (
+        "the class list changes: pairs and everything computed from them are stale" in capsys.readouterr().out
+    )
     assert read_settings(study).class_list.names[4] == "shrub"
     assert fs.compare(str(study), engine="local").parts_made == 2
 
@@ -66,7 +68,7 @@ def test_label_import_says_how_many_labels_it_replaces_and_replaces_those_alone(
         made.write(tmp_path / "again" / f"{id_}.png", np.full((36, 48), 2, np.uint8))
     done = fs.label.import_(str(study), str(tmp_path / "again"))
     assert (done.new, done.replaced) == (0, 2)
-    assert "2 images had a label in truth 'labels', which is replaced" in capsys.readouterr().out
+    assert "2 images already had a label in truth 'labels'; it is replaced" in capsys.readouterr().out
     held = stored(study)
     assert all((held[id_] == 2).all() for id_ in corpus.ids[1:3])
     assert all((held[corpus.ids[k]] == corpus.truths[k]).all() for k in (0, 3))

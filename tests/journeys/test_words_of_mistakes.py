@@ -87,28 +87,29 @@ def test_a_run_of_models_without_a_study_asks_for_images_with_the_options_that_w
     words = ("--task", "classification", "--classes", "c.txt")
     said = refused_line("run", str(tmp_path / "new"), f"a={answers.tables['model-0']}", *words)
     line = f"`faultscape run {tmp_path / 'new'} IMAGES NAME=SOURCE ... --task classification --classes c.txt`"
-    assert f"new is not a study yet; name its images beside the models: {line}" in said
+    assert f"new is not a study yet; name its images as well as the models: {line}" in said
 
 
 def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are_shown() -> None:
     assert (
-        refused_line("predict")
-        == "faultscape: predict: STUDY is missing; `faultscape predict --help` says what it takes\n"
+        refused_line("predict") == "faultscape: predict: STUDY is missing; see `faultscape predict --help`\n"
     )
     assert "label export: OUT is missing; `faultscape label export --help`" in refused_line(
         "label", "export", "s"
     )
     assert "label import: SOURCE is missing" in refused_line("label", "import", "s")
-    assert "predict: --keep needs a value behind it" in refused_line("predict", "s", "--keep")
+    assert "predict: --keep needs a value" in refused_line("predict", "s", "--keep")
     said = refused_line("select", "s", "p2", "p3")
-    assert "select: there is no place for 'p2', 'p3'; for more than one value repeat the option" in said
+    assert "select: unexpected 'p2', 'p3'; to give several values, repeat the option" in said
     assert "oken" not in said
 
 
 def test_folders_and_files_in_the_place_of_one_another_are_called_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("")
-    assert "is a folder and no study; name a study, or a file of one" in refused_line("show", str(tmp_path))
-    assert "file.txt is a file; give the demo a folder" in refused_line("demo", str(tmp_path / "file.txt"))
+    assert "is a folder but not a study; give a study, or a file of one" in refused_line(
+        "show", str(tmp_path)
+    )
+    assert "file.txt is a file; give a folder" in refused_line("demo", str(tmp_path / "file.txt"))
 
 
 def test_options_that_take_numbers_say_so_and_round_nothing() -> None:
@@ -352,7 +353,7 @@ def test_an_empty_name_is_said_to_be_empty(
 def test_a_value_that_begins_with_a_dash_is_told_how_to_be_written() -> None:
     said = refused_text("collect", "new", "photos", "--classes", "voc", "--size", "-5x10")
     assert said.startswith(
-        "collect: --size needs a value behind it, and '-5x10' begins as an option does; if it is the value,"
+        "collect: --size needs a value, and '-5x10' looks like an option; if it is the value,"
         " write --size=-5x10"
     )
     assert "begins as" not in refused_text("collect", "new", "photos", "--size", "--classes", "voc")

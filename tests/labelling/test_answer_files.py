@@ -63,7 +63,7 @@ def test_a_file_without_one_good_answer_is_an_error_that_says_the_first(
         HEAD + f"{made.images[0]},cat,ann,y\nnowhere,dog,ann,no\n{made.images[0]},dog,ann,n\n"
     )
     said = (
-        r"nothing could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure"
+        r"no line could be used; the first: ann.csv, line 2: the answer 'y' is not known; use yes, no, unsure"
         r" \(3 lines in failures.csv\)"
     )
     with refused(LabellingError, said):
@@ -89,7 +89,7 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
     took = fs.label.import_(made.study, f"{path}:Truth")
     assert (took.new, took.failures) == (12, 0)
     assert repr(took).startswith("truth labels: 12 images labelled")
-    with refused(LabellingError, r"gone.csv: there is no such file"):
+    with refused(LabellingError, r"gone.csv: no such file"):
         fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
     (tmp_path / "odd.csv").write_text("bild,what\nx,cat\n")
     with refused(LabellingError, r"expected the columns image, label, or .*; it has bild, what"):
@@ -117,7 +117,7 @@ def test_labels_name_images_and_columns_as_tables_of_predictions_do(
     assert fs.label.import_(made.study, str(path)).discarded == 1
     with refused(
         LabellingError,
-        rf"names 1 image with and without an ending, or with two \('{images[6]}.jpg' and '{images[6]}'\)",
+        rf"names 1 image both with and without an extension, or with two \('{images[6]}.jpg' and '{images[6]}'\)",
     ):
         new(f"image,label\n{images[6]}.jpg,cat\n{images[6]},cat\n")
 
@@ -140,10 +140,10 @@ def test_one_thing_is_counted_in_the_singular(made: made_answers.Answers, tmp_pa
 
 
 def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Path) -> None:
-    with refused(LabellingError, "is a study, and no labels; name a CSV file of labels"):
+    with refused(LabellingError, "is a study, not labels; give a CSV file of labels"):
         fs.label.import_(made.study, made.study)
     (tmp_path / "empty").mkdir()
-    with refused(LabellingError, "empty: holds no CSV file; labels of classifiers are a CSV file"):
+    with refused(LabellingError, "empty: contains no CSV file; give a CSV file of labels"):
         fs.label.import_(made.study, str(tmp_path / "empty"))
 
 
@@ -207,12 +207,9 @@ def test_what_somebody_filled_in_is_never_written_over(
     if taken and words == ",ann,yes\n":
         fs.label.import_(made.study, str(path))
     said = refused_line("label", "export", made.study, str(path))
-    assert (
-        "q.csv: 1 line of it is filled in, and what people wrote is never written over; name another file"
-        in said
-    )
+    assert "q.csv: 1 line is filled in and never overwritten; give another file" in said
     assert path.read_bytes() == held
-    with refused(OptionError, "--prefill fills maps in"):
+    with refused(OptionError, "--prefill applies to masks only"):
         fs.label.export(made.study, str(path), prefill="model-0")
 
 
@@ -243,7 +240,7 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
-    with refused(LabellingError, r"there is no truth 'nope'; the study has no labels yet. Leave --truth out"):
+    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Remove --truth"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])
     with refused(LabellingError, r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):

@@ -93,7 +93,7 @@ def test_labelme_files_without_a_shape_are_not_labels_yet(
     fs.label.export(study, str(tmp_path / "out"), format="labelme")
     done = fs.label.import_(study, str(tmp_path / "out"))
     assert (done.new, done.replaced) == (0, 0)
-    assert "2 files are taken as not labelled yet" in capsys.readouterr().out
+    assert "2 files are not labelled yet" in capsys.readouterr().out
     assert fs.status(study).next.startswith("faultscape label export")
     fs.label.import_(study, str(corpus.truth))
     before = label_maps.read_maps(label_maps.truth(Path(study), "labels"), 0)
@@ -126,7 +126,7 @@ def test_a_label_that_fits_no_image_is_said(
     folder = masks(corpus, tmp_path / "some", 0)
     made.write(folder / "part0" / "foto 002.png", corpus.truths[2])
     fs.label.import_(study, str(folder))
-    assert "1 file fits no image of the study" in capsys.readouterr().out
+    assert "1 file matches no image of the study" in capsys.readouterr().out
 
 
 def test_an_image_called_classes_is_labelled_as_any_other(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_export_that_cannot_be_written_is_one_sentence_and_leaves_no_torn_pic
     for picture in (tmp_path / "out" / "images").rglob("*.png"):
         with Image.open(picture) as photo:
             photo.load()
-    with refused(LabellingError, "holds neither masks"):
+    with refused(LabellingError, "contains neither masks"):
         fs.label.import_(study, str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "classes.json").read_text())["classes"]
 
@@ -209,7 +209,7 @@ def test_photos_among_labelme_files_are_not_masks(
     shutil.copy(drawn, folder / drawn.relative_to(tmp_path / "lm"))
     fs.label.import_(study, str(folder))
     assert labelled(study) == {str(drawn.relative_to(tmp_path / "lm").with_suffix(""))}
-    assert f"{len(corpus.ids) - 1} files are taken as not labelled yet" in capsys.readouterr().out
+    assert f"{len(corpus.ids) - 1} files are not labelled yet" in capsys.readouterr().out
 
 
 def test_a_stray_file_of_the_other_kind_stops_nothing(
@@ -251,17 +251,17 @@ def test_what_is_no_place_for_masks_is_said_before_anything_is_written(
 ) -> None:
     with refused(
         OptionError,
-        r"photos and masks \(--format png or labelme\) go to a folder, for example .*/masks; a table",
+        r"images and masks \(--format png or labelme\) need a folder, for example .*/masks; question tables",
     ):
         fs.label.export(study, str(tmp_path / "masks.csv"))
     assert not (tmp_path / "masks.csv").exists()
-    with refused(OptionError, "--again is for questions about classes"):
+    with refused(OptionError, "--again applies to questions about classes"):
         fs.label.export(study, str(tmp_path / "out"), again=True)
-    with refused(LabellingError, "is a study, and no labels; name a folder of masks or of LabelMe files"):
+    with refused(LabellingError, "is a study, not labels; give a folder of masks or LabelMe files"):
         fs.label.import_(study, study)
     (tmp_path / "labels.csv").write_text(f"image,label\n{corpus.ids[0]},tree\n")
     with refused(
-        LabellingError, r"labels.csv: is a table, and the labels of this study are label maps; name a folder"
+        LabellingError, r"labels.csv: is a table, but the labels of this study are label maps; give a folder"
     ):
         fs.label.import_(study, str(tmp_path / "labels.csv"))
 

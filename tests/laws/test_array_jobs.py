@@ -100,7 +100,7 @@ def test_three_jobs_at_the_same_time_write_the_bytes_of_one(
     together(*([str(study), share, *models] for share in shares))
     together(*([str(study), share] for share in shares))
     said = together(*([str(study), share] for share in shares), script=MEASURE)
-    assert all("run the line without --shard" in text for text in said)
+    assert all("run the command without --shard" in text for text in said)
     assert not (study / "measures" / "measure.json").exists()
     statistics = {p: p.stat().st_mtime_ns for p in study.glob("measures/statistics/*/*/*.parquet")}
     assert ended(study) == expected
@@ -147,7 +147,7 @@ def test_what_is_no_share_is_refused(verb: str, shard: str, corpus: made.Corpus,
     words = {"predict": (corpus.models,), "compare": (), "measure": (corpus.models,)}[verb]
     source = str(corpus.truth) if verb == "measure" else str(study)
     no_share = "is not a share; expected PART/PARTS with PART from 1 to PARTS, for example 2/3"
-    with refused(OptionError, no_share if shard else "--shard is empty; give a value, or leave it out"):
+    with refused(OptionError, no_share if shard else "--shard is empty; give a value, or remove it"):
         getattr(fs, verb)(
             source, *words, shard=shard, **({"classes": str(corpus.classes)} if verb == "measure" else {})
         )

@@ -75,7 +75,7 @@ def test_an_image_that_kills_is_a_failure_of_measure_and_an_error_of_compare(
     fs.predict(study, corpus.models, engine="local")
     monkeypatch.setattr(engine, "run", run_in_one)
     with refused(
-        StudyError, r"^part0/photo 000: workers died each time its maps of model-0, model-1 were counted"
+        StudyError, r"^part0/photo 000: the worker crashed every time on its maps of model-0, model-1"
     ):
         fs.compare(study)
     out = tmp_path / "out"

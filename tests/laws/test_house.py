@@ -145,15 +145,13 @@ def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[
         needed = NEEDED.get(verb, []) if name not in NEEDED.get(verb, []) else []
         needed = ["temperature"] if verb == "fit" and not needed else needed
         assert main([verb, "study", *needed, name, " "]) == 2
-        assert capsys.readouterr().err == f"faultscape: {name} is empty; give a value, or leave it out\n"
+        assert capsys.readouterr().err == f"faultscape: {name} is empty; give a value, or remove it\n"
 
 
 def test_a_stage_of_scale_is_asked_by_a_frozen_dataclass_that_refuses_empty_words() -> None:
     asked = typing.get_type_hints(find("faultscape.stages.scale:scale_of_masks"))
     assert asked["options"].__dataclass_params__.frozen
-    with pytest.raises(
-        faultscape.errors.OptionError, match="--output is empty; give a value, or leave it out"
-    ):
+    with pytest.raises(faultscape.errors.OptionError, match="--output is empty; give a value, or remove it"):
         fs.scale("masks", classes=3, output=" ")
 
 

@@ -70,7 +70,7 @@ def files(root: Path) -> dict[str, bytes]:
         (
             "mine.py:ones",
             {"truth": "labels"},
-            "--truth says what --measure measures against; add --measure, or leave it out",
+            "--truth needs --measure; add --measure, or remove --truth",
         ),
         ("mine.py:ones", {"workers": 0}, "workers must be 1 or more; got 0"),
     ],
@@ -139,11 +139,11 @@ def test_status_says_what_a_lone_model_lacks_and_of_which_no_map_could_be_used(
     for id_ in corpus.ids:
         made.write(tmp_path / "maps" / f"{id_}.png", np.full((36, 48), 77, np.uint8))
     fs.predict(str(study), {"bad": tmp_path / "maps", "good": corpus.models["model-0"]}, engine="local")
-    assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))
+    assert "no map of bad could be used (failures.csv)" in str(fs.status(str(study)))
     with refused(FaultscapeError, "no map could be used; "):
         fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
     # it was there before
-    assert "of bad not one map could be used (failures.csv)" in str(fs.status(str(study)))
+    assert "no map of bad could be used (failures.csv)" in str(fs.status(str(study)))
 
 
 def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_stay(

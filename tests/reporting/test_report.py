@@ -251,7 +251,7 @@ def test_mistakes_are_one_line(studies: dict[str, Path], tmp_path: Path) -> None
             report(study, bands=bands)
     with refused(OptionError, "better is a difference"):
         report(study, better=0)
-    with refused(OptionError, "thumbnail lies between"):
+    with refused(OptionError, "thumbnail must be between"):
         report(study, thumbnail=1)
     with refused(OptionError, "is a folder"):
         report(study, output=str(tmp_path))

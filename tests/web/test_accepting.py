@@ -68,7 +68,7 @@ def test_later_decisions_join_earlier_ones(
     capsys.readouterr()
     fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n")))
     assert "1 picture accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
-    assert "1 of the rejected are in the study since an earlier line and stay" in out
+    assert "1 of the rejected images are already in the study and stay" in out
     assert read_decisions(reviewed / "web" / "accept.csv") == {"p0": "reject", "p1": "accept"}
     assert 'const KNOWN = {"p0": "reject", "p1": "accept"};' in (reviewed / "web" / "review.html").read_text()
 
@@ -92,11 +92,11 @@ def test_accepted_pictures_are_not_duplicates_of_themselves(reviewed: Path, tmp_
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("id,decision\n../../escape,accept\n", r"are not images of .*the first '\.\./\.\./escape'"),
+        ("id,decision\n../../escape,accept\n", r"are not in .*the first: '\.\./\.\./escape'"),
         ("id,decision\np0,perhaps\n", "line 2: decision 'perhaps' is not known; use accept or reject"),
         ("id,choice\np0,accept\n", "has no column 'decision'"),
-        ("id,decision\np0,reject\n", "accepts no picture"),
-        ("", "accepts no picture"),
+        ("id,decision\np0,reject\n", "accepts no image"),
+        ("", "accepts no image"),
     ],
 )
 def test_decisions_that_cannot_be_are_told_and_nothing_enters(

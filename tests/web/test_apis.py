@@ -430,5 +430,5 @@ def test_an_answer_that_breaks_off_halfway_is_told_and_breaks_nothing(wrong: Any
 
 def test_without_search_terms_nothing_is_asked(study: Path) -> None:
     (study / "queries.csv").unlink()
-    with refused(CorpusError, "holds no search terms; write them with: faultscape collect"):
+    with refused(CorpusError, "has no search terms; write some with: faultscape collect"):
         fs.collect(str(study), **group_options(fs.collect, {"api": "openverse", **ASK}))

@@ -128,7 +128,7 @@ def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: P
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = process.stdout.readline()
-            assert said.startswith(f"{root} is shown at http://127.0.0.1:")
+            assert said.startswith(f"{root}: viewing at http://127.0.0.1:")
             address = said.split(" at ")[1].split()[0]
             with urllib.request.urlopen(address, timeout=20) as answer:
                 assert answer.status == 200
@@ -143,7 +143,7 @@ def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: P
         finally:
             process.kill()
     assert process.returncode == 0
-    assert out == f"{root} is shown no longer; nothing was changed\n"
+    assert out == f"{root}: server stopped; nothing was changed\n"
     assert err == ""
 
 

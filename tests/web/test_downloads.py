@@ -173,8 +173,9 @@ def test_what_is_no_picture_is_told(server: Server, study: Path) -> None:
     ]
     brought = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
     assert (brought.came, brought.failed) == (1, 8)
-    assert "1 new picture, 8 could not be had (failures.csv); the first: ftp://example.org/x.png: " in repr(
-        brought
+    assert (
+        "1 new image, 8 could not be downloaded (failures.csv); the first: ftp://example.org/x.png: "
+        in repr(brought)
     )
     told = reasons(study)
     assert "says it is text/html" in told["page.png"]
@@ -236,8 +237,8 @@ def test_duplicates_of_each_other_and_of_the_study_are_left_out(server: Server, 
     assert (brought.came, brought.left_out, brought.for_review) == (2, 3, 2)
     told, two = reasons(study), read_pictures(study)[urls[1]].id
     assert told == {
-        "as-the-study.png": "the same picture as one of the study",
-        "again.png": f"the same picture as {two}",
+        "as-the-study.png": "the same image as one of the study",
+        "again.png": f"the same image as {two}",
         "larger.jpg": f"near-duplicate of {two}",
     }
     again = fs.collect(str(study), **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}))
@@ -364,7 +365,7 @@ def test_a_hostile_table_does_no_harm(
     path = Path(table(study, *rows))
     path.write_bytes(path.read_bytes().replace(b"\x00", b""))
     assert main(["collect", str(study), "--urls", str(path), "--rate", "1000"]) == 0
-    assert "1 new picture" in capsys.readouterr().out
+    assert "1 new image" in capsys.readouterr().out
     assert kept(study) == ["good.png"]
     assert not list(study.parent.rglob("*escape*"))
     told = (study / "failures.csv").read_text()
@@ -433,7 +434,7 @@ def test_where_nothing_came_the_line_says_why_and_sends_nobody_to_an_empty_page(
     brought = fs.collect(
         str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/gone.png"), **FAST})
     )
-    assert "0 new pictures, 1 could not be had (failures.csv); the first: " in repr(brought)
+    assert "0 new images, 1 could not be downloaded (failures.csv); the first: " in repr(brought)
     assert "gone.png: " in repr(brought)
     assert "404 Not Found" in repr(brought)
     assert "next:" not in repr(brought)

@@ -1,8 +1,8 @@
-"""What a verb takes, read off its signature, its docstring and the dataclasses of its grouped options: the
-one description that help and completion are written from.
+"""The arguments and options of a verb, read from its signature, its docstring and the dataclasses of its
+grouped options: the one description that help and completion are written from.
 
-Conventions: names of annotations say what a value is (`Place` is a path), since while the program runs most
-of them are text.
+Conventions: the names of annotations say what a value is (`Place` is a path), because most of them are text
+while the program runs.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _PYTHON = re.compile(r"[;,] in Python (?:also )?[^.;]*|(?<=\.) In Python [^.;]*\
 
 @dataclass(frozen=True)
 class Option:
-    """An argument or an option: how it is spelt, what stands for its value ('' for a flag), what it is."""
+    """An argument or an option: its spellings, its metavariable ('' for a flag), and its description."""
 
     name: str
     spellings: tuple[str, ...]
@@ -85,8 +85,8 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A line of the command line: its words, its first sentence, the rest of its docstring, its
-    arguments, and its options under the title of their group.
+    """A command: its words, its first sentence, the rest of its docstring, its arguments, and its options
+    under the title of their group.
     """
 
     words: tuple[str, ...]
@@ -97,7 +97,7 @@ class Command:
 
     @property
     def usage(self) -> str:
-        """The line in the order in which it is typed."""
+        """The usage line, in typing order."""
         required = [
             f"{one.spellings[0]} {one.value}" for of in self.options.values() for one in of if one.required
         ]
@@ -106,7 +106,7 @@ class Command:
 
 
 def command(words: tuple[str, ...]) -> Command:
-    """Return what a verb, or one of its sub-commands, takes.
+    """Return the arguments and options of a verb, or of one of its sub-commands.
 
     >>> command(("compare",)).usage
     'faultscape compare STUDY [OPTIONS]'
@@ -153,7 +153,7 @@ def described(words: tuple[str, ...], function: Callable[..., Any]) -> Command:
 
 
 def argument_words(one: Option) -> str:
-    """Return an argument as it stands in the usage line.
+    """Return an argument as it appears in the usage line.
 
     >>> argument_words(Option("models", ("MODELS",), "NAME=SOURCE", "", repeats=True))
     '[NAME=SOURCE ...]'
@@ -163,7 +163,7 @@ def argument_words(one: Option) -> str:
 
 
 def read_docstring(document: str) -> tuple[str, dict[str, str]]:
-    r"""Return what a docstring says, and {parameter: what it says of it}, a paragraph on one line each.
+    r"""Return the text of a docstring and {parameter: description}, with each paragraph on one line.
 
     >>> read_docstring(
     ...     "Do it\n    well.\n\n    Parameters\n    ----------\n    a\n        What is\n        done."
@@ -228,7 +228,7 @@ def _choices(hint: Any) -> Iterator[str]:
 
 
 def _value(name: str, annotation: str, choices: tuple[str, ...]) -> str:
-    """Return what stands for an option's value in help.
+    """Return the metavariable of an option in help.
 
     >>> _value("shard", "str | None", ()), _value("goal", "Goal | None", ("order", "best"))
     ('PART/PARTS', 'order|best')

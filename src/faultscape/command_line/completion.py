@@ -1,7 +1,7 @@
-"""Completion scripts of bash, zsh and fish: verbs, sub-commands, options, and the choices of options.
+"""Completion scripts for bash, zsh and fish: verbs, sub-commands, options, and the choices of options.
 
-Conventions: a script is text that the shell reads once; it calls nothing of Faultscape. Where a value is no
-choice the shell completes files.
+Conventions: a script is text that the shell reads once; it does not call Faultscape. For values without a
+list of choices the shell completes files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pages of help: plain text, as wide as the terminal and 80 columns at most wide elsewhere.
+"""Help pages: plain text, as wide as the terminal and at most 80 columns elsewhere.
 
-Conventions: what it does, the line, two examples, then arguments and options in the order of the signature; a
-default stands once, in the text of the option or behind it.
+Conventions: what it does, the usage line, two examples, then arguments and options in the order of the
+signature; a default appears once, in or after the text of the option.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faultscape.command_line.output_options import ROWS
 from faultscape.command_line.verb_list import GROUPS, SECTIONS
 
 ABOUT = (
-    "Choose between segmentation models, or image classifiers, and learn how far to trust them, with few"
+    "Choose between segmentation models or image classifiers, and learn how far to trust them, with few"
     " human labels."
 )
 WIDEST = 100  # columns, however wide the terminal is
@@ -27,7 +27,7 @@ _LABEL = 26  # columns of names at most before their texts
 
 
 def help_text(words: Sequence[str]) -> str:
-    """Return the page of help of a line: of all verbs, of one that has sub-commands, or of one command."""
+    """Return the help page for a line: of all verbs, of one with sub-commands, or of one command."""
     width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
     if not words or words[0] not in {verb for verbs in SECTIONS.values() for verb in verbs}:
         return main_page(width)
@@ -37,13 +37,13 @@ def help_text(words: Sequence[str]) -> str:
 
 
 def main_page(width: int) -> str:
-    """Return the page of all verbs, a line each."""
+    """Return the page of all verbs, one per line."""
     lines = [_wrapped(ABOUT, width), "", "Usage: faultscape VERB [ARGUMENTS] [OPTIONS]"]
     for title, verbs in SECTIONS.items():
         lines += ["", f"{title}:", *_rows([(verb, verb_line(verb)) for verb in verbs], width, _VERBS, _VERBS)]
     more = [
         *ROWS[:-1],
-        ("-h, --help", "Print this page, or that of a verb: faultscape VERB --help."),
+        ("-h, --help", "Print this page, or a verb's page: faultscape VERB --help."),
         ("--version", "Print the version."),
         ("--completion SHELL", "Print the completion script of bash, zsh or fish."),
     ]
@@ -54,17 +54,17 @@ def main_page(width: int) -> str:
             "Options:",
             *_rows(more, width),
             "",
-            "Begin with: faultscape demo, or faultscape run STUDY IMAGES NAME=MAPS ...",
+            "Start with: faultscape demo, or faultscape run STUDY IMAGES NAME=MAPS ...",
         ]
     )
 
 
 def group_page(verb: str, width: int) -> str:
-    """Return the page of a verb that has sub-commands, a line each."""
+    """Return the page of a verb with sub-commands, one per line."""
     rows = [(name, first_sentence(command((verb, name)).summary)) for name in GROUPS[verb]]
     lines = [_wrapped(verb_line(verb), width), "", f"Usage: faultscape {verb} COMMAND [ARGUMENTS] [OPTIONS]"]
     lines += ["", "Commands:", *_rows(rows, width, _VERBS, _VERBS)]
-    return "\n".join([*lines, "", f"faultscape {verb} COMMAND --help says what each takes."])
+    return "\n".join([*lines, "", f"Run faultscape {verb} COMMAND --help for its options."])
 
 
 def command_page(of: Command, width: int) -> str:
@@ -88,7 +88,7 @@ def verb_line(verb: str) -> str:
     """Return the one line of a verb, read off its file without importing it.
 
     >>> verb_line("rank")
-    'Rank the models from the labels there are, with intervals.'
+    'Rank the models from the labels so far, with intervals.'
     """
     first = (files("faultscape.verbs") / f"{verb}.py").read_text(encoding="utf-8").partition("\n")[0]
     line = first.removeprefix('"""').removesuffix('"""').partition(": ")[2]
@@ -110,7 +110,9 @@ def _row(one: Option) -> tuple[str, str]:
 
 
 def _said(one: Option) -> str:
-    """Return the text of an option: its description, the choices that this does not name, and its default."""
+    """Return the text of an option: its description, its choices if they are not mentioned, and its
+    default.
+    """
     words = set(re.findall(r"[\w+./-]*\w", one.text)) | set(one.value.split("|"))
     choices = "" if set(one.choices) <= words else f" [{', '.join(one.choices)}]"
     stated = "default" in one.text.lower()

@@ -1,6 +1,7 @@
-"""What to say about a line that does not fit: an unknown verb, too many words, too few, or of another kind.
+"""Error messages for a command line that is wrong: an unknown verb, too many or too few words, or words of
+the wrong kind.
 
-Conventions: one line each, which names what was given, what there is, and where one reads more.
+Conventions: one line each, with what was given, what is available, and where to read more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 
 
 def takes(argument: cyclopts.Argument, kind: type) -> bool:
-    """Whether an option takes values of a kind, or a list of them."""
+    """Whether an option accepts values of a kind, or a list of them."""
     return bool({argument.hint, *get_args(argument.hint)} & {kind, GenericAlias(list, (kind,))})
 
 
@@ -45,14 +46,14 @@ def plain_text(text: str) -> str:
 
 
 def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
-    """Return what to say of words that do not fit the verb: too many, too few, or not of the kind that an
-    option takes.
+    """Return the message for words that do not fit the verb: too many, too few, or not of the kind that an
+    option accepts.
     """
     chain = " ".join(error.command_chain or ())
-    more = f"; `faultscape {chain} --help` says what it takes"
+    more = f"; see `faultscape {chain} --help`"
     if isinstance(error, cyclopts.UnusedCliTokensError):
         words = ", ".join(map(repr, error.unused_tokens or []))
-        return f"{chain}: there is no place for {words}; for more than one value repeat the option{more}"
+        return f"{chain}: unexpected {words}; to give several values, repeat the option{more}"
     if isinstance(error, cyclopts.UnknownOptionError):
         word = error.token.keyword or error.token.value
         known = {
@@ -71,10 +72,10 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
     if isinstance(error, cyclopts.MissingArgumentError):
         if dashed := next((b for a, b in pairwise(given) if a == error.keyword and re.match("-[^-]", b)), ""):
             return plain_text(
-                f"{chain}: {error.keyword} needs a value behind it, and {dashed!r} begins as an option does;"
-                f" if it is the value, write {error.keyword}={dashed}{more}"
+                f"{chain}: {error.keyword} needs a value, and {dashed!r} looks like an option; if it is the"
+                f" value, write {error.keyword}={dashed}{more}"
             )
-        return f"{chain}: {error.keyword} needs a value behind it{more}"
+        return f"{chain}: {error.keyword} needs a value{more}"
     if isinstance(error, cyclopts.CoercionError) and argument is not None and error.token is not None:
         if choices := [
             word
@@ -94,7 +95,7 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
 
 
 def unknown_line(words: Sequence[str]) -> str:
-    """Return what to say of a line whose verb there is not, with the verb that was meant and all there are.
+    """Return the message for an unknown verb, with the closest verb and a list of all.
 
     >>> unknown_line(["selct", "study"])
     "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select,

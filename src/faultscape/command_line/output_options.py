@@ -1,7 +1,6 @@
-"""Options of every verb that say how its result is printed: --json, -q, -v and --progress.
+"""Options of every verb that control how its result is printed: --json, -q, -v and --progress.
 
-Conventions: they may stand anywhere on the line, before or after the verb; behind ``--`` nothing is an
-option.
+Conventions: they may come anywhere on the line, before or after the verb; after ``--`` nothing is an option.
 """
 
 from __future__ import annotations

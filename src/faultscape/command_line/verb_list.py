@@ -1,6 +1,6 @@
-"""VERBS: every verb of the command line, under the heading of help that it stands in, and its sub-commands.
+"""VERBS: every verb of the command line, under its heading in the help, and its sub-commands.
 
-Conventions: a verb is a file of ``verbs/``; a sub-command is a function of it.
+Conventions: a verb is a file of ``verbs/``; a sub-command is a function in it.
 """
 
 from __future__ import annotations

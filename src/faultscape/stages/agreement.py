@@ -1,7 +1,7 @@
-"""How far the models of a study agree before any label, kept in STUDY/agreement.json.
+"""How far the models of a study agree before any label, stored in STUDY/agreement.json.
 
-Conventions: compare, select and report read it. It speaks of the pool, and is made anew when models, maps,
-classes or the pool are others.
+Conventions: compare, select and report read it. It describes the pool, and is recomputed when models, maps,
+classes or the pool change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RULES = 2  # raised when what is computed changes
 
 def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
-    without a pool; StudyError where pairs are missing.
+    without a pool; StudyError if pairs are missing.
     """
     key = key_of(_RULES, corpus_key(root, settings, list(settings.models)))
     try:
@@ -56,7 +56,7 @@ def warning_lines(found: Agreement | None) -> list[str]:
 
 
 def tell_warnings(root: Path) -> None:
-    """Print what is wrong with the models of a study that nobody else writes to."""
+    """Print warnings about the models of a study that no other process is writing to."""
     with writing(root):
         found = agreement(root, read_settings(root))
     for line in warning_lines(found):
@@ -64,7 +64,7 @@ def tell_warnings(root: Path) -> None:
 
 
 def _found(root: Path, settings: Settings) -> Agreement | None:
-    """Compute it from the answers, or the counts, of the pool."""
+    """Compute the agreement from the answers, or the counts, of the pool."""
     models, drawn = tuple(settings.models), read_pool(root)
     if not len(drawn.ids):
         return None

@@ -1,8 +1,8 @@
-"""What a study's models say of a sample of its pool, small enough to be looked through for misplaced models.
+"""The predictions of a study's models on a sample of its pool, small enough to search for misplaced models.
 
-Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model says nothing,
-where runs of consecutive images start, and the images' ids. Label maps are drawn at ``GRID``, whatever their
-shape.
+Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model has no
+prediction, where runs of consecutive images start, and the images' ids. Label maps are sampled at ``GRID``,
+whatever their shape.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODELS = 8  # that a lost one is compared with in a longer sample
 
 
 def misplaced_classifiers(said: Predictions) -> list[Finding]:
-    """Return what is wrong with which classifier."""
+    """Return which classifiers are misplaced, and how."""
     places = _sample(len(said.images), _ANSWERS, _LONG_RUN)
     labels = said.labels[:, np.concatenate(places)]
     answers = np.where(labels < 0, NONE, labels).astype(np.uint16)[:, :, None, None]
@@ -40,8 +40,8 @@ def misplaced_classifiers(said: Predictions) -> list[Finding]:
 
 
 def misplaced_maps(root: Path, settings: Settings, models: Sequence[str], pool: Pool) -> list[Finding]:
-    """Return what is wrong with which model of label maps; of one that agrees with nobody more images are
-    looked at, for an order that lies farther off.
+    """Return which models of label maps are misplaced, and how; for one that disagrees with all others, more
+    images are searched for an order farther off.
     """
     places = _sample(len(pool.ids), _MAPS, _RUN)
     found = find_misplaced(*_read(root, settings, models, pool, places))

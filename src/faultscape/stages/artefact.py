@@ -1,9 +1,8 @@
 """What every artefact declares.
 
-Conventions: ``made_from`` and ``made_from_now`` are {input: digest}; two that differ make an artefact stale,
-and ``reasons`` says why in words. Of an artefact ``in_parts`` an input that was not there is a part still to
-be made. ``method`` is raised whenever what is computed changes, so that numbers of an earlier version count
-as stale.
+Conventions: ``made_from`` and ``made_from_now`` are {input: digest}; an artefact with a different digest is
+stale, and ``reasons`` gives the text. For an artefact ``in_parts``, a new input is a part still to be made.
+``method`` is raised whenever the computation changes, so that numbers of an earlier version count as stale.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ METHOD = "method"
 
 
 class Provenance(TypedDict, total=False):
-    """What a document of a study says of how it was made: of which inputs, with which options that differ
-    from the defaults.
+    """What a document of a study records about how it was made: its inputs, and its options other than
+    defaults.
     """
 
     inputs: Required[dict[str, str]]
@@ -33,7 +32,7 @@ class Provenance(TypedDict, total=False):
 
 
 def provenance_of(held: JsonObject | None) -> Provenance | None:
-    """Return what a document says of how it was made; None where there is none, or it says nothing."""
+    """Return what a document records about how it was made, or None."""
     found = held.get("provenance") if held is not None else None
     return (
         cast("Provenance", found)
@@ -43,14 +42,14 @@ def provenance_of(held: JsonObject | None) -> Provenance | None:
 
 
 def arguments_of(held: Provenance | None) -> JsonObject:
-    """Return the options that something was made with, where they differ from the defaults."""
+    """Return the options that something was made with, without defaults."""
     found = (held or {}).get("arguments", {})
     return found if isinstance(found, dict) else {}
 
 
 def files_key(place: str) -> str:
-    """Return a digest of a file that is not part of the study, or of the names and sizes of the files in such
-    a folder; '' where there is neither.
+    """Return a digest of a file outside the study, or of the names and sizes of the files in such a folder,
+    or ''.
     """
     path = Path(place)
     if path.is_file():
@@ -68,9 +67,8 @@ def files_key(place: str) -> str:
 
 @dataclass(frozen=True)
 class Again:
-    """How something is made again: with which of the ``options`` that were given, what is said of those that
-    are ``left_out`` since nothing has them any more, and what is ``in_the_way``, with what a person could do
-    ('' where nothing is).
+    """How something is made again: the recorded ``options`` that still apply, a text about those ``left_out``
+    because they no longer do, and what is ``in_the_way``, with what to do about it ('' for nothing).
     """
 
     options: JsonObject
@@ -79,9 +77,8 @@ class Again:
 
 
 def gone_file(options: JsonObject, names: Sequence[str], do: str) -> str:
-    """Return what to say of the first file or folder of a person's own that one of these options names by its
-    whole path, and that is gone; '' where all are there. What a person could ``do`` is a verb, without the
-    option.
+    """Return a text about the first of your own files or folders that one of these options names by its full
+    path and that is gone, or ''. ``do`` is the verb to run without the option.
 
     >>> gone_file({"benchmark": "/not/here.csv", "seed": 3}, ["ranking", "benchmark"], "rank")
     '/not/here.csv of --benchmark is gone; put it back, or rank without --benchmark'
@@ -99,13 +96,13 @@ def gone_file(options: JsonObject, names: Sequence[str], do: str) -> str:
 
 @dataclass(frozen=True)
 class Artefact:
-    """One kind of thing that a study holds.
+    """One kind of thing that a study contains.
 
-    ``verb`` makes it, ``inputs`` are the artefacts that it follows from, ``options`` those of the verb that
-    can change it. ``instances`` names those that a study has or should have ('' where there can be but one).
-    ``describe`` says what there is, ``line`` what to type where it is not done, '' where nothing helps;
-    ``again`` with which options, and what may be in the way; ``waits`` whether that line can wait for all
-    others.
+    ``verb`` makes it, ``inputs`` are the artefacts that it depends on, ``options`` those of the verb that can
+    change it. ``instances`` names those that a study has or should have ('' if there can be only one).
+    ``describe`` returns a text about the current state, ``line`` the command to run if it is not done, '' if
+    none helps; ``again`` the options for that, and what may prevent it; ``waits`` whether that command can
+    wait for all others.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """What people are asked: which of two maps of an image is better, or whether an image shows a class.
 
-Conventions: an item has an id that says nothing of what it asks, the same whenever it is made. Models of a
-choice stand in the order of their names. Images that are discarded are left out, and their spares are in; a
-choice of two models on an image is asked once, however many cells it serves (S0 4.4).
+Conventions: an item has a stable id that does not reveal what it asks. The models of a choice are in the
+order of their names. Discarded images are left out, and their spares are used; a choice of two models on an
+image is asked once, however many cells it serves (Yan et al. 2021).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ChoiceItem:
 
 @dataclass(frozen=True)
 class QuestionItem:
-    """Whether an image shows a class, which ``gloss`` says in words."""
+    """Whether an image shows a class; ``gloss`` describes the class."""
 
     id: str
     image: str
@@ -46,7 +46,7 @@ Item = ChoiceItem | QuestionItem
 
 
 def item_id(*words: str) -> str:
-    """Return the id of an item by what it asks.
+    """Return the id of an item from what it asks.
 
     >>> item_id("x", "fcn", "unet") == item_id("x", "fcn", "unet") != item_id("x", "fcn", "deeplab")
     True
@@ -55,7 +55,7 @@ def item_id(*words: str) -> str:
 
 
 def second_is_left(id_: str) -> bool:
-    """Whether the second model of an item stands on the left, where nothing else decides: as often as not."""
+    """Whether the second model of an item is on the left if nothing else decides: half of the time."""
     return int(id_[:2], 16) % 2 == 1
 
 
@@ -72,8 +72,8 @@ def choice_items(slots: Slots) -> list[ChoiceItem]:
 def question_items(
     root: Path, settings: Settings, slots: Slots, truth: str, glosses: dict[str, str]
 ) -> list[QuestionItem]:
-    """Return the questions that a selection of classifiers asks, in its order: those of images that have a
-    label are left out.
+    """Return the questions that a selection of classifiers asks, in its order, without those about labelled
+    images.
     """
     wanted = questions(root, settings, slots, truth)
     return [

@@ -1,5 +1,5 @@
-"""The scores of a closed benchmark, to set ranks beside (S0 Table 3): a CSV file of model,score, or a JSON
-object.
+"""The scores of a closed benchmark to compare ranks with (Yan et al. 2021): a CSV file of model,score, or a
+JSON object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from faultscape.errors import RankingError, reason
 
 
 def read_benchmark(path: str) -> dict[str, float]:
-    """Return {model: score} of a CSV or JSON file; RankingError when it is neither."""
+    """Return {model: score} of a CSV or JSON file; RankingError if it is neither."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         if path.endswith(".json"):
@@ -25,7 +25,7 @@ def read_benchmark(path: str) -> dict[str, float]:
         start = 0 if len(rows[0]) > 1 and _is_number(rows[0][1]) else 1
         names = [row[0].strip() for row in rows[start:]]
         if repeated := next((name for name in names if names.count(name) > 1), None):
-            raise RankingError(f"{path}: gives {repeated!r} two scores; give each model one")
+            raise RankingError(f"{path}: has two scores for {repeated!r}; give each model one")
         return {name: float(row[1]) for name, row in zip(names, rows[start:], strict=True)}
     except (OSError, ValueError, IndexError, AttributeError, TypeError, RecursionError, csv.Error) as error:
         raise RankingError(f"{path}: expected lines of model,score: {reason(error)}") from None

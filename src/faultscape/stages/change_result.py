@@ -1,6 +1,6 @@
-"""What a line that takes something back says: what it did, what became stale by it, and what to type next.
+"""What a command that takes something back reports: what it did, what became stale, and what to run next.
 
-Conventions: light, since verbs name it in their signatures.
+Conventions: light, because verbs name it in their signatures.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Changed:
-    """What a line took back or put away, what became stale by it, and what to type next; with ``dry_run``
-    what it would do.
+    """What a command took back or removed, what became stale, and what to run next; with ``dry_run`` what it
+    would do.
     """
 
     study: str
@@ -33,19 +33,17 @@ class Changed:
 
 
 def next_words(line: str, *, stuck: bool) -> str:
-    """Return what is said of the next line, and where there is none whether all is done or something waits
-    for a person.
+    """Return the text about the next command; without one, whether all is done or someone must act first.
 
     >>> next_words("", stuck=False), next_words("", stuck=True)
-    ('nothing; all is done', 'no line helps; what `faultscape status` says of what is not done names what a
-    person could do')
+    ('nothing; all is done', 'no command helps; `faultscape status` shows what to fix by hand')
     """
-    waits = "no line helps; what `faultscape status` says of what is not done names what a person could do"
+    waits = "no command helps; `faultscape status` shows what to fix by hand"
     return line or (waits if stuck else "nothing; all is done")
 
 
 def stale_lines(stale: Iterable[str]) -> list[str]:
-    """Return what is said of artefacts that are no longer done, a line each.
+    """Return the text about artefacts that are no longer done, one per line.
 
     >>> stale_lines(["standings of main: labels changed"]), stale_lines([])
     (['  stale  standings of main: labels changed'], ['  nothing else becomes stale'])

@@ -1,9 +1,8 @@
-"""What people's choices between two models say: those that count, and what each model is worth by them on
-each image.
+"""Choices of people between two models: those that count, and each model's score by them on each image.
 
-Conventions: a choice counts while both models' maps of the image are those that were shown, by their digests,
-and its image is not discarded. A person has one voice on an image and two models: of a repeat in the other
-order the mean counts. Source: S0 4.4.
+Conventions: a choice counts while both models' maps of the image are the ones that were shown, by their
+digests, and its image is not discarded. Each person has one vote per image and pair of models: repeats in the
+other order are averaged. Source: Yan et al. 2021, 4.4.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ WORTH = {
 
 
 def map_digest(code: bytes) -> str:
-    """Return what a choice keeps of a map that was shown.
+    """Return the digest that a choice stores of a map that was shown.
 
     >>> map_digest(b"runs")
     '021b73f5b3ff04f6'
@@ -43,18 +42,18 @@ def map_digest(code: bytes) -> str:
 
 
 def digests(root: Path, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return {(model, image): the digest of its map} of the maps that are there."""
+    """Return {(model, image): the digest of its map} of the existing maps."""
     return Digests(root).of(models, images)
 
 
 class Digests:
-    """Digests of the maps of a study, of which those in parts that did not change are not read twice."""
+    """Digests of the maps of a study; unchanged parts are not read twice."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._held = root, dict[tuple[str, int], tuple[str, frozenset[str], dict[str, str]]]()
 
     def of(self, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
-        """Return {(model, image): the digest of its map} of the maps that are there."""
+        """Return {(model, image): the digest of its map} of the existing maps."""
         by_shard: dict[int, set[str]] = {}
         for image, shard in shards_of(self._root, list(dict.fromkeys(images))).items():
             by_shard.setdefault(shard, set()).add(image)
@@ -87,7 +86,7 @@ def counting(
     database: Database | None = None,
 ) -> tuple[list[Choice], int]:
     """Return the choices of a truth between these models that count, and how many do not because a map was
-    made anew since.
+    remade since.
     """
     said = [
         one
@@ -108,7 +107,7 @@ def counting(
 
 def shares(choices: Iterable[Choice]) -> Shares:
     """Return {(image, model, other): (share of the choices for the model, number of people)}: ties and "not
-    sure" are half, skips are left out (S0 4.4).
+    sure" are half, skips are left out (Yan et al. 2021).
 
     >>> said = [
     ...     Choice("x", "a", "b", "first", "ann"),
@@ -128,8 +127,8 @@ def shares(choices: Iterable[Choice]) -> Shares:
 
 
 def worth(chosen: str) -> float | None:
-    """Return what a choice is worth for its first model, NaN where it says nothing and None where it was
-    taken back.
+    """Return the value of a choice for its first model, NaN for a skip and None for a choice that was taken
+    back.
 
     >>> worth("first"), worth("both bad"), worth("skip"), worth("")
     (1.0, 0.5, nan, None)
@@ -138,7 +137,7 @@ def worth(chosen: str) -> float | None:
 
 
 def answered(choices: Iterable[Choice]) -> Mapping[tuple[str, frozenset[str]], int]:
-    """Return {(image, two models): how many people said which is better, or that neither is}."""
+    """Return {(image, two models): how many people chose one of them, or neither}."""
     return {(image, frozenset((a, b))): number for (image, a, b), (_, number) in shares(choices).items()}
 
 
@@ -147,8 +146,7 @@ def _same(shown: str, now: str | None) -> bool:
 
 
 def image_values(found: Shares, images: Sequence[str], models: Sequence[str]) -> np.ndarray:
-    """Return (J, I) the mean share of choices that each model had on each image over its pairs there, NaN
-    where it stood in none.
+    """Return (J, I) each model's mean share of choices on each image over its pairs there, NaN without any.
 
     >>> image_values(
     ...     {("x", "a", "b"): (0.75, 2), ("x", "a", "c"): (0.25, 1)}, ["x"], ["a", "b", "d"]

@@ -1,6 +1,6 @@
-"""The chosen images of a selection: where each lies, for how many duels it was chosen, and why.
+"""The chosen images of a selection: where each is, for how many duels it was chosen, and why.
 
-Conventions: as the selection counts now, without discarded images and with their spares.
+Conventions: the selection as it counts now, without discarded images and with their spares.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SAID = 3  # reasons that are named
 
 
 def chosen_images(study: str, name: str) -> ChosenImages:
-    """Return the images of a selection that a person should label. SelectionError where there is none of this
+    """Return the images of a selection that should be labelled; SelectionError if there is none of this
     name.
     """
     root = existing(study)

@@ -1,6 +1,6 @@
-"""The chosen images of a selection as `select --list` and `show STUDY --images` print them, one a line.
+"""The chosen images of a selection as `select --list` and `show STUDY --images` print them, one per line.
 
-Conventions: light, since verbs name it in their signatures; a line is PATH, a tab, the number of duels, a
+Conventions: light, because verbs name it in their signatures; a line is PATH, a tab, the number of duels, a
 tab, the reason.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ChosenImage:
-    """An image to label: its id, where it lies, how many duels or pairs it was chosen for, and why."""
+    """An image to label: its id, its path, how many duels or pairs it was chosen for, and why."""
 
     image: str
     path: str
@@ -21,7 +21,7 @@ class ChosenImage:
 
 @dataclass(frozen=True)
 class ChosenImages:
-    """The images of a selection, in its order; printed one a line, with tabs between."""
+    """The images of a selection, in its order; printed one per line, separated by tabs."""
 
     study: str
     selection: str

@@ -1,7 +1,7 @@
-"""Between the stored answers of classifiers and Predictions, and the distances of a study's classes.
+"""Convert the stored answers of classifiers to Predictions, and read the distances of a study's classes.
 
-Conventions: answers are read for all images of the pool at once, some bytes each. A model's own labels become
-places of the study's classes; what is not a class any more, or void, is -1.
+Conventions: answers are read for all images of the pool at once, a few bytes each. A model's own labels
+become places of the study's classes; a label that is void or no longer a class is -1.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def read_predictions(
     *,
     top: bool = True,
 ) -> Predictions:
-    """Return what these models say of these images (a list or an Arrow array of ids), -1 where one has no
-    answer; without ``top`` their likeliest class alone.
+    """Return these models' predictions for these images (a list or an Arrow array of ids), -1 where one has
+    no answer; without ``top`` only the most likely class.
     """
     wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
@@ -62,8 +62,8 @@ def read_predictions(
 def _answers(
     folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K at
-    most ``most``.
+    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K is
+    at most ``most``.
     """
     parts = [
         read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())
@@ -97,8 +97,8 @@ def _answers(
 def read_label_sets(
     root: Path, settings: Settings, truth: str, images: Sequence[str]
 ) -> list[frozenset[int] | None]:
-    """Return the set of places that a truth names for each image: empty where it is of none of the classes,
-    None where it has no label.
+    """Return the set of places that a truth names for each image: empty if the image shows none of the
+    classes, None if it has no label.
     """
     classes = settings.class_list
     folder, places = label_maps.truth(root, truth), table(classes)

@@ -1,9 +1,9 @@
-"""What a change makes stale, read off the graph before and after it; of a dry run after it was made to a
-rehearsal of the study.
+"""What a change makes stale, read off the graph before and after it; for a dry run, after making the change
+in a rehearsal copy of the study.
 
-Conventions: a change is a function of the study's folder that says in words what it did. A rehearsal holds
-links to what is only read, and copies of what is changed in place, so that nothing that is done to it reaches
-the study; parts that lie in a store are never written there.
+Conventions: a change is a function of the study's folder that returns a text about what it did. A rehearsal
+contains links to files that are only read, and copies of files that are changed in place, so that nothing
+reaches the study; parts in a store are never written.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def change(
     readable: bool = True,
     **about: Any,
 ) -> Changed:
-    """Make a change to a study that nobody else writes to, or to a rehearsal of it; ``place`` is how the line
-    names the study, ``verb`` and ``about`` what its log is to say.
+    """Make a change to a study that no other process is writing to, or to a rehearsal of it; ``place`` is how
+    the command names the study, ``verb`` and ``about`` go into its log.
 
-    A study that is not ``readable`` before the change, since that takes away what is damaged, may not be
-    afterwards: then nothing is said of what follows. Errors: those of ``do``.
+    A change that removes damage applies to a study that is not ``readable`` before it; then nothing is
+    reported about what follows. Errors: those of ``do``.
     """
     look = nodes if readable else _nodes_if_readable
     if not dry_run:
@@ -81,13 +81,13 @@ def _nodes_if_readable(snapshot: Snapshot) -> tuple[Node, ...]:
 
 
 def _next_line(found: Sequence[Node], place: str) -> str:
-    """Return what to type next; where the study cannot be read, the line that says what is wrong."""
+    """Return what to run next; if the study cannot be read, the command that shows what is wrong."""
     return next_line(found) if found else f"faultscape status {shlex.quote(place)}"
 
 
 @contextmanager
 def _named(copy: Path, place: str) -> Iterator[None]:
-    """Have errors name the study, not the rehearsal, which is gone when they are read."""
+    """Make errors name the study, not the rehearsal, which is gone when they are read."""
     try:
         yield
     except FaultscapeError as error:
@@ -98,9 +98,7 @@ def _named(copy: Path, place: str) -> Iterator[None]:
 
 
 def _with_place(words: str, copy: Path, place: str) -> str:
-    """Return words in which the study takes the place of its rehearsal, quoted in lines that are to be
-    typed.
-    """
+    """Return a text in which the study replaces its rehearsal, quoted in commands."""
     parts = words.replace(shlex.quote(str(copy)), str(copy)).split("`")
     return "`".join(
         part.replace(str(copy), shlex.quote(place) if k % 2 else place) for k, part in enumerate(parts)
@@ -108,8 +106,8 @@ def _with_place(words: str, copy: Path, place: str) -> str:
 
 
 def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
-    """Return what the graph declares to follow from one kind of artefact, and is there: for a dry run of what
-    is not to be tried out.
+    """Return what the graph declares to depend on one kind of artefact, and exists: for a dry run of a change
+    that is not tried out.
     """
     kinds = {of}
     for artefact in ARTEFACTS:  # inputs stand before what follows from them
@@ -122,8 +120,8 @@ def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
 
 
 def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ...]:
-    """Return which artefacts that were done are not any more, or are stale for another reason, each with
-    why.
+    """Return which artefacts that were done are no longer, or are stale for another reason, each with the
+    reason.
     """
     held = {(node.artefact, node.name): node for node in before}
     out: list[str] = []
@@ -144,7 +142,7 @@ def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ..
 
 @contextmanager
 def rehearsal(root: Path) -> Iterator[Path]:
-    """Yield a folder that reads as the study does, and in which selections, labels and the corpus may be
+    """Yield a folder that reads like the study, and in which selections, labels and the corpus may be
     changed.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -164,7 +162,7 @@ def rehearsal(root: Path) -> Iterator[Path]:
 
 
 def _mirror(folder: Path, to: Path) -> None:
-    """Make a folder whose files are links; what is put there takes the place of a link."""
+    """Make a folder whose files are links; a file put there replaces its link."""
     to.mkdir()
     for path in sorted(folder.iterdir()):
         if path.is_dir():

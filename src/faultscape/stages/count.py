@@ -31,7 +31,7 @@ _SHOWN = 5  # pictures of which two models saw different bytes
 @dataclass(frozen=True)
 class CountJob:
     """What is missing of one shard: its parts with their keys, and the checksums of the ``maps`` of models
-    and ``truths`` that they are counted from.
+    and ``truths`` to count.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -54,7 +54,7 @@ class CountedPart:
 
 @dataclass(frozen=True)
 class Counted:
-    """What one shard's count made, and (image, model, other model) of pictures of which two models saw
+    """What one shard's count made, and (image, model, other model) of images that two models read with
     different bytes.
     """
 
@@ -71,8 +71,8 @@ def count(
     workers: int | None = None,
     mine: Share = Share(),  # noqa: B008 - a frozen default
 ) -> tuple[int, int]:
-    """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made. Errors:
-    ModelError and StudyError where maps are missing or outdated.
+    """Make the missing pair parts of a study that is locked for writing; return (shards, parts) made. Errors:
+    ModelError and StudyError if maps are missing or outdated.
     """
     settings = read_settings(root)
     aside = stress_shards(root)
@@ -113,18 +113,18 @@ def count(
     )
     for image, one, other in sorted(different)[:_SHOWN]:
         print(
-            f"{image}: {one} and {other} saw different bytes of this picture; collect again, then predict"
+            f"{image}: {one} and {other} read different versions of this image; collect again, then predict"
             " those models again"
         )
     if len(different) > _SHOWN:
-        print(f"... and so it is with {len(different) - _SHOWN} more")
+        print(f"... and {len(different) - _SHOWN} more")
     return len(jobs), len(lacking)
 
 
 @task(CountJob)
 def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Counted:
-    """Count what is missing of one shard, in one pass over its images; StudyError names the image over which
-    workers die.
+    """Count what is missing of one shard, in one pass over its images; StudyError names the image on which
+    workers crash.
     """
     start, root = time.perf_counter(), Path(job.study)
     settings, images = read_settings(root), whole_shard(root, job.number)
@@ -134,8 +134,8 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
         if not watch.begin(image):
             maps = ", ".join(sorted({part.name for part in job.parts}))
             raise StudyError(
-                f"{image}: workers died each time its maps of {maps} were counted: out of memory, or a crash"
-                " in native code; give the maps of this image anew to `predict`, or choose a smaller --size"
+                f"{image}: the worker crashed every time on its maps of {maps} (out of memory, or a native"
+                " crash); predict this image again, or choose a smaller --size"
             )
 
     made = count_shard(root, settings, images, job.parts, job.maps, job.truths, tick, begin)
@@ -145,35 +145,33 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
 
 
 def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
-    """Refuse models without maps, or whose maps are of something else by now, and say of how many shards maps
-    are still to come.
-    """
+    """Refuse models without maps, or with outdated maps, and report how many shards lack maps."""
     if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
         out = " ".join(f"--remove {name}" for name in empty)
         raise ModelError(
-            f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, "
-            f"or take them out: `faultscape predict {root} {out}`"
+            f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or remove"
+            f" them: `faultscape predict {root} {out}`"
         )
     wanted = set(shards)
     for name in outdated(
         root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)
     ):
         raise StudyError(
-            f"the maps of {name} were made at another working size, from photos that changed since, or of"
-            f" some shards by another network; run `faultscape predict {root}"
-            f" {name}={settings.models[name].source}` first"
+            f"the maps of {name} were made at another working size, from images that changed since, or in"
+            f" part by another network; run `faultscape predict {root} {name}={settings.models[name].source}`"
+            " first"
         )
     for name in settings.models:
         done = read_manifest(predictions(root, name))
         if waiting := sum(part_name(number) not in done for number in shards):
             print(
-                f"note: {name} has no maps of {waiting} of {len(shards)} shards yet; pairs with them are"
-                " counted once `predict` has made them"
+                f"note: {name} has no maps for {waiting} of {len(shards)} shards yet; their pairs are counted"
+                " once `predict` has made them"
             )
 
 
 def _jobs(root: Path, lacking: Sequence[PairPart]) -> list[CountJob]:
-    """Return a job for every shard of which parts are lacking."""
+    """Return a job for every shard with missing parts."""
     of_shard: dict[int, list[PairPart]] = {}
     for part in lacking:
         of_shard.setdefault(part.shard, []).append(part)

@@ -1,5 +1,5 @@
-"""Draw the scenes that `demo` collects: photos with their truth, and masks of others to learn the usual sizes
-of classes from.
+"""Draw the scenes that `demo` collects: images with their truth, and other masks that show the usual sizes of
+classes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from faultscape.study.folder import put
 
 @dataclass(frozen=True)
 class DrawJob:
-    """The scenes first..last - 1, or their ``training`` counterparts, of which only the masks are kept."""
+    """The scenes first..last - 1, or their ``training`` counterparts, which are only stored as masks."""
 
     folder: str
     first: int
@@ -41,9 +41,7 @@ _SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the c
 
 
 def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin: int = 0) -> None:
-    """Draw so many scenes of the demo, from the one numbered ``begin`` on, that are not there yet, and the
-    masks of ``training`` others.
-    """
+    """Draw the missing scenes of the demo, numbered from ``begin``, and the masks of ``training`` others."""
     for name in ("images", "truth", "training"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     jobs = [
@@ -59,7 +57,7 @@ def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin:
 
 @task(DrawJob)
 def draw(job: DrawJob, tick: Tick) -> None:
-    """Draw the scenes of a job that are not there yet."""
+    """Draw the missing scenes of a job."""
     folder, training = Path(job.folder), job.training
     for index in range(job.first, job.last):
         name = f"scene-{index:04d}.png"
@@ -74,8 +72,8 @@ def draw(job: DrawJob, tick: Tick) -> None:
 
 
 def draw_stress(folder: Path, page: Path, study: str) -> int:
-    """Write a contact sheet of what `stress` would make of the drawn scenes in a folder: corruptions of one,
-    objects blended into others; returns how many images are on it.
+    """Write a contact sheet of what `stress` would make from the drawn scenes in a folder: corruptions of
+    one, objects blended into others; return how many images are on it.
     """
     files = sorted((folder / "images").glob("*.png"))[: 1 + _BLENDED]
     scene = read_rgb(files[0])

@@ -1,11 +1,11 @@
-"""What selectors must know of a study's images to draw them for all models at once: few numbers an image,
-from what the models say alone.
+"""The facts about images that selectors need to draw them for all models at once: a few numbers per image,
+computed from the models' predictions alone.
 
-Conventions: ``complete`` (I,) are the images of which every model has something to say, of the others nothing
-is known; ``dispute`` (I,) how far models differ, ``expected`` (J, I) the loss to expect of each,
-``discrepancy`` (P, I) of each pair, ``entropy`` (I,) of their votes, ``labels`` (J, I) of classifiers,
-``agreement`` (J, J, I) of label maps: their concordances. Of label maps a discrepancy is 1 - concordance, the
-mean of both directions where it has two. Order is that of the images given.
+Conventions: ``complete`` (I,) marks the images for which every model has a prediction; the others have no
+facts. ``dispute`` (I,) is how far models differ, ``expected`` (J, I) the expected loss of each,
+``discrepancy`` (P, I) that of each pair, ``entropy`` (I,) that of their votes, ``labels`` (J, I) for
+classifiers, ``agreement`` (J, J, I) for label maps: their concordances. For label maps a discrepancy is 1 -
+concordance, the mean of both directions if it has two. The order is that of the images given.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def of_classes(
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:
-    """Return ``complete`` and what is needed of classifiers' answers to all images at once, with the
-    distances that ``define`` names; ``trust`` (J,) weighs their votes.
+    """Return ``complete`` and the facts about classifiers' answers to all images at once, with the distances
+    that ``define`` names; ``trust`` (J,) weighs their votes.
     """
     labels = read_predictions(root, settings, models, images).labels
     complete = np.asarray((labels >= 0).all(0))
@@ -77,8 +77,8 @@ def of_shard(
     needs: Sequence[str],
     trust: np.ndarray | None,
 ) -> Facts:
-    """Return ``complete`` and what is needed of label maps, for one shard's images; StudyError where pairs
-    are missing.
+    """Return ``complete`` and the facts about label maps, for one shard's images; StudyError if pairs are
+    missing.
     """
     j, i = len(models), len(images)
     first, second = np.triu_indices(j, 1)

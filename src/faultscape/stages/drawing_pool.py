@@ -1,10 +1,10 @@
-"""The pool that a selection draws from for all models at once, and what its selector must know of every
-image.
+"""The pool that a selection draws from for all models at once, and the facts that its selector needs about
+every image.
 
-Conventions: what the models say of one image is summed up in few numbers: of label maps shard by shard,
-through the engines; of classifiers all at once. An image that some model has nothing to say of is in no pool.
-Order is that among equals (study.pool), so that the same draws fall on the same images whatever they are
-called.
+Conventions: the predictions for one image are reduced to a few numbers: for label maps shard by shard,
+through the engines; for classifiers all at once. An image for which some model has no prediction is in no
+pool. Ties are in a fixed random order (study.pool), so that the same draws give the same images whatever
+their names.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Facts = dict[str, np.ndarray]  # see stages.drawing_facts
 
 @dataclass(frozen=True)
 class PoolJob:
-    """What is to be said of one shard's images: the facts that a selector needs, under a definition, with the
-    ``trust`` (J,) that labels so far put in each model.
+    """The facts to compute about one shard's images for a selector's definition, with the ``trust`` (J,) in
+    each model from the labels so far.
     """
 
     study: str
@@ -58,8 +58,8 @@ def gather(
     engine: str = "local",
     workers: int | None = None,
 ) -> Facts:
-    """Return what a selector must know of every image of the pool, in the order among equals; ``trust`` (J,)
-    is what labels so far put in each model.
+    """Return the facts about every image of the pool, in the fixed random order; ``trust`` (J,) is the trust
+    in each model from the labels so far.
     """
     pool, order = read_drawing_pool(root, define)
     similar = "labels" if settings.classifies else "agreement"
@@ -82,8 +82,8 @@ def gather(
 
 @task(PoolJob)
 def shard(job: PoolJob, tick: Tick) -> str:
-    """Sum up one shard's images of the pool, and return the name of a temporary file in the study that holds
-    it.
+    """Compute the facts about one shard's images of the pool, and return the name of a temporary file in the
+    study with the result.
     """
     root = Path(job.study)
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))
@@ -97,8 +97,8 @@ def shard(job: PoolJob, tick: Tick) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The images that a selection draws from, the loss (J, N) to expect of each model on them, those on which
-    no two models differ, which it leaves out, and how many it leaves out besides.
+    """The images that a selection draws from, the expected loss (J, N) of each model on them, those on which
+    no two models differ, which it leaves out, and how many others it leaves out.
     """
 
     images: list[str]
@@ -108,10 +108,10 @@ class Pool:
 
 
 def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray | None = None) -> Pool:
-    """Return the pool of a selection that draws for all models; of one that draws nothing by chance, the
-    images on which models differ.
+    """Return the pool of a selection that draws for all models; for one without random draws, the images on
+    which models differ.
 
-    ``trust`` (J,) weighs the votes for what is expected.
+    ``trust`` (J,) weighs the votes for the expected loss.
     """
     define = slots.definition
     selector = find_selector(define["selector"])
@@ -134,7 +134,7 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
 
 def read_drawing_pool(root: Path, define: Definition) -> tuple[ImagePool, np.ndarray]:
     """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus
-    order, in which those of earlier versions do.
+    order, which earlier versions used.
     """
     seed = tie_seed(define)
     pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)

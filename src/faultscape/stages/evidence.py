@@ -1,9 +1,9 @@
-"""Which truth counts, which labels it has, and what they say of the models: concordances of label maps, or
+"""Which truth counts, which labels it has, and each model's score by them: concordances of label maps, or
 which classifier is right.
 
-Conventions: a truth is a name under which labels or answers of people were taken in. Images are in corpus
-order, models in the order asked for; (J, I), large = good, NaN where a model has no answer or a label does
-not decide. Discarded images are left out.
+Conventions: a truth is a name under which people's labels or answers were imported. Images are in corpus
+order, models in the order asked for; (J, I), higher is better, NaN where a model has no answer or a label
+does not decide. Discarded images are left out.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ LABELS = "labels"  # the truth that labels are kept under where nobody names ano
 
 
 def truths(root: Path) -> list[str]:
-    """Return the names under which labels are kept, sorted; answers to questions count as labels, and so do
-    choices between two models.
+    """Return the sorted names under which labels are stored; answers to questions and choices between two
+    models count as labels.
     """
     answered = Answers(root).truths() if read_settings(root).classifies else Choices(root).truths()
     return sorted({*label_maps.truths(root), *answered})
 
 
 def find_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; '' where
-    there is none, or nothing says which.
+    """Return the truth that counts: the one asked for, else `labels`, else the only one; '' if there is none,
+    or several.
     """
     known = truths(root)
     if asked is not None:
@@ -53,19 +53,19 @@ def find_truth(root: Path, asked: str | None = None) -> str:
 
 
 def choose_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts: the one asked for, else `labels`, else the only one there is; StudyError,
-    which lists those there are, for none of these.
+    """Return the truth that counts: the one asked for, else `labels`, else the only one; otherwise StudyError
+    with a list of the truths.
     """
     if truth := find_truth(root, asked):
         return truth
     if not (known := truths(root)):
         raise StudyError(
-            f"there is no truth {asked or LABELS!r}; there are no labels yet. Bring labels in with"
-            f" `faultscape label import {root} SOURCE`"
+            f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with `faultscape"
+            f" label import {root} SOURCE`"
         )
     if asked is None:
         raise StudyError(
-            f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; say which with"
+            f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; choose one with"
             " --truth"
         )
     raise StudyError(f"there is no truth {asked!r}; there are {', '.join(known)}.{closest(asked, known)}")
@@ -74,8 +74,8 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
 def scores(
     root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
-    """Return the labelled images and (J, I) what each model is worth on them: concordance with the truth, or
-    of classifiers 1 where right and 0 where wrong.
+    """Return the labelled images and (J, I) each model's score on them: concordance with the truth, or for
+    classifiers 1 if right and 0 if wrong.
     """
     if read_settings(root).classifies:
         return correctness(root, models, truth, discarded)[:2]
@@ -110,11 +110,11 @@ def accuracies(
 def correctness(
     root: Path, models: Sequence[str], truth: str, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """Return the labelled images, (J, I) 1 where a classifier is right, 0 where it is wrong, NaN where
-    nothing said decides, and what to say of the labels.
+    """Return the labelled images, (J, I) 1 if a classifier is right, 0 if it is wrong, NaN if nothing
+    decides, and a text about the labels.
 
-    A set of labels decides for every model. Of answers to questions, "yes" decides for the models that said
-    this class, "no" against them; a tie decides nothing.
+    A set of labels decides for every model. An answer "yes" counts for the models that predict this class,
+    "no" against them; a tie decides nothing.
     """
     settings = read_settings(root)
     verdicts = majority(Answers(root).answers(truth))
@@ -133,8 +133,8 @@ def correctness(
 
 
 def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], correct: np.ndarray) -> set[str]:
-    """Return those of the ``images`` that labels decide (`correctness`) for some models, and not for all that
-    have an answer there.
+    """Return those of the ``images`` that labels decide (`correctness`) for some of the models that have an
+    answer there, but not all.
     """
     said = read_predictions(root, read_settings(root), models, images).labels
     lacks = np.asarray((np.isnan(correct) & (said >= 0)).any(0))
@@ -142,7 +142,7 @@ def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], cor
 
 
 def truth_key(root: Path, truth: str) -> str:
-    """Return a key of all labels of a truth, and of the answers that count beside it."""
+    """Return a key of all labels of a truth, and of the answers that count with it."""
     labels = [
         (name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())
     ]
@@ -166,7 +166,9 @@ def truth_key(root: Path, truth: str) -> str:
 
 
 def _choice_rows(root: Path, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-    """Return the choices of a truth that count, each as what follows from it: whoever is said first."""
+    """Return the choices of a truth that count, normalised so that the order of the two models does not
+    matter.
+    """
     rows = []
     for one in Choices(root).choices(truth):
         choice = one if one.first <= one.second else one.turned
@@ -184,8 +186,8 @@ def _choice_rows(root: Path, truth: str, removed: Collection[str]) -> list[tuple
 
 
 def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
-    """Return {shard: the images of it that have a label of a truth and left the corpus}: their labels are
-    kept, and count nowhere.
+    """Return {shard: its images that have a label of a truth and left the corpus}; their labels are kept but
+    not counted.
     """
     if not (removed := removed_by_shard(root)):
         return {}
@@ -201,8 +203,8 @@ def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
 
 
 def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
-    """Return the images of which every class that a model names was asked about, and an answer stands at a
-    tie: nothing more is to come, unless it is asked again.
+    """Return the images whose predicted classes were all asked about, with a tie among the answers: nothing
+    more is expected unless they are asked again.
     """
     settings = read_settings(root)
     if not settings.classifies:
@@ -219,11 +221,10 @@ def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
 
 
 def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded: Collection[str]) -> int:
-    """Return how many of the images with a label of a truth the selections ``drawn``, those removed too,
-    chose for what models say of them.
+    """Return how many of the images with a label of a truth the selections ``drawn``, including removed ones,
+    chose because of the models' predictions.
 
-    0 where no choice decided which images have a label: they are the whole pool, or random selections that
-    are labelled whole.
+    0 if labels do not depend on a choice: they cover the whole pool, or complete random selections.
     """
     if not (chosen := chosen_by_models(drawn)):
         return 0
@@ -247,13 +248,13 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
 
 
 def chosen_by_models(drawn: Iterable[Slots]) -> set[str]:
-    """Return the images that selections chose for what models say of them: all but even draws."""
+    """Return the images that selections chose because of the models' predictions: all but even draws."""
     return {row.image for slots in drawn if not draws_evenly(slots.definition) for row in slots.rows}
 
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:
-    """Return the images that other selections of the study, those removed too, chose for what models say of
-    them.
+    """Return the images that other selections of the study, including removed ones, chose because of the
+    models' predictions.
     """
     others = [
         selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection
@@ -275,8 +276,8 @@ def labelled_among(root: Path, images: Collection[str]) -> set[str]:
 
 
 def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
-    """Return a selection as it counts now: without the images that were discarded or left the corpus, spares
-    moved up.
+    """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
+    spares.
     """
     slots, _ = selections.read_selection(root, selection)
     gone = {row.image for row in slots.rows} - read_ids(root)
@@ -284,7 +285,7 @@ def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
 
 
 def tell_discards(root: Path, images: Collection[str]) -> None:
-    """Say of each selection that chose one of the images just discarded how it counts now."""
+    """Print how each selection with newly discarded images counts now."""
     discarded = Answers(root).discarded() if images else {}
     for name in selections.names(root) if images else ():
         slots = selections.read_selection(root, name)[0]

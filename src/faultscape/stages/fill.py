@@ -49,8 +49,8 @@ SHARE = 20  # entering takes at most a twentieth of the time
 
 
 class Entry(Generic[Item]):
-    """What was made and has not entered yet: it enters when that is due, and the rest of it where the block
-    ends, of itself or not.
+    """Results that have not entered yet: they enter when due, and the rest at the end of the block, whether
+    it succeeds or fails.
     """
 
     def __init__(self, enter: Callable[[list[Item]], object]) -> None:
@@ -65,11 +65,11 @@ class Entry(Generic[Item]):
         self.now()
 
     def add(self, *items: Item) -> None:
-        """Have items wait."""
+        """Queue items."""
         self._waiting += items
 
     def now(self) -> None:
-        """Enter all that waits."""
+        """Enter all queued items."""
         if self._waiting:
             start = time.monotonic()
             self._enter(self._waiting)
@@ -78,7 +78,7 @@ class Entry(Generic[Item]):
             self._cost = self._entered - start
 
     def if_due(self) -> None:
-        """Enter all that waits, where the last time is long enough ago."""
+        """Enter all queued items if the last time was long enough ago."""
         if self._waiting and time.monotonic() - self._entered >= max(PAUSE, SHARE * self._cost):
             self.now()
 
@@ -102,13 +102,13 @@ def fill(
     group: Callable[[Job], str] = lambda _: "",
     together: Collection[str] = (),
 ) -> None:
-    """Do the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter what they make.
+    """Run the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter the results.
 
-    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` stands at the progress of ``items``;
-    ``group`` names what a job belongs to, whose receipts nobody else touches, and ``together`` the groups
-    that enter whole or not at all; ``mine`` says which job of an array this is (the jobs are those of its
-    share); ``apart``, ``gpus`` and ``begin_here`` are the engine's. Errors: those of the jobs, after what was
-    made has entered.
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` is shown at the progress of ``items``;
+    ``group`` names what a job belongs to (only this run touches its receipts), and ``together`` the groups
+    that enter completely or not at all; ``mine`` says which job of an array this is (the jobs are those of
+    its share); ``apart``, ``gpus`` and ``begin_here`` are the engine's. Errors: those of the jobs, raised
+    after finished results have entered.
     """
     groups = [group(job) for job in jobs]
     share = "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}"
@@ -176,7 +176,7 @@ def fill(
 
 
 def _key(task: str, job: Any, held: Json) -> str:
-    """Return the key of a job: of all from which its result follows, the version of studies too."""
+    """Return the key of a job: everything its result depends on, including the version of studies."""
     assert isinstance(held, dict)
     free = {field.name for field in fields(job) if field.metadata == CHANGES_NOTHING}
     return key_of(VERSION, task, {name: value for name, value in held.items() if name not in free})
@@ -216,10 +216,10 @@ def do(
     begin_here: bool = False,
     ticked: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Made]]:
-    """Yield (number of the job, the ``kind`` that its worker made of it) as jobs finish: for what leaves no
+    """Yield (number of the job, the ``kind`` that its worker returned) as jobs finish: for results without
     receipts and timings.
 
-    ``ticked`` is called while jobs are under way, whenever one of them has come further.
+    ``ticked`` is called while jobs are running, whenever one of them makes progress.
     """
     calls = [{"job": to_json(job)} for job in jobs]
     with progress(title, items) as tick:
@@ -244,8 +244,8 @@ def gather(
     engine: str,
     workers: int | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (number of the job, what its worker left) as jobs finish: for what is found in the study, merged
-    at once, and no part of it.
+    """Yield (number of the job, the worker's output) as jobs finish: for results that are merged at once and
+    are not part of the study.
     """
     for number, name in do(
         task, jobs, str, title=title, items=items, engine=engine, workers=workers, begin_here=True
@@ -256,9 +256,7 @@ def gather(
 
 
 def leave(root: Path, name: str, data: bytes) -> str:
-    """Put what a worker found for `gather`, and return the name of the temporary file in the study that holds
-    it.
-    """
+    """Store a worker's output for `gather`, and return the name of the temporary file in the study."""
     file = f"{TEMPORARY}{name}"
     put(root / file, data)
     return file

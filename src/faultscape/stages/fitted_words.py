@@ -1,9 +1,8 @@
-"""Scorers of a line that are methods fitted to a model: each becomes the word of the file that holds it,
-``NAME@DIGEST``.
+"""Scorers that are fitted methods: each name becomes ``NAME@DIGEST``, with the digest of its file.
 
-Conventions: a method that was fitted again has another digest, so that what was scored by the one before
-counts no more. What a method's file said when it scored stays in STUDY/methods/MODEL/scored, so that its
-flags follow its numbers.
+Conventions: refitting a method changes its digest, so that its earlier scores no longer count. The
+description of a method when it scored is stored in STUDY/methods/MODEL/scored, so that its flags stay with
+its numbers.
 """
 
 from __future__ import annotations
@@ -23,19 +22,17 @@ _SAID = "scored"
 
 
 def methods_folder(root: Path, model: str) -> Path:
-    """Return where the methods lie that were fitted to a model."""
+    """Return the folder of the methods fitted to a model."""
     return root / "methods" / model
 
 
 def methods_of_model(root: Path, settings: Settings, model: str) -> dict[str, MethodAbout]:
-    """Return {scorer: what its file said when it scored} of the methods that score a model, of those of which
-    that is known.
-    """
+    """Return {scorer: description of its file when it scored} of the methods that score a model, if known."""
     return {name: about for name, about, _ in _scored(root, settings, model) if about is not None}
 
 
 def fitted_again(root: Path, settings: Settings, model: str) -> list[str]:
-    """Return the methods of a model that were fitted again, in another way, since they scored."""
+    """Return the methods of a model that were refitted differently since they scored."""
     found = []
     for name, about, path in _scored(root, settings, model):
         with suppress(ModelError):  # its file is gone or damaged
@@ -45,7 +42,7 @@ def fitted_again(root: Path, settings: Settings, model: str) -> list[str]:
 
 
 def unknown_methods(root: Path, settings: Settings, model: str) -> list[str]:
-    """Return the methods that score a model of which nothing is known any more."""
+    """Return the methods that score a model and whose description is lost."""
     return [name for name, about, _ in _scored(root, settings, model) if about is None]
 
 
@@ -67,9 +64,7 @@ def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, M
 
 
 def keep_said(root: Path, model: str, words: Sequence[str]) -> None:
-    """Keep what the files of methods among words say, so that it is known when the method is fitted again or
-    deleted.
-    """
+    """Store the descriptions of the methods among the scorers, so that they survive a refit or deletion."""
     for word in words:
         if (parts := split_fitted(word)) is not None:
             folder = methods_folder(root, model)
@@ -79,8 +74,8 @@ def keep_said(root: Path, model: str, words: Sequence[str]) -> None:
 
 
 def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bool = True) -> list[str]:
-    """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError
-    where one was not fitted, or the model is not a network.
+    """Return the scorers, methods with the digest of their file. OptionError if one was not fitted, or the
+    model is not a network.
     """
     out = []
     for word in words:
@@ -90,10 +85,7 @@ def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bo
             out.append(word)
             continue
         if not of_network:
-            raise OptionError(
-                f"--scorer {name} is a method that is fitted to a network, which {model} is not; score"
-                " networks with it"
-            )
+            raise OptionError(f"--scorer {name} needs a network, and {model} is not one")
         path = methods_folder(root, model) / f"{name}{ENDING}"
         if not path.is_file():
             known = sorted(file.stem for file in path.parent.glob(f"*{ENDING}"))
@@ -103,7 +95,7 @@ def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bo
                 else f"run `faultscape fit {root} {name} --model {model}` first"
             )
             if parts:
-                has = f"fit it again, or name the scorers that stay with --scorer; {has}"
+                has = f"fit it again, or list the scorers to keep with --scorer; {has}"
             why = f"scored {model}, and its file is gone" if parts else f"was not fitted to {model}"
             raise OptionError(f"--scorer {name} is a method that {why}; {has}")
         out.append(f"{name}@{digest(path)}")

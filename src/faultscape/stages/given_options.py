@@ -1,6 +1,6 @@
-"""Options of a verb that were given once: recorded with what it made, and written into a line again.
+"""Options that were given to a verb: recorded with its result, and written into a command again.
 
-Conventions: light, since verbs hand options on before anything else is loaded.
+Conventions: light, because verbs pass options on before anything else is loaded.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ Made = TypeVar("Made")
 
 
 def given_options(options: Any, *, but: Sequence[str] = ()) -> JsonObject:
-    """Return the options of a frozen dataclass that differ from their defaults, as JSON holds them; ``but``
-    those that are recorded elsewhere, or change nothing.
+    """Return the options of a frozen dataclass that differ from their defaults, as JSON values, without
+    ``but``, those that are recorded elsewhere or change nothing.
     """
     given = {f.name: (getattr(options, f.name), f) for f in fields(options) if f.name not in but}
     return {name: _plain(value, str(f.type)) for name, (value, f) in given.items() if value != f.default}
 
 
 def _plain(value: Any, kind: str) -> Any:
-    """Return a value as JSON holds it, the same whether a command line or Python gave it."""
+    """Return a value as JSON, the same whether a command line or Python gave it."""
     if isinstance(value, int) and not isinstance(value, bool) and "float" in kind:
         return float(value)
     return list(value) if isinstance(value, tuple) else value
 
 
 def refuse_empty(options: Any) -> None:
-    """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that is of another
-    kind than its annotation, or an empty text: nobody means that. Numbers of NumPy and paths become plain.
+    """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that does not
+    match its annotation, or is an empty text. Numbers of NumPy and paths become plain.
 
     >>> from faultscape.stages.compare.options import CompareOptions
     >>> CompareOptions("study", shard=" ")
     Traceback (most recent call last):
-    faultscape.errors.OptionError: --shard is empty; give a value, or leave it out
+    faultscape.errors.OptionError: --shard is empty; give a value, or remove it
     """
     for field in fields(options):
         value = getattr(options, field.name)
@@ -63,13 +63,13 @@ def refuse_empty(options: Any) -> None:
         ):
             # which say it themselves
             raise OptionError(
-                f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or leave it out"
+                f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or remove it"
             )
 
 
 def refuse_no_group(name: str, group: Any, value: Any) -> None:
-    """Raise OptionError where options that belong together come as anything else than their dataclass, of
-    which ``group`` is one.
+    """Raise OptionError if grouped options are not given as their dataclass, of which ``group`` is an
+    instance.
 
     >>> from faultscape.stages.collect.options import Grouping
     >>> refuse_no_group("grouping", Grouping(), {"block": 10})
@@ -82,8 +82,8 @@ def refuse_no_group(name: str, group: Any, value: Any) -> None:
 
 
 def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
-    """Return {option: the group that it stands in, None for the verb's own} of all options that a verb takes
-    by name, a group being an instance of its dataclass.
+    """Return {option: its group, None for the verb's own} of all options that a verb accepts by name; a group
+    is an instance of its dataclass.
 
     >>> from faultscape.verbs.collect import collect
     >>> found = options_of(collect)
@@ -98,20 +98,20 @@ def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
 
 
 def call_again(verb: Callable[..., Made], study: str, options: JsonObject, **others: object) -> Made:
-    """Return what a verb makes of a study with options that were recorded by name; ``others`` go beside them.
-    OptionError for one that the verb does not have (any more).
+    """Return the result of a verb on a study with options recorded by name, and ``others``. OptionError for
+    one that the verb does not have (any more).
     """
     if odd := next((name for name in options if name not in options_of(verb)), None):
         raise OptionError(
-            f"{verb.__name__} has no option {odd!r}, which is recorded as given; run `faultscape"
-            f" {verb.__name__} {study}` with the options that you want"
+            f"{verb.__name__} no longer has the recorded option {odd!r}; run `faultscape {verb.__name__}"
+            f" {study}` with the options that you want"
         )
     return verb(study, **group_options(verb, options), **others)
 
 
 def group_options(verb: Callable[..., object], options: JsonObject) -> dict[str, Any]:
-    """Return options by name as the keywords of a verb, those of a group in its dataclass; a name that the
-    verb does not have stays, for Python to refuse.
+    """Return options by name as keyword arguments of a verb, grouped ones in their dataclass; an unknown name
+    stays, for Python to reject.
 
     >>> from faultscape.verbs.collect import collect
     >>> group_options(collect, {"role": "test", "block": 10})
@@ -137,7 +137,7 @@ def number_word(value: float) -> str:
 
 
 def option_words(arguments: JsonObject) -> list[str]:
-    """Return options as a command line spells them; what is None was not given.
+    """Return options as a command line spells them; None counts as not given.
 
     >>> option_words(
     ...     {

@@ -1,9 +1,9 @@
-"""What of a study is done, stale or missing, why, and what to type next: one algorithm over the artefacts,
-which nothing else decides.
+"""Which artefacts of a study are done, stale or missing, why, and what to run next: one algorithm over the
+artefacts, and the only place that decides this.
 
-Conventions: an artefact is missing where it is not there, or a part of it is not; stale where what it was
-made from differs from what there is now; else done. Nodes stand in the order in which they are made.
-`status`, `run`, refusals and remarks in reports read this file.
+Conventions: an artefact is missing if it, or a part of it, does not exist; stale if it was made from
+something other than the current study; else done. Nodes are in the order in which they are made. `status`,
+`run`, errors and notes in reports read this file.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ EXPLAINED = {"photos": ("selection", "maps")}  # those of other images are other
 
 @dataclass(frozen=True)
 class Node:
-    """One artefact of a study: its state, why it is stale, what there is in words, and the line that makes it
-    ('' where none helps); ``in_the_way`` is what keeps it from being made, which a person must mend first.
+    """One artefact of a study: its state, why it is stale, a text about it, and the command that makes it (''
+    if none helps); ``in_the_way`` is what someone must fix first.
     """
 
     artefact: str
@@ -79,7 +79,7 @@ def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
 
 
 def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
-    """Return where one artefact of a study stands."""
+    """Return the node of one artefact of a study."""
     held, now = artefact.made_from(snapshot, name), artefact.made_from_now(snapshot, name)
     state, differing = state_of(artefact, None if held is None else dict(held), dict(now))
     again = artefact.again(snapshot, name) if state != "done" else Again({})
@@ -92,8 +92,8 @@ def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
 def state_of(
     artefact: Artefact, held: dict[str, str] | None, now: dict[str, str]
 ) -> tuple[State, tuple[str, ...]]:
-    """Return the state of an artefact that was ``made from`` something, None where it is not there, and what
-    differs ``now``.
+    """Return the state of an artefact ``made from`` some inputs, None if it does not exist, and the inputs
+    that differ ``now``.
 
     >>> state_of(PLAN, {"maps": "a", "labels": "b"}, {"maps": "a", "labels": "c"})
     ('stale', ('labels',))
@@ -111,9 +111,9 @@ def state_of(
 
 
 def _reasons(differing: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the inputs that say why something is stale, without those that differ only by another.
+    """Return the inputs that explain why something is stale, without those that another one explains.
 
-    >>> _reasons(("selection", "photos", "labels")), _reasons(("models", "selection", "maps"))
+    >>> _reasons(("selection", *EXPLAINED, "labels")), _reasons(("models", "selection", "maps"))
     (('selection', 'labels'), ('models',))
     """
     if first := next((name for name in EXPLAINS_ALL if name in differing), None):
@@ -124,20 +124,20 @@ def _reasons(differing: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def next_line(found: Iterable[Node]) -> str:
-    """Return what to type next: the first line of a node that is not done, those that can wait last; '' when
-    all is done, or a person must mend something first (`is_stuck`).
+    """Return what to run next: the first command of a node that is not done, those that can wait last; '' if
+    all is done, or someone must fix something first (`is_stuck`).
     """
     open_ = [node for node in found if node.state != "done" and node.line]
     return next((node.line for node in sorted(open_, key=lambda node: node.waits)), "")
 
 
 def is_stuck(found: Iterable[Node]) -> bool:
-    """Whether something that is not done has no line because a person must mend something first."""
+    """Whether something is not done and has no command because someone must fix something first."""
     return any(node.in_the_way for node in found)
 
 
 def why_text(artefact: Artefact, differing: Iterable[str]) -> tuple[str, ...]:
-    """Return why an artefact is stale, in words, each reason once."""
+    """Return the reasons why an artefact is stale, each once."""
     said = [
         artefact.reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing
     ]

@@ -1,11 +1,11 @@
-"""What the pixels of each image of a study are judged by: where its labels lie, those of anomaly, and the
-image whose map a made one should keep.
+"""The truth for each image of a study: its labels, its anomaly labels, and the image whose map a made image
+should keep.
 
-Conventions: a made set without labels of its own has those of its parents (`stages.made_sets`). Labels of
-anomaly are those of a blended set, or of the truth ``anomaly`` that a data set came with; under a holdout,
-withheld pixels are the anomaly (stressors.holdout), which is asked of collected images alone; where other
-labels say what is anomalous, they are void: no known pixels, since models did not learn them. Where a
-corruption leaves each pixel where it is, the model's own map of the parent is what its map should be.
+Conventions: a made set without labels of its own uses those of its parents (`stages.made_sets`). Anomaly
+labels are those of a blended set, or of the truth ``anomaly`` of a data set; under a holdout, withheld pixels
+are the anomaly (stressors.holdout), for collected images only; if other labels define the anomaly, they are
+void, because models did not learn them. If a corruption leaves each pixel in place, the model's own map of
+the parent is the expected map.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Place = tuple[str, int, str]  # a folder below the study, a shard, an image id
 
 @dataclass(frozen=True)
 class Judged:
-    """What one image is judged by, None where there is nothing: its labels, its labels of anomaly, where
-    known objects were pasted in, and the image whose map it should keep.
+    """The truth for one image, None for what does not exist: its labels, its anomaly labels, where known
+    objects were pasted, and the image whose map it should keep.
     """
 
     semantic: Place | None = None
@@ -50,9 +50,7 @@ class Judged:
 
 
 def find_judged(root: Path, images: Mapping[str, Image], truth: str) -> dict[str, Judged]:
-    """Return {image id: what it is judged by} of all images of a study, its labels being those of a truth (''
-    for none).
-    """
+    """Return {image id: its truth} of all images of a study, with the labels of a truth ('' for none)."""
     stress = read_stress(root)
     out: dict[str, Judged] = {}
     for name in dict.fromkeys(image.set for image in images.values()):
@@ -93,8 +91,8 @@ def _of_set(
 
 
 def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
-    """Return what images are judged by, without the places where no label lies; a line of `collect` and one
-    of `label import` may have brought different images.
+    """Return the truths of images without those whose label is missing; `collect` and `label import` may have
+    brought different images.
     """
     held: dict[tuple[str, int], set[str]] = {}
 
@@ -120,9 +118,7 @@ def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
 
 
 def _base(name: str, stress: StressSets) -> str:
-    """Return the set whose labels a set has: itself, or where its labels are its parents' the first that has
-    its own.
-    """
+    """Return the set whose labels a set uses: itself, or the first ancestor with its own labels."""
     while (about := stress.sets.get(name)) is not None and about.labels == "parents":
         name = about.of
     return name
@@ -130,9 +126,8 @@ def _base(name: str, stress: StressSets) -> str:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How the pixels of an image are judged once: under which holdout ('' for none), by which labels, places
-    (H, W) with C for void, by which labels of anomaly (0, 1, 255), and where known objects were pasted in
-    (1).
+    """One way to evaluate the pixels of an image: the holdout ('' for none), the labels, places (H, W) with C
+    for void, the anomaly labels (0, 1, 255), and where known objects were pasted (1).
     """
 
     holdout: str
@@ -142,7 +137,7 @@ class View:
 
 
 class Judge:
-    """Reads what the images of a shard are judged by; may be asked in several threads."""
+    """Reads the truth for the images of a shard; safe for several threads."""
 
     def __init__(
         self,
@@ -163,8 +158,8 @@ class Judge:
         self._maps = lru_cache(maxsize=8)(self._open)
 
     def views(self, id_: str, size: tuple[int, int]) -> list[View]:
-        """Return how an image is judged, at a size (width, height): plainly, where it has labels, and under
-        each holdout, where it was collected.
+        """Return the ways to evaluate an image, at a size (width, height): plainly, if it has labels, and
+        under each holdout, if it was collected.
         """
         about = self._judged.get(id_, Judged())
         with self._lock:
@@ -201,8 +196,8 @@ class Judge:
 
 
 def _held(settings: Settings, words: Sequence[str]) -> Holdout | None:
-    """Return a holdout as the classes are now; None where its classes are not classes any more, which
-    `measure` says.
+    """Return a holdout with the current classes; None if its classes no longer exist, which `measure`
+    reports.
     """
     try:
         return hold_out(settings.class_list, list(words))

@@ -1,8 +1,7 @@
 """How many images of a selection are labelled, and which questions a selection of classifiers asks.
 
-Conventions: an image counts as labelled when nothing that the selection asks of it is open: of label maps a
-map, of classifiers a label, or answers that decide for both models of a pair, or for all models where it was
-drawn for all.
+Conventions: an image counts as labelled when the selection has no open question about it: for label maps a
+map; for classifiers a label, or answers that decide for both models of a pair, or for all models of a draw.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from faultscape.study.tables.corpus import part_name, shards_of
 
 
 class LabelCount(NamedTuple):
-    """How many images are labelled, how many in part, and whether all that is left was asked once and left
+    """How many images are labelled, how many in part, and whether everything left was asked once and remained
     undecided.
     """
 
@@ -35,7 +34,7 @@ class LabelCount(NamedTuple):
 
 
 def question_glosses(settings: Settings) -> dict[str, str]:
-    """Return what each class is in words, where that is known."""
+    """Return the description of each class, if known."""
     if not settings.classes.wnids:
         return settings.glosses
     found = imagenet_classes()
@@ -48,8 +47,8 @@ def question_glosses(settings: Settings) -> dict[str, str]:
 
 
 def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
-    """Return {(image, class): whether the image has a label} of all that a selection of classifiers asks, in
-    its order; of draws, of the models that the study has still.
+    """Return {(image, class): whether the image has a label} of everything a selection of classifiers asks,
+    in its order; for draws, of the models that the study still has.
     """
     wanted: dict[tuple[str, str], None] = {}
     pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
@@ -66,8 +65,8 @@ def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[
 
 
 def _chosen_on(root: Path, settings: Settings, slots: Slots, truth: str) -> tuple[set[str], set[str]]:
-    """Return the images on which people chose between the two models of every duel, and those on which they
-    did of some.
+    """Return the images with choices between the two models of every duel, and those with choices for
+    some.
     """
     if not (said := answered(counting(root, truth, settings.models)[0])):
         return set(), set()
@@ -106,7 +105,7 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
 
 
 def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
-    """Say how many images of a selection wait for a label while more are drawn; draws that learn do so from
+    """Print how many images of a selection still need a label while more are drawn; adaptive draws learn from
     one ``truth`` (evidence.find_truth).
     """
     now = evidence.current(root, name, Answers(root).discarded())
@@ -121,8 +120,8 @@ def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *
         else len(now.images) - max((count.labelled for count in counts), default=0)
     )
     if waiting:
-        what = "; what is drawn now learns nothing from them" if learns else ""
+        what = "; the new draws cannot learn from them" if learns else ""
         print(
-            f"note: {counted(waiting, 'image')} drawn before {'waits' if waiting == 1 else 'wait'} for a"
-            f" label still{what}"
+            f"note: {counted(waiting, 'earlier draw')} still {'needs' if waiting == 1 else 'need'} a"
+            f" label{what}"
         )

@@ -1,7 +1,7 @@
-"""The labelled images of some sets of a study: where their labels lie, and the labels of one of them read.
+"""The labelled images of some sets of a study: where their labels are, and how to read one.
 
-Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), as places
-of the class list (C for void), brought to a size by the nearest pixel.
+Conventions: labels are those of one truth, for made sets those of their parents (`stages.image_truths`), as
+places of the class list (C for void), scaled to a size by the nearest pixel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus
 
 
 class LabelledImages:
-    """Labelled images of a study; `places` may be called in several threads."""
+    """Labelled images of a study; `places` is safe for several threads."""
 
     def __init__(
         self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]
@@ -61,8 +61,8 @@ class LabelledImages:
 def find_labelled(
     root: Path, settings: Settings, truth: str | None, sets: Sequence[str] | None, role: str, option: str
 ) -> LabelledImages:
-    """Return the images of some sets, where none is named those that were collected with a role, that have
-    labels of a truth; OptionError for a set that there is not, with the ``option`` that named it.
+    """Return the labelled images of some sets, or without sets the collected images with a role; OptionError
+    for an unknown set, naming the ``option``.
     """
     images = {image.id: image for image in read_corpus(root)}
     known = list(dict.fromkeys(image.set for image in images.values()))
@@ -78,14 +78,14 @@ def find_labelled(
 
 
 def role_of(image: Image, images: Mapping[str, Image]) -> str:
-    """Return the role of an image, of a made one that of the image it was made of."""
+    """Return the role of an image; a made one has the role of its original."""
     while image.parent in images:
         image = images[image.parent]
     return image.role
 
 
 def of_sets_or_role(images: Mapping[str, Image], sets: Sequence[str] | None, role: str) -> list[Image]:
-    """Return the images of some sets, or where none is named of a role."""
+    """Return the images of some sets, or without sets those with a role."""
     if not sets:
         return [image for image in images.values() if image.role == role and not image.parent]
     return [image for image in images.values() if image.set in set(sets)]

@@ -1,9 +1,9 @@
-"""Sets of a study that were made of its other sets: which images are made, what follows when their parents
-change, and where their labels lie.
+"""Sets that were made from a study's other sets: which images are made, what follows when their parents
+change, and where their labels are.
 
-Conventions: an image is made where it has a parent, the id of the image that it was made of. Its place, its
-group and its being in the study follow the parent's; its pixels follow from its recipe
-(corpus.stress.recipes), which holds the parent's digest.
+Conventions: a made image has a parent, the id of its original. Its position, its group and whether it is in
+the study follow the parent; its pixels follow its recipe (corpus.stress.recipes), which contains the parent's
+digest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def collected(images: Iterable[Image]) -> list[Image]:
 
 
 def follow(images: list[Image]) -> list[Image]:
-    """Return the images with those that were made where their parents are now, in their groups,
-    near-duplicates of what their parents are near-duplicates of; one whose parent left stays as it is.
+    """Return the images with made ones updated to the position, group and near-duplicates of their parents;
+    one whose parent left stays as it is.
     """
     if not any(image.parent for image in images):
         return images
@@ -55,8 +55,8 @@ def follow(images: list[Image]) -> list[Image]:
 
 
 def _first(image: Image, parent: Image, by_id: Mapping[str, Image]) -> str:
-    """Return the id of the image that begins the near-duplicate group of a made one: what its set has of the
-    image that begins the parent's, itself where there is none.
+    """Return the id of the first image in the near-duplicate group of a made one: its set's version of the
+    first image in the parent's group, or itself.
     """
     before = "" if parent.set == "main" else f"{parent.set}/"
     if image.id != f"{image.set}/{parent.id.removeprefix(before)}":  # another draw of a parent
@@ -66,7 +66,7 @@ def _first(image: Image, parent: Image, by_id: Mapping[str, Image]) -> str:
 
 
 def descendants(images: Iterable[Image], gone: Collection[str]) -> set[str]:
-    """Return the ids of the images that were made of some images, or of images that were made of them."""
+    """Return the ids of the images that were made from some images, directly or indirectly."""
     children: dict[str, list[str]] = {}
     for image in images:
         if image.parent:
@@ -88,7 +88,7 @@ def returning(removed: Mapping[str, Image], back: Collection[str]) -> list[Image
 
 @dataclass(frozen=True)
 class SetLabels:
-    """Where the labels of a set lie: a folder of label maps, and {id of an image of the set: (shard, id) of
+    """Where the labels of a set are: a folder of label maps, and {id of an image of the set: (shard, id) of
     its label there}.
     """
 
@@ -97,8 +97,8 @@ class SetLabels:
 
 
 def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str) -> SetLabels | None:
-    """Return where the labels of the images of a set lie under a truth: a set that has no labels of its own
-    has those of its parents. None where there can be none.
+    """Return where the labels of the images of a set are under a truth: a set without labels of its own uses
+    those of its parents. None if there can be none.
     """
     sets = read_stress(root).sets
     places = {image.id: image for image in images.values() if image.set == name}
@@ -112,27 +112,23 @@ def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str
 
 
 def refuse_unfinished(root: Path, name: str) -> None:
-    """StudyError for a set whose line was killed before all of it was there: its labels may be those of other
+    """StudyError for a set whose command was killed before it finished: its labels may be those of other
     images.
     """
     about = read_stress(root).sets.get(name)
     if about is not None and not about.inputs:
         raise StudyError(
-            f"--set {name}: the line that makes it was not finished; `faultscape status` names it: run that"
-            " first"
+            f"--set {name}: the command that makes this set did not finish; run it again (`faultscape status`"
+            " shows it)"
         )
 
 
 def held_out(root: Path, settings: Settings, name: str) -> Classes:
-    """Return the classes that a holdout of a study keeps; StudyError where there is none of the name,
-    ClassesError where its classes are not classes of the study any more.
+    """Return the classes that a holdout of a study keeps; StudyError for an unknown holdout, ClassesError if
+    its classes are no longer classes of the study.
     """
     held = read_stress(root).holdouts
     if name not in held:
-        there = (
-            f"there are {', '.join(held)}"
-            if held
-            else "there is none; make one with `faultscape stress holdout`"
-        )
+        there = f"it has {', '.join(held)}" if held else "make one with `faultscape stress holdout`"
         raise StudyError(f"--holdout {name!r}: the study has no such holdout; {there}")
     return hold_out(settings.class_list, held[name]).kept

@@ -1,7 +1,7 @@
-"""Duels of label maps over a study's pool (S0): of every ordered pair and class the images of lowest
-concordance, found shard by shard.
+"""Duels of label maps over a study's pool (Yan et al. 2021): the images of lowest concordance for every
+ordered pair and class, found shard by shard.
 
-Conventions: what a shard finds lies in a temporary file of the study until it is merged.
+Conventions: each shard writes its result to a temporary file in the study until all are merged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from faultscape.study.tables.pool import read_pool
 
 @dataclass(frozen=True)
 class DuelJob:
-    """What is to be found in one shard: the best candidates of each cell that a definition asks for."""
+    """The search in one shard: the best candidates of each cell that a definition asks for."""
 
     study: str
     number: int
@@ -39,8 +39,8 @@ class DuelJob:
 def search(
     root: Path, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None
 ) -> Slots:
-    """Return the slots that a definition asks for over the whole pool; StudyError where pairs are missing,
-    SelectionError where every cell is empty.
+    """Return the slots that a definition asks for over the whole pool; StudyError if pairs are missing,
+    SelectionError if every cell is empty.
     """
     best = duel.empty(models, define)
     drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
@@ -58,7 +58,7 @@ def search(
 @task(DuelJob)
 def shard(job: DuelJob, tick: Tick) -> str:
     """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in
-    the study that holds them.
+    the study with them.
     """
     root, models, define = Path(job.study), job.models, job.define
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))

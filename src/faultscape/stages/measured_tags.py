@@ -1,10 +1,10 @@
-"""Kinds of failure that can be measured, proposed to who tags an image: its light and sharpness against the
-pool, the size and place of objects, its group.
+"""Measurable kinds of failure, proposed to the person who tags an image: its light and sharpness against the
+pool, the size and position of objects, its group.
 
-Conventions: what is dark, bright or blurred is measured against some images of the corpus, once, when the
-first image is asked about. Objects are those of a label where there is one, else those that the model in
-question sees. A class that the border cuts on half or more of the images that hold it, of up to 100 labels or
-maps of that model, is not proposed as cut. Nothing is a tag until a person gives it.
+Conventions: darkness, brightness and blur are measured against a sample of the corpus, once, when the first
+image is requested. Objects come from a label if there is one, else from the model in question. A class that
+the border cuts on half or more of its images, of up to 100 labels or maps of that model, is not proposed as
+cut. Nothing is a tag until a person gives it.
 """
 
 from __future__ import annotations
@@ -52,16 +52,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class _Maps:
-    """Where maps lie, and of which model they are; '' for labels."""
+    """Where maps are, and which model they belong to; '' for labels."""
 
     folder: Path
     model: str = ""
 
 
 class MeasuredTags:
-    """Proposes kinds of failure for the images of a study, in the order of the corpus. May be asked by
-    several threads.
-    """
+    """Proposes kinds of failure for the images of a study, in corpus order. Safe for several threads."""
 
     def __init__(self, root: Path, settings: Settings, images: Mapping[str, Image]) -> None:
         self._root, self._settings, self._images = root, settings, images
@@ -70,8 +68,8 @@ class MeasuredTags:
         self._lock = threading.Lock()
 
     def of(self, image: Image, model: str = "", names: Collection[str] = ()) -> list[tuple[str, str]]:
-        """Return (kind of failure, why) of what can be measured of an image, and of a model's map of it where
-        one is named; of objects of the classes of these ``names`` alone, where there are some.
+        """Return (kind of failure, why) for an image, and for a model's map of it if one is named; only for
+        objects of the classes in ``names``, if given.
         """
         found: list[Proposal] = []
         light = _light(image)
@@ -125,9 +123,7 @@ class MeasuredTags:
             return None
 
     def _map(self, image: Image, model: str) -> tuple[np.ndarray, _Maps] | None:
-        """Return the label of an image as places, else the map of a model, and where it lies; None where
-        there is neither.
-        """
+        """Return the label of an image as places, else the map of a model, and where it is, or None."""
         if self._settings.classifies:
             return None
         places = [_Maps(label_maps.truth(self._root, truth)) for truth in label_maps.truths(self._root)]
@@ -145,7 +141,7 @@ class MeasuredTags:
 
 
 def _spread(items: Sequence[_T], number: int) -> list[_T]:
-    """Return some items, as far apart as can be."""
+    """Return some items, evenly spread."""
     return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, min(number, len(items))).astype(int))]
 
 

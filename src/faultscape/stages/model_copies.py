@@ -1,7 +1,7 @@
-"""Labels that are exactly a model's maps, pixel by pixel: what was filled in came back, and perhaps nobody
-corrected it.
+"""Labels that are exactly a model's maps, pixel by pixel: pre-filled labels that came back, perhaps without
+corrections.
 
-Conventions: maps are compared at the photo's size, in the study's ids, as `label export --prefill` writes
+Conventions: maps are compared at the image's size, in the study's ids, as `label export --prefill` writes
 them.
 """
 
@@ -23,8 +23,8 @@ _FIRST = 8  # labels after which a model none of whose maps came back is not loo
 
 
 def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image) -> np.ndarray:
-    """Return the runs of a model's map as (H, W) ids of the study, of the photo's size; LabelMapError where
-    they hold what is not a class.
+    """Return the runs of a model's map as (H, W) ids of the study, at the image's size; LabelMapError for
+    values that are not classes.
     """
     classes = settings.class_list
     ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
@@ -34,8 +34,8 @@ def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image)
 
 
 class Copies:
-    """Counts how many of ``total`` labels are exactly the maps of one model, looking no longer at a model
-    than more than half of them still may be.
+    """Counts how many of ``total`` labels equal the maps of one model; a model is dropped once it cannot
+    match more than half of them.
     """
 
     def __init__(self, root: Path, settings: Settings, total: int) -> None:
@@ -57,7 +57,7 @@ class Copies:
                 del self._equal[model]
 
     def said(self) -> str:
-        """Return which model's maps more than half of the labels are, '' where they are none's."""
+        """Return which model's maps more than half of the labels equal, or ''."""
         model = max(self._equal, key=lambda name: self._equal[name], default="")
         if not model or 2 * self._equal[model] <= self._looked:
             return ""

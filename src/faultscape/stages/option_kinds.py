@@ -1,9 +1,9 @@
-"""What kind of value each option takes: read off its annotation, so that Python refuses what the command line
-refuses.
+"""The kind of value each option accepts, read off its annotation, so that Python rejects what the command
+line rejects.
 
-Conventions: light, since verbs hand options on before anything else is loaded. A message names an option as
-Python writes it. A bool is not a number, a whole number serves where any number is expected, and numbers of
-NumPy serve as numbers.
+Conventions: light, because verbs pass options on before anything else is loaded. A message names an option as
+Python writes it. A bool is not a number, a whole number is accepted where a number is expected, and numbers
+of NumPy count as numbers.
 """
 
 from __future__ import annotations

@@ -98,9 +98,9 @@ class PixelCounter:
         for kind, score in scores.items():
             if score.shape != (size[1], size[0]):
                 raise StudyError(
-                    f"{self._name}, {kind}: image {id_} is {score.shape[1]} x {score.shape[0]}, and the study"
-                    f" now works at {size[0]} x {size[1]}; run `faultscape predict` again with the same"
-                    " --scorer"
+                    f"{self._name}, {kind}: image {id_} is {score.shape[1]} x {score.shape[0]}, but the"
+                    f" study's working size is now {size[0]} x {size[1]}; run `faultscape predict` again with"
+                    " the same --scorer"
                 )
         confidence = scores.get("confidence")
         if confidence is not None:
@@ -235,12 +235,12 @@ def state_of_maps(part: Part, stamp: str) -> str:
     digest, since another may give the same maps; what they were made from where they were dropped.
 
     >>> (
-    ...     state_of_maps(Part("abc", 2, ""), "net:photos:rules"),
+    ...     state_of_maps(Part("abc", 2, ""), "net:images:rules"),
     ...     state_of_maps(Part("abc", 2, ""), "times:rules"),
     ... )
-    ('abc of net:photos', 'abc')
-    >>> state_of_maps(Part("abc", 0, ""), "net:photos:rules")
-    'of net:photos:rules'
+    ('abc of net:images', 'abc')
+    >>> state_of_maps(Part("abc", 0, ""), "net:images:rules")
+    'of net:images:rules'
     """
     if not part.rows:
         return f"of {stamp}"

@@ -23,8 +23,8 @@ from faultscape.study.folder import put
 
 @dataclass(frozen=True)
 class ScaleOptions:
-    """What a line of `scale` asks for: folders, globs or lists of masks, their classes and how their files
-    are told, and the file to write.
+    """The options of `scale`: folders, globs or lists of masks, their classes, how their files are
+    recognised, and the file to write.
     """
 
     masks: tuple[str, ...]
@@ -37,8 +37,8 @@ class ScaleOptions:
 
 
 def scale_of_masks(options: ScaleOptions) -> Scale:
-    """Return the quartiles of each class's share of pixels, and write them where that is asked for;
-    LabelMapError names a mask of other values.
+    """Return the quartiles of each class's share of pixels, and write them on request; LabelMapError names a
+    mask with invalid values.
     """
     resolved = resolve(options.classes)
     found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
@@ -57,7 +57,7 @@ def scale_of_masks(options: ScaleOptions) -> Scale:
             held = np.flatnonzero(pixels)
             if (bad := held[places[held] == UNKNOWN]).size:
                 raise LabelMapError(
-                    f"{f.path}: holds the value {int(bad[0])}; allowed are {allowed(resolved, mapping)}"
+                    f"{f.path}: has the value {int(bad[0])}; allowed: {allowed(resolved, mapping)}"
                 )
             histograms.append(np.bincount(places[held], weights=pixels[held], minlength=len(resolved) + 1))
             tick(1)

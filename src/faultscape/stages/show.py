@@ -1,6 +1,6 @@
 """Any file of a study as a table, standings, or text.
 
-Conventions: a folder with a study is its corpus; a table holds its first rows and how many there are.
+Conventions: a study folder is shown as its corpus; a table has its first rows and the total number of rows.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Rows:
 
 
 def read_table(file: str, rows: int) -> Rows | Standings | str:
-    """Return a file's first rows, of what is not a table, the standings or the text; StudyError for what
-    cannot be shown.
+    """Return the first rows of a table, the standings, or a text; StudyError for a file that cannot be
+    shown.
     """
     path = Path(file)
     if path.is_dir() and (path / "study.toml").exists():
         path = path / "corpus.parquet"
     if path.is_dir():
-        raise StudyError(f"{file}: is a folder and no study; name a study, or a file of one")
+        raise StudyError(f"{file}: is a folder but not a study; give a study, or a file of one")
     if not path.is_file():
-        raise StudyError(f"{file}: there is no such file")
+        raise StudyError(f"{file}: no such file")
     try:
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
@@ -74,7 +74,7 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
 
 
 def _times(times: list[FrameTimes]) -> Rows:
-    """Return the time of a frame as people compare models by it."""
+    """Return the time per frame by which people compare models."""
     columns = (
         "model",
         "ms forward",

@@ -1,8 +1,7 @@
-"""A study as it is on disk now, for whoever asks what is done: each file is read when it is first asked for,
-and once.
+"""A study as it is on disk now: each file is read once, on first use.
 
-Conventions: nothing is written and nothing is opened that holds maps or counts. A snapshot is of one moment;
-take a new one after anything was made.
+Conventions: nothing is written, and no maps or counts are opened. A snapshot describes one moment; take a new
+one after changing the study.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """What lies in the study at ``root``; ``place`` is how a command line names it."""
+    """The contents of the study at ``root``; ``place`` is how a command names it."""
 
     def __init__(self, root: Path, place: str = "") -> None:
         self.root = root
@@ -72,7 +71,7 @@ class Snapshot:
 
     @cached_property
     def stress(self) -> StressSets:
-        """The sets that were made of other sets, and the classes that are held out."""
+        """The sets made from other sets, and the classes that are held out."""
         return read_stress(self.root)
 
     @cached_property
@@ -90,19 +89,19 @@ class Snapshot:
 
     @cached_property
     def stored_maps(self) -> dict[str, Mapping[str, Part]]:
-        """{model: its parts that are there and count}."""
+        """{model: its existing parts that count}."""
         return {model: there(label_maps.predictions(self.root, model)) for model in self.models}
 
     @cached_property
     def outdated_models(self) -> frozenset[str]:
-        """The models whose maps were made at another working size, from other photos, of other classes, or in
+        """The models whose maps were made at another working size, from other images, of other classes, or in
         part by another network.
         """
         return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))
 
     @cached_property
     def fitted_again(self) -> frozenset[str]:
-        """The models of which a method was fitted again since it scored."""
+        """The models with a method that was refitted since it scored."""
         return frozenset(name for name in self.models if fitted_again(self.root, self.settings, name))
 
     @cached_property
@@ -126,7 +125,7 @@ class Snapshot:
 
     @cached_property
     def drawn(self) -> list[Slots]:
-        """All selections, those too that were removed and had labels."""
+        """All selections, including removed ones with labels."""
         return [slots for slots, _ in self.selections.values()] + selections.read_removed(self.root)
 
     @cached_property
@@ -151,7 +150,7 @@ class Snapshot:
 
     @cached_property
     def truth(self) -> str:
-        """The truth that counts where nobody names one; where nothing says which, the first by name."""
+        """The truth that counts by default, or the first by name."""
         return evidence.find_truth(self.root) or (self.truths[0] if self.truths else evidence.LABELS)
 
     @cached_property
@@ -161,18 +160,18 @@ class Snapshot:
 
     @cached_property
     def groups(self) -> dict[str, str]:
-        """{id: group}, without images of sets that were made, whose groups are those of their parents."""
+        """{id: group}, without images of made sets, which share their parents' groups."""
         return {id_: group for id_, group in read_groups(self.root).items() if id_ not in self._aside}
 
     @cached_property
     def _aside(self) -> frozenset[str]:
-        """The ids of images that were made of others and are not of role pool."""
+        """The ids of made images whose role is not pool."""
         if not (shards := stress_shards(self.root)):
             return frozenset()
         return frozenset(read_columns(self.root, ["id"], [("shard", "in", shards)])["id"].to_pylist())
 
     def current(self, selection: str) -> Slots:
-        """Return a selection as it counts now: discarded images, and those that left the corpus, give way to
+        """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
         spares.
         """
         if selection not in self._current:
@@ -202,18 +201,18 @@ class Snapshot:
         return self._keys[names]
 
     def knows(self, models: Sequence[str]) -> bool:
-        """Whether the study has all of these models still."""
+        """Whether the study still has all of these models."""
         return all(model in self.settings.models for model in models)
 
     def truth_key(self, truth: str) -> str:
-        """Return the key of all labels of a truth, and of the answers that count beside it."""
+        """Return the key of all labels of a truth, and of the answers that count with it."""
         if truth not in self._truth_keys:
             self._truth_keys[truth] = evidence.truth_key(self.root, truth)
         return self._truth_keys[truth]
 
     def photos_key(self, images: Collection[str] | None = None) -> str:
-        """Return a key of what some images, or all, were when they were collected: what decides among equals,
-        and what pages show, follow from it.
+        """Return a key of what some or all images were when they were collected, which decides ties and what
+        pages show.
         """
         wanted = None if images is None else tuple(sorted(images))
         if wanted not in self._photos_keys:
@@ -226,9 +225,7 @@ class Snapshot:
         return self._photos_keys[wanted]
 
     def document(self, path: Path) -> JsonObject | None:
-        """Return the JSON object of a file of the study; None where there is none, or none that can be
-        read.
-        """
+        """Return the JSON object of a file of the study, or None if it cannot be read."""
         try:
             return read_object(path.read_bytes()) if path.exists() else None
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What `status` says of a study: a row an artefact, and the next line to type."""
+"""What `status` reports about a study: one row per artefact, and the next command."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ _UNSHOWN = ("discards", "answers")  # they are never to be made
 
 
 def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str]:
-    """Return the rows of a study, what to type next, whether a person must mend something first where that is
-    nothing, and what else would do instead, '' where nothing; ``place`` is how the line that asks names the
-    study.
+    """Return the rows of a study, what to run next, whether someone must fix something first if that is
+    empty, and an alternative command or ''; ``place`` is how the command names the study.
     """
     for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
         with suppress(StudyChangedError):
@@ -41,8 +40,8 @@ def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, st
 
 
 def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
-    """Return the line that asks people in their browsers, where the next one writes files for a labelling
-    tool and there is something to ask.
+    """Return the command that asks people in their browsers, if the next one would write files for a
+    labelling tool and there are questions.
     """
     name = next(
         (node.name for node in found if node.artefact == LABELS_OF_SELECTION.name and node.line == line), None

@@ -1,6 +1,6 @@
-"""The maps of one model or truth of a study, one shard of them, as places at working size.
+"""The maps of one model or truth of a study, one shard at a time, as places at working size.
 
-Conventions: what an image is called is its id; a map is brought to the working size by nearest neighbour.
+Conventions: an image is named by its id; a map is scaled to the working size by nearest neighbour.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class StoredMaps:
             self._drawn = runs.decode(code, self._table, self._drawn)
         except LabelMapError as error:
             raise StudyError(
-                f"{self._name}, image {image}: {error}; today's classes know {self._allowed}; put the class"
-                " back, or say with `predict --labels FILE` which class it is"
+                f"{self._name}, image {image}: {error}; the study's classes allow {self._allowed}; restore"
+                " the class, or map it with `predict --labels FILE`"
             ) from None
         return nearest(self._drawn, size)
 
 
 def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[tuple[str, str, str]]:
-    """Return (image, model, other model) of the pictures of one shard of which two networks saw different
-    bytes; only pictures of stores can differ so.
+    """Return (image, model, other model) for images of one shard that two networks read with different bytes;
+    only images in stores can differ so.
     """
     if not any(image.tagged for image in images):
         return []

@@ -1,8 +1,8 @@
-"""What is known of a model of the study that `train` made: how it was trained, and the curves of that, for
-pages and flags.
+"""What is known about a model of the study that `train` made: how it was trained, and its training curves,
+for pages and flags.
 
-Conventions: losses are means over at most so many equal stretches of steps. A folder that is gone or damaged
-says nothing.
+Conventions: losses are means over equal stretches of steps, up to a maximum number. A folder that is gone or
+damaged yields nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ POINTS = 120
 
 
 def training_of(about: ModelSettings) -> CardTraining | None:
-    """Return how a model was trained; None of one that `train` did not make, or whose folder does not say."""
+    """Return how a model was trained; None if `train` did not make it, or its folder has no record."""
     return read_training(folder_of(about.source)) if about.kind == "trained" else None
 
 
 def read_training(folder: Path) -> CardTraining | None:
-    """Return how the network in a folder of `train` was trained; None where the folder does not say."""
+    """Return how the network in a folder of `train` was trained, or None without a record."""
     try:
         held = read_object((folder / "network.json").read_bytes())
         network, provenance, plan = (
@@ -56,8 +56,8 @@ def read_training(folder: Path) -> CardTraining | None:
 
 
 def flags_of(training: CardTraining | None) -> list[str]:
-    """Return the flags of a model by how it was trained, and how the network was that it started from: S4's
-    Table 1 marks what needs training of its own, and what saw unknown objects.
+    """Return the flags of a model from how it, and the network that it started from, were trained: Table 1 of
+    Blum et al. 2021 marks methods that need their own training, and those that saw unknown objects.
     """
     if training is None:
         return []

@@ -1,7 +1,7 @@
-"""Which classes a network does not learn: those of a holdout of the study.
+"""The classes that a network does not learn: those of a holdout of the study.
 
-Conventions: classes that are learnt are 0..K-1 in the order of the study's list; pixels of withheld ones are
-IGNORED, of void OUTSIDE (uncertainty.training.labels).
+Conventions: learnt classes are 0..K-1 in the order of the study's list; pixels of withheld ones are IGNORED,
+void pixels OUTSIDE (uncertainty.training.labels).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Withheld:
 
 
 def find_withheld(stress: StressSets, classes: Classes, asked: str | None) -> Withheld:
-    """Return the classes that a line lets a network learn; OptionError for a holdout that there is not, or
-    where there are several and none is named.
+    """Return the classes that a command lets a network learn; OptionError for an unknown holdout, or if there
+    are several and none is named.
     """
     held = stress.holdouts
     if asked is not None and asked != ALL and asked not in held:

@@ -33,59 +33,61 @@ def collect(
     storage: Storage = Storage(),
     known: KnownData = KnownData(),
 ) -> Collected | Queries | Downloaded | Changed:
-    """Collect images into a study: folders, globs in quotes, list files, prefixes of a store, or Parquet
+    """Collect images into a study from folders, quoted globs, list files, cloud storage prefixes, or Parquet
     files; run it again to add more.
 
     Every image gets an id (its path without extension, relative to the folder given), a size, a digest and a
-    near-duplicate group; shards are cut once and never again. What cannot be read goes to failures.csv. From
-    the web in four steps: --queries, --urls or --api, a look at STUDY/web/review.html, --accept.
+    near-duplicate group. Shards never change once they are made. Files that cannot be read are listed in
+    failures.csv. To collect from the web, run four steps: --queries, then --urls or --api, then review
+    STUDY/web/review.html, then --accept.
 
     Parameters
     ----------
     study
-        The study folder; it is made when it is not there.
+        The study folder; collect creates it if it does not exist.
     images
         Folders, globs (in quotes), list files ending in .txt, or single files; s3://BUCKET/PREFIX or
-        gs://BUCKET/PREFIX; Parquet files whose rows are images. For classifiers also a .csv file that names
-        images (a column image) of which there are no pictures here.
+        gs://BUCKET/PREFIX; Parquet files with one image per row. For classifiers also a .csv file (a column
+        image) that names images whose files are not here.
     task
-        segmentation (models draw label maps; the default) or classification (they give a picture one class);
-        fixed when the study is made.
+        segmentation (models predict label maps; the default) or classification (models predict one class per
+        image); fixed when the study is created.
     classes
-        A class file (JSON, TOML, or .txt with a name a line) or a built-in name: ade20k, camvid, cityscapes,
-        voc; for classifiers imagenet1k. In Python also a Classes, or a number of classes.
+        A class file (JSON, TOML, or .txt with one name per line) or a built-in name: ade20k, camvid,
+        cityscapes, voc; for classifiers imagenet1k. In Python also a Classes, or a number of classes.
     only_classes
-        Of classifiers: a file that names some of the classes. Search terms are made for these, and images are
-        chosen only where both models say one of them (S2 3.1 has 200 of 1,000).
+        For classifiers: a file that names some of the classes. Search terms are made for these, and only
+        images on which both models predict one of them are selected (Wang et al. 2020 use 200 of 1,000).
     size
-        WIDTHxHEIGHT at which maps are compared (aspect ratio ignored, as S0 does with 512x512), or own: each
-        image keeps its size.
+        WIDTHxHEIGHT at which maps are compared (the aspect ratio is ignored), or own: each image keeps its
+        size.
     not_in
         Folders of training or benchmark images; near-duplicates of these are left out.
     set_
-        Name of the set these images belong to (default main; with --accept web); the ids of any set but main
-        begin with its name.
+        Name of the set that these images belong to (default main; with --accept web). The ids of every set
+        except main begin with its name.
     role
-        What the images are for: pool (drawn from; the default), train, validation, test or reference.
+        What the images are for: pool (images to select from; the default), train, validation, test or
+        reference.
     pattern
-        How file names make ids, for example {id}_photo.png.
+        How file names become ids, for example {id}_photo.png.
     remove
-        Take images out of the study: an id, a pattern of ids in quotes ("night/*"), or a list of ids (.txt or
-        .csv); repeat it for more. Labels, answers and maps of them are kept, count nowhere, and come back
-        when the images are collected again.
+        Remove images from the study: an id, a pattern of ids in quotes ("night/*"), or a list of ids (.txt or
+        .csv). Repeatable. Their labels, answers and maps are kept but not counted, and come back when the
+        images are collected again.
     replace_classes
-        With --classes: take a list that shares few names with the study's (less than half of the shorter), or
-        under which labels of classifiers would mean others; both are refused otherwise.
+        With --classes: accept a list that shares fewer than half of its names with the study's, or that
+        changes the meaning of classifier labels. Without this option both are errors.
     dry_run
-        With --remove: say what becomes stale, and change nothing.
+        With --remove: report what would become stale, and change nothing.
     web
         Images from the web: `WebImages(urls=...)`.
     grouping
         Which images belong together: `Grouping(group=...)`.
     storage
-        Where results lie: `Storage(store=...)`.
+        Where results are stored: `Storage(store=...)`.
     known
-        A data set of a known layout: `KnownData(layout=...)`.
+        A data set in a known layout: `KnownData(layout=...)`.
     """
     from faultscape.stages.collect.images import collect_images
 
@@ -110,7 +112,7 @@ def collect(
         dry_run=dry_run,
     )
     if storage.shard_size is not None and storage.shard_size < 1:
-        raise CorpusError(f"a shard holds 1 image or more; got --shard-size {storage.shard_size}")
+        raise CorpusError(f"a shard needs at least 1 image; got --shard-size {storage.shard_size}")
     if role not in (None, *_ROLES):
         raise CorpusError(f"role {role!r} is not known; use {', '.join(_ROLES[:-1])} or {_ROLES[-1]}")
     return collect_images(options)

@@ -9,24 +9,24 @@ from faultscape.stages.compare.result import Compared
 def compare(
     study: Place, *, engine: str = "processes", workers: int | None = None, shard: str | None = None
 ) -> Compared:
-    """Count, for every image, where each pair of models (and each model and truth) agree; only what is
-    missing or stale is counted.
+    """Count, for every image, where each pair of models (and each model and truth) agrees; only missing or
+    stale counts are made.
 
-    It says how far every two models agree in the mean over the pool, and warns of models that agree with
-    nobody, or everywhere, before anything is labelled.
+    The result shows how much every two models agree on average over the pool, and warns of models that
+    disagree with all others, or agree everywhere, before anything is labelled.
 
     Parameters
     ----------
     study
         The study folder.
     engine
-        local (this process), processes (all cores, once the work lasts longer than they take to start), ray,
-        or ray://HOST:PORT.
+        local (this process), processes (all cores, if the work is long enough to be worth starting them),
+        ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     shard
-        PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do
-        the rest.
+        PART/PARTS, for example 2/3: do every third shard starting with the second, while other jobs do the
+        rest.
     """
     from faultscape.stages.compare.options import CompareOptions
     from faultscape.stages.compare.study import compare_study

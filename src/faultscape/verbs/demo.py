@@ -1,9 +1,9 @@
-"""demo: try the whole line on drawn street scenes, in a minute or two.
+"""demo: try everything on drawn street scenes, in a minute or two.
 
-Two questions, two acts, since the images that answer one are not a fair sample for the other: duels show
-where the networks fail; images drawn for all of them, as many again, tell who is better. A third act, on
-scenes of its own, asks what the networks know of their own errors: under noise, blur, weather and unknown
-objects.
+The demo has two acts, because the images that answer one question are not a fair sample for the other:
+duels show where the networks fail, and as many images drawn for all networks show which is better. A third
+act, on its own scenes, tests what the networks know about their own errors under noise, blur, weather and
+unknown objects.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ APART = 0.01  # of the mean score: networks that are closer are no matter of rig
 
 @dataclass(frozen=True, eq=False)
 class Demonstrated:
-    """What the demo found in its two acts, and how well either agrees with the mean score of each network
-    over all images (``truth``).
+    """What the demo found in its two acts, and how well each agrees with the mean score of each network over
+    all images (``truth``).
     """
 
     study: str
@@ -49,8 +49,8 @@ class Demonstrated:
 
     @property
     def in_order(self) -> dict[str, tuple[int, int]]:
-        """Pairs of networks in the right order, and pairs that lie more than ``APART`` from each other, by
-        the first ranking of each act.
+        """By the first ranking of each act: how many pairs of networks are in the right order, and how many
+        are more than ``APART`` apart.
         """
         from faultscape.ranking.agreement import pairs_in_order
 
@@ -69,12 +69,12 @@ class Demonstrated:
         right = self.in_order
         truth = sorted(self.truth.items(), key=lambda of: -of[1])
         lines = [
-            f"1. Where do they fail?  {used[0]} images on which two networks contradict each other most",
+            f"1. Where do they fail?  {used[0]} images on which two networks disagree most",
             f"   {caveat(self.duels)}",
-            f"   On them: {', '.join(worst_first)}.",
+            f"   Worst first: {', '.join(worst_first)}.",
             "",
             (
-                f"2. Who is better?  {used[1]} images drawn for all {len(truth)} networks, with known"
+                f"2. Which is better?  {used[1]} images drawn for all {len(truth)} networks, with known"
                 " probabilities"
             ),
             *(f"   {line}" for line in _first(self.drawn)),
@@ -82,21 +82,21 @@ class Demonstrated:
             f"Checked against the labels of all {self.images} images, available only because this is a demo:",
             *(f"   {model:<24} {score:8.4f}" for model, score in truth),
             (
-                f"{right['drawn'][1]} pairs of networks lie more than {100 * APART:g} point apart. In the"
+                f"{right['drawn'][1]} pairs of networks are more than {100 * APART:g} point apart. In the"
                 f" right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images."
             ),
             *(
-                f"{listed(pair)} lie {100 * gap:.1f} points apart: the drawn images"
-                f" {'leave open which is better' if is_open else 'tell them apart'}."
+                f"{listed(pair)} are {100 * gap:.1f} points apart: the drawn images"
+                f" {'leave open which is better' if is_open else 'show which is better'}."
                 for pair, gap, is_open in self.near
             ),
             "",
             *self._card_lines,
             f"reports: {Path(self.study) / 'report.html'} (where they fail)",
-            f"         {Path(self.study) / f'report-{DRAWN}.html'} (who is better)   ({self.seconds:.0f} s)",
-            f"         {Path(self.study) / CARD_FOLDER / 'report.html'} (what they know of their errors)",
+            f"         {Path(self.study) / f'report-{DRAWN}.html'} (which is better)  ({self.seconds:.0f} s)",
+            f"         {Path(self.study) / CARD_FOLDER / 'report.html'} (what they know about their errors)",
             (
-                f"         {Path(self.study) / 'stress.html'} (what corruptions and unknown objects do to"
+                f"         {Path(self.study) / 'stress.html'} (how corruptions and unknown objects change"
                 " these scenes)"
             ),
             f"next:    faultscape status {self.study}",
@@ -105,8 +105,8 @@ class Demonstrated:
 
     @property
     def _card_lines(self) -> list[str]:
-        """Return the third act in a few lines: who keeps most under corruption, and whose doubt finds unknown
-        objects.
+        """Return the third act in a few lines: which network degrades least under corruption, and whose doubt
+        finds unknown objects.
         """
         from faultscape.reporting.reliability.words import act_text
 
@@ -114,8 +114,8 @@ class Demonstrated:
 
     @property
     def near(self) -> list[tuple[tuple[str, str], float, bool]]:
-        """Pairs of networks at most ``APART`` from each other, by how much, and whether the ranks of the
-        drawn images leave open which is better.
+        """Pairs of networks at most ``APART`` apart, by how much, and whether the ranks from the drawn images
+        leave open which is better.
         """
         ranks = next(
             iter(self.drawn.rankings.values())
@@ -135,7 +135,7 @@ class Demonstrated:
 
 
 def _first(standings: Standings) -> list[str]:
-    """Return the headline of standings and the lines of the ranking that stands first."""
+    """Return the headline of standings and the lines of its first ranking."""
     from faultscape.reporting.competition.standing_tables import verdict
 
     first = dict([next(iter(standings.rankings.items()))])
@@ -143,18 +143,18 @@ def _first(standings: Standings) -> list[str]:
 
 
 def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:
-    """Draw street scenes, run five networks over them, and label only what tells where they fail and who is
-    better.
+    """Draw street scenes, run five networks on them, and label only the images that show where the networks
+    fail and which is best.
 
-    Everything is made on the spot: pictures and truth are drawn by code, the networks ship with the package.
-    Run it again and finished work is kept.
+    Code draws the images and their truth, and the networks ship with the package. Run the demo again to
+    resume it; finished work is kept.
 
     Parameters
     ----------
     study
-        The study folder to make.
+        The study folder to create.
     scenes
-        How many scenes are drawn.
+        How many scenes to draw.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
@@ -179,16 +179,16 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     refuse_other_kinds(demo, {"scenes": scenes, "engine": engine})
     root, scenes = Path(study), int(scenes)
     if root.is_file():
-        raise StudyError(f"{root} is a file; give the demo a folder")
+        raise StudyError(f"{root} is a file; give a folder")
     if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():
-        raise StudyError(f"{root} is there and was not made by the demo; give the demo another folder")
+        raise StudyError(f"{root} exists and was not made by the demo; give another folder")
     if scenes < 2:
         raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
     drawn = len([*(root / "demo" / "images").glob("*.png")])
     if (
         held := max(drawn, sum(shard_sizes(root).values()) if (root / "corpus.parquet").exists() else 0)
     ) > scenes or ((root / "corpus.parquet").exists() and held != scenes):
-        raise StudyError(f"{root} holds a demo of {held} scenes; give one of {scenes} another folder")
+        raise StudyError(f"{root} has a demo of {held} scenes; give another folder for {scenes} scenes")
     start, stages = time.perf_counter(), {}
 
     def stage(name: str, result: Any = None) -> None:
@@ -209,7 +209,7 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     duels = select(study, maps=MapRules(scale=str(root / "scale.json")), engine=engine)
     stage("select", f"where they fail: {duels!r}")
     drawn = select(study, as_=DRAWN, goal="order", budget=len(duels.images), engine=engine)
-    stage("select", f"who is better: {drawn!r}")
+    stage("select", f"which is better: {drawn!r}")
     answers = root / "demo" / "answers" / "labels"
     answers.mkdir(parents=True, exist_ok=True)
     for name, slots in (("main", duels), (DRAWN, drawn)):
@@ -237,7 +237,7 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
         " conditions",
     )
     shown = draw_stress(root / "demo", root / "stress.html", root.resolve().name)
-    stage("stress", f"{shown} images of what `faultscape stress` makes of these scenes")
+    stage("stress", f"{shown} images that `faultscape stress` made from these scenes")
     print()
     return Demonstrated(
         study,
@@ -252,8 +252,8 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
 
 
 def _card(root: Path, scenes: int, engine: str) -> Reliability:
-    """Make the card of the networks and an ensemble of three, on scenes of their own, clean, corrupted and
-    with unknown objects.
+    """Make the card of the networks and an ensemble of three on separate scenes: clean, corrupted and with
+    unknown objects.
     """
     from faultscape.scenes import street as drawing
     from faultscape.stages.demo import draw_scenes

@@ -27,15 +27,15 @@ def fit(
     data: FitData = FitData(),
     method_options: MethodOptions = MethodOptions(),
 ) -> FittedTemperature | FittedMethods:
-    """Fit a temperature, or a method that scores unknown objects, to a trained model of the study.
+    """Fit a temperature, or a method that detects unknown objects, to a trained model of the study.
 
     `temperature` minimises the negative log-likelihood on labelled images that the model was not trained on.
-    It is stored with the model's options, and `predict` applies it from then on; to compare a model before
+    It is stored with the model's options, and `predict` applies it from then on. To compare a model before
     and after, predict it under two names and fit one of them.
 
-    The other methods learn what features or logits of training images look like, and score pixels by how
-    unlike they are: `predict --scorer METHOD` uses them. Embeddings whose patch holds a class that a holdout
-    withholds are left out.
+    The other methods learn what the features or logits of training images look like, and score each pixel by
+    how much it differs: `predict --scorer METHOD` uses them. Embeddings whose patch contains a class that a
+    holdout withholds are left out.
 
     Parameters
     ----------
@@ -46,35 +46,36 @@ def fit(
     model
         A network of the study, predicted or trained.
     layer
-        The layer to tap, by its name in the network; LAYER:in is what it is given. Several for flow. Default:
-        what the last layer is given; of flow the last layer before an activation.
+        The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow.
+        Default: the input of the last layer; for flow the last layer before an activation.
     select_layer
-        Choose the layer, of those named or of the network's outermost, by its average precision on
+        Choose among the layers named, or the network's outermost layers, by average precision on
         --validation.
     preset
-        s4: all embeddings of the images are kept, and flows are trained as by Blum et al. 2021 (200,000 steps
-        at a rate of 0.0001).
+        s4: keep all embeddings of the images, and train flows as Blum et al. 2021 do (200,000 steps at a rate
+        of 0.0001).
     sweep
-        Fit a method for each value: OPTION=A,B,C.
+        Fit one method per value: OPTION=A,B,C.
     as_
-        Name of the fitted method, METHOD-...; default: the method's own.
+        Name of the fitted method, METHOD-...; default: the method's own name.
     validation
-        temperature: a labelled set to fit to (default: images of role validation). Methods: a set with labels
-        of anomaly, on which options not given are chosen; flags the method as tuned with unknown objects.
+        For temperature: a labelled set to fit to (default: images with role validation). For methods: a set
+        with anomaly labels, used to choose options that are not given; the method is then flagged as tuned on
+        unknown objects.
     truth
-        Whose labels; default: labels, or the only ones.
+        The labels to use; default: labels, or the only ones.
     per_class
-        One temperature per class, which can change labels.
+        Fit one temperature per class, which can change labels.
     pixels
         Pixels sampled per image for a temperature.
     seed
         Seed of all sampling.
     device
-        cpu, cuda or cuda:N; default: a GPU where there is one.
+        cpu, cuda or cuda:N; default: a GPU if there is one.
     data
         What methods are fitted to: `FitData(set_=...)`.
     method_options
-        Options of methods: `MethodOptions(k=...)`.
+        Options of the methods: `MethodOptions(k=...)`.
     """
     layers = tuple(several(layer) or ())
     options = FitOptions(

@@ -1,4 +1,4 @@
-"""label: hand images to a labelling tool, and take the labels in."""
+"""label: export images to a labelling tool, and import the labels."""
 
 from __future__ import annotations
 
@@ -42,40 +42,39 @@ def export(
     outlines: bool = False,
     sessions: SessionRules = SessionRules(),  # noqa: B008 - frozen
 ) -> Exported | Asked | SessionsExported:
-    """Write the images of a selection that have no label yet to a folder for a labelling tool, or of
-    classifiers the questions that are still open.
+    """Write the images of a selection that have no label yet to a folder for a labelling tool; for
+    classifiers, the questions that are still open.
 
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme:
-    OUT gets ID.png, ID.json beside it, and labels.txt. csv: OUT gets questions.csv (or is that file): image,
-    class, gloss; "does the image show such a thing?" Of other tools OUT gets images/, and the files that the
-    tool takes; label-studio-pairs asks which of two models' maps is better.
+    OUT gets ID.png, ID.json next to it, and labels.txt. csv: OUT gets questions.csv (or is that file): image,
+    class, gloss; "does the image show such a thing?" For other tools OUT gets images/ and the files that the
+    tool imports; label-studio-pairs asks which of two models' maps is better.
 
     Parameters
     ----------
     study
         The study folder.
     out
-        The folder to write to; images and labels already there are left alone. Of classifiers a CSV file,
-        which is not written over once anything is filled in.
+        The folder to write to; images and labels that are already there stay as they are. For classifiers a
+        CSV file, which is never overwritten once it contains answers.
     format
         png (a folder of palette masks; default), png-index, png-colours, labelme, cvat, cvat-masks,
-        label-studio, label-studio-bitmask, coco-panoptic, coco, or label-studio-pairs; of classifiers csv
+        label-studio, label-studio-bitmask, coco-panoptic, coco, or label-studio-pairs; for classifiers csv
         (yes/no questions) or label-studio-questions. Or file.py:NAME, a format of your own.
     selection
-        Which selection's images.
+        The selection whose images are written.
     truth
-        Images that have a label under this name, which the study has to have, are not written again; default:
-        labels, or the only one there is.
+        Skip images that have a label under this name, which must exist in the study; default: labels, or the
+        only one.
     prefill
-        Name of a model whose maps are filled in; they bias whoever labels, so the default is empty.
+        Fill in the maps of this model. Filled-in maps bias annotators, so by default nothing is filled in.
     again
-        Of classifiers: also the questions that answers left undecided, at a tie or with everybody unsure.
+        For classifiers: also write the questions that answers left undecided (a tie, or everyone unsure).
     anyway
-        Write the images of a stale selection too: of one that another is to replace, or that is to be
-        extended first.
+        Also write the images of a stale selection: one that should be replaced, or extended first.
     outlines
-        Write what --prefill fills in as polygons, which people can move, in place of masks; how many pixels
-        these differ from the maps is said.
+        Write what --prefill fills in as polygons, which people can move, instead of masks; the result says by
+        how many pixels they differ from the maps.
     sessions
         How images are shared among several people: `SessionRules(annotators=...)`.
     """
@@ -97,31 +96,32 @@ def import_(
     pattern: str | None = None,
     format: str | None = None,
 ) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
-    """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); a labelling
-    tool's file; of classifiers CSV files. Run it again to add or replace.
+    """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), a file from a
+    labelling tool, or, for classifiers, CSV files. Run it again to add or replace labels.
 
-    Masks must have their photo's size. A later import adds, and replaces image by image. Where a tool says
-    who drew, each person's labels are a truth of their own, TRUTH-PERSON. A file of JSON lines (.jsonl) is
-    what `label answers` wrote. Of a folder of sessions (`label export --annotators`) all people's labels are
-    taken in at once, and what they drew of training images is compared with the known labels.
+    Masks must have the size of their image. A later import adds to earlier ones and replaces them image by
+    image. If a tool records who drew, each person's labels become a truth of their own, TRUTH-PERSON. A file
+    of JSON lines (.jsonl) is one that `label answers` wrote. From a folder of sessions (`label export
+    --annotators`), the labels of all people are imported at once, and what they drew on training images is
+    compared with the known labels.
 
     Parameters
     ----------
     study
         The study folder.
     source
-        A folder of masks (PNG, npy, class colours) or LabelMe JSON, in the form that `label export` wrote or
-        with the images' names. Of classifiers a CSV file: image, label (several joined by |, none for none of
-        the classes; FILE.csv:COLUMN takes another column for labels), or image, class, annotator, answer
-        (yes, no, unsure), or image, reason.
+        A folder of masks (PNG, npy, class colours) or LabelMe JSON files, as `label export` wrote it or with
+        the images' names. For classifiers a CSV file: image, label (several joined by |; none for none of the
+        classes; FILE.csv:COLUMN reads labels from another column), or image, class, annotator, answer (yes,
+        no, unsure), or image, reason.
     truth
-        Name under which the labels are kept.
+        Name to keep the labels under.
     pattern
-        How file names make ids, for example {id}_gtFine_labelIds.png.
+        How file names become ids, for example {id}_gtFine_labelIds.png.
     format
         png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, label-studio-pairs, csv, label-studio-questions, or file.py:NAME, a format of
-        your own; default: as the files show.
+        your own; default: detected from the files.
     """
     from faultscape.stages.label.exchange import import_labels
 
@@ -131,15 +131,15 @@ def import_(
 
 
 def check(file: Place, *, format: str | None = None) -> Checked:
-    """Say whether a labelling tool will take a file, and what of it not, before somebody uploads it; the line
-    ends with exit status 1 where it will not take all.
+    """Check a file before you upload it to a labelling tool: report what the tool would reject. The exit
+    status is 1 if it would reject anything.
 
     Parameters
     ----------
     file
-        A file of a labelling tool, or the folder that it lies in.
+        A file from a labelling tool, or the folder that contains it.
     format
-        Its format; default: as the file shows.
+        Its format; default: detected from the file.
     """
     from faultscape.stages.label.check import check as check_file
 
@@ -161,33 +161,33 @@ def serve(
     campaign: CampaignRules = CampaignRules(),  # noqa: B008 - frozen
 ) -> Served:
     """Let people answer in their browsers: which of two maps is better, or whether an image shows a class.
-    Ends with Ctrl-C.
+    Press Ctrl-C to stop.
 
-    On this machine alone whoever opens the page gives a name and begins. With another host, an address, or
-    --invites, people come in by links, which an organiser makes on the page People.
+    On this machine alone, anyone who opens the page enters a name and starts. With another host, an address,
+    or --invites, people need links, which an organiser makes on the page People.
 
     Parameters
     ----------
     study
         The study folder.
     host
-        The address to listen at; another than this machine's own lets others in, by invite links.
+        The address to listen on; any address other than this machine's own lets others in, by invite links.
     port
-        The port; where it is taken the next that is free, 0 for any.
+        The port; if it is taken, the next free one; 0 for any.
     database
-        Where answers are kept: postgresql://USER@HOST/NAME; default: answers.sqlite in the study. It is noted
-        in study.toml, without a password, which libpq takes from PGPASSWORD or its password file.
+        Where answers are kept: postgresql://USER@HOST/NAME; default: answers.sqlite in the study. The address
+        is stored in study.toml without a password; libpq reads that from PGPASSWORD or its password file.
     selection
-        Which selection's images are asked about.
+        The selection whose images are shown.
     truth
-        Name under which the answers are kept.
+        Name to keep the answers under.
     forced
-        Only left or right, as in S0 4.4.
+        Offer only left or right, as Yan et al. 2021 do.
     invites
-        Let people in by invite links alone, on this machine too.
+        Admit people by invite link only, on this machine too.
     address
-        The address that people open, such as https://label.example.org, where a proxy stands before the
-        server; people then come in by invite links.
+        The address that people open, such as https://label.example.org, if the server runs behind a proxy;
+        people then need invite links.
     seed
         Decides the order of items, and which items are repeated; sides are random.
     campaign
@@ -200,7 +200,9 @@ def serve(
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"fastapi", "uvicorn", "starlette", "itsdangerous"}:
             raise
-        raise OptionError("label serve needs what is not installed: pip install 'faultscape[app]'") from None
+        raise OptionError(
+            "label serve needs packages that are not installed: pip install 'faultscape[app]'"
+        ) from None
 
     options = ServeOptions(
         host,
@@ -218,15 +220,15 @@ def serve(
 
 
 def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
-    """Make a link by which somebody can answer in `label serve`; of who is invited already a new link, and
-    the one before lets nobody in any more.
+    """Make a link that lets one person answer in `label serve`. Inviting the same person again makes a new
+    link; the old one stops working.
 
     Parameters
     ----------
     study
         The study folder.
     name
-        The name that the organisers know the person by; answers name a pseudonym alone.
+        The name that the organisers know the person by; answers carry only a pseudonym.
     organiser
         Let the person see results and invite others.
     """
@@ -236,8 +238,8 @@ def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
 
 
 def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
-    """Forget who an annotator is: the name and the link go, and what was said stays under a pseudonym that
-    belongs to nobody any more.
+    """Forget who an annotator is: delete the name and the link, and keep the answers under a pseudonym that
+    no longer belongs to anyone.
 
     Parameters
     ----------
@@ -246,8 +248,8 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
     name
         The person's name or pseudonym.
     answers
-        Also take back all that the person said: choices, yes/no answers, tags, and votes to discard. Masks,
-        findings in masks of others, and discards that were decided stay.
+        Also take back what the person answered: choices, yes/no answers, tags, and votes to discard. Masks,
+        findings in others' masks, and decided discards stay.
     """
     from faultscape.stages.label.people import forget_somebody
 
@@ -255,8 +257,8 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
 
 
 def answers(study: Place, out: Place) -> AnswersWritten:
-    """Write all that people said that is not a mask as JSON lines: choices, answers, discards, tags and
-    checks, of people by their pseudonyms. `label import` takes them in again.
+    """Write everything that people answered, except masks, as JSON lines: choices, answers, discards, tags
+    and checks, with people's pseudonyms. `label import` reads them back.
 
     Parameters
     ----------
@@ -273,22 +275,22 @@ def answers(study: Place, out: Place) -> AnswersWritten:
 def consensus(
     study: Place, *, of: list[str], truth: str = "labels", tie: str = "void", least: int = 2
 ) -> Consensus:
-    """Join the masks of several annotators to one truth, by a vote on each pixel, and say on which images
-    they should talk.
+    """Merge the masks of several annotators into one truth by a majority vote on each pixel, and list the
+    images on which they disagree most.
 
     Parameters
     ----------
     study
         The study folder.
     of
-        The truths of the annotators' labels, as `label import` made them: name two or more.
+        The truths of the annotators' labels, as `label import` named them: two or more.
     truth
-        Name under which the consensus is kept.
+        Name to keep the consensus under.
     tie
-        What a pixel becomes for which no class has more than half of the votes: void, or skill: what the
-        annotator says who agrees most with the others.
+        What a pixel becomes if no class has more than half of the votes: void, or skill: the vote of the
+        annotator who agrees most with the others.
     least
-        How many of them must have labelled an image; those that fewer did are left out.
+        How many annotators must have labelled an image; images with fewer are left out.
     """
     from faultscape.stages.label.crowd.consensus import join_labels
 
@@ -306,8 +308,8 @@ def remove(
     all_: bool = False,
     dry_run: bool = False,
 ) -> Changed:
-    """Take labels, answers or discards back. Nothing that people said is deleted; it counts nowhere until it
-    is imported again.
+    """Take back labels, answers or discards. Nothing is deleted: what you take back no longer counts until
+    you import it again.
 
     Parameters
     ----------
@@ -316,19 +318,19 @@ def remove(
     images
         Ids of images, patterns of ids in quotes ("night/*"), or lists of ids (.txt or .csv).
     selection
-        Instead of images: all that a selection of this name holds, spares too.
+        Instead of images: every image of this selection, spares included.
     truth
-        The name that the labels are kept under; default: labels, or the only one.
+        Name that the labels are kept under; default: labels, or the only one.
     class_
-        Of classifiers: only answers about this class; repeat it for more.
+        For classifiers: only answers about this class. Repeatable.
     by
-        Of classifiers: only answers of this annotator; repeat it for more.
+        For classifiers: only answers of this annotator. Repeatable.
     discards
-        Take back that these images were discarded, and leave labels as they are.
+        Take back only the discards of these images; their labels stay.
     all_
         Instead of images: every image of the study.
     dry_run
-        Say what becomes stale, and change nothing.
+        Report what would become stale, and change nothing.
     """
     from faultscape.stages.label.removal import remove_labels
 

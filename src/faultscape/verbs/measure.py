@@ -33,7 +33,7 @@ class Measured:
 
     @property
     def models(self) -> dict[str, dict[str, MetricEntry]]:
-        """{NAME: {METRIC: {value, low, high, ...}}} of the one data set; of several, those of the first."""
+        """{NAME: {METRIC: {value, low, high, ...}}} of the only data set, or of the first of several."""
         sets = self.document.get("datasets")
         return (next(iter(sets.values())) if sets else self.document)["models"]
 
@@ -43,7 +43,7 @@ class Measured:
         return summary(self.path, self.document)
 
     def full_text(self) -> str:
-        """Return what ``-v`` prints: the errors of each model, 0 being best."""
+        """Return what ``-v`` prints: the errors of each model (0 is best)."""
         from faultscape.reporting.measure.words import told
 
         return told(self.path, self.document)
@@ -51,12 +51,12 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredShare(Measured):
-    """What one job of an array did; its document holds no metrics but ``shard``, ``jobs`` (done now) and
+    """What one job of an array did; its document has no metrics, only ``shard``, ``jobs`` (done now) and
     ``failures`` (maps without statistics so far).
     """
 
     def full_text(self) -> str:
-        """Return what ``-v`` prints: no more than without."""
+        """Return what ``-v`` prints: the same text as without it."""
         return repr(self)
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class MeasuredShare(Measured):
         wrong = f"; {counted(failures, 'map')} could not be measured so far" if failures else ""
         return (
             f"{self.path}: share {shard}, {counted(jobs, 'job')} done{wrong}; when all shares are done, run"
-            " the line without --shard"
+            " the command without --shard"
         )
 
 
@@ -89,12 +89,12 @@ def measure(
     files: FileRules = FileRules(),
     choices: Choices = Choices(),
 ) -> Measured:
-    """Measure models against a truth: pixels, regions torn apart or run together, confidence, anomaly scores,
-    calibration; with intervals and a report.
+    """Measure models against a truth: pixel accuracy, split and merged regions, confidence, anomaly scores
+    and calibration, with intervals and a report.
 
-    SOURCE is a folder of true maps and the models are NAME=FOLDER of predicted ones; or a folder of masks (0,
-    1, 255) with --anomaly NAME=FOLDER of scores; or a study. OUT gets measure.json, per_image.parquet and
-    report.html. What was measured before is not measured again.
+    SOURCE is a folder of true maps, and the models are NAME=FOLDER of predicted maps; or a folder of masks
+    (0, 1, 255) with --anomaly NAME=FOLDER of scores; or a study. OUT gets measure.json, per_image.parquet and
+    report.html. Earlier measurements are reused.
 
     Parameters
     ----------
@@ -103,43 +103,43 @@ def measure(
     models
         NAME=MAPS, folders of label maps. In Python also a dict.
     classes
-        A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed with
-        regions that have no class.
+        A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed for
+        regions without a class.
     truth
-        Of a study: which truth; default: the only one, or labels.
+        The truth of a study to measure against; default: the only one, or labels.
     datasets
-        A TOML file with a table for each data set: truth (or masks, or study), classes, models, confidence,
+        A TOML file with one table per data set: truth (or masks, or study), classes, models, confidence,
         doubt, probabilities, anomaly, images.
     output
         The folder to write to; default: measured, or STUDY/measures.
     metric
-        A metric that is computed on request alone (cldice, recall_smallest), or one of your own,
-        file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or
-        `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
+        A metric that is computed only on request (cldice, recall_smallest), or your own, file.py:NAME, made
+        with `fs.metrics.metric_of_maps` (label maps) or `fs.metrics.metric_of_scores` (anomaly or doubt
+        scores). Repeatable.
     preset
-        Definitions that reproduce others, by their name.
+        A named set of definitions that reproduces another evaluation.
     skip
-        Go on without images whose maps are wrong (size, values), instead of stopping; they stand in
+        Skip images whose maps have a wrong size or wrong values instead of stopping; they are listed in
         failures.csv.
     resamples
-        Bootstrap draws for the intervals of FPR95, of errors of calibration, and of scores of more than 2,000
-        images or groups; 0 for no interval at all.
+        Bootstrap draws for the intervals of FPR95, calibration errors, and scores of more than 2,000 images
+        or groups; 0 for no intervals.
     seed
-        Of the bootstrap.
+        Seed of the bootstrap.
     worst
-        Pictures in the report: the worst images for each kind of error, and of anomaly scores as many of the
-        best and the worst frames.
+        Images in the report: the worst for each kind of error, and for anomaly scores as many of the best and
+        worst frames.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     shard
-        PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the
-        rest; run without it at the end.
+        PART/PARTS, for example 2/3: compute the statistics of every third shard while other jobs do the rest;
+        run without it at the end.
     part
         Which part of a study: `StudyPart(set_=...)`.
     scores
-        Scores of pixels: `ScoreFolders(anomaly=...)`.
+        Pixel scores: `ScoreFolders(anomaly=...)`.
     files
         How files are read: `FileRules(pattern=...)`.
     choices
@@ -167,21 +167,22 @@ def measure(
         worst,
     )
     if resamples < 0 or worst < 0:
-        raise OptionError(f"resamples and worst are 0 or more; got {resamples} and {worst}")
+        raise OptionError(f"resamples and worst must be 0 or more; got {resamples} and {worst}")
     if seed < 0:
-        raise OptionError(f"seed is a whole number, 0 or more; got {seed}")
+        raise OptionError(f"seed must be a whole number, 0 or more; got {seed}")
     if choices.divisor is not None and choices.divisor < 1:
-        raise OptionError(f"divisor is a whole number, 1 or more; got {choices.divisor}")
+        raise OptionError(f"divisor must be a whole number, 1 or more; got {choices.divisor}")
     if files.score_scale is not None and not 0 < files.score_scale < float("inf"):
-        raise OptionError(f"score_scale is a finite number above 0; got {files.score_scale}")
+        raise OptionError(f"score_scale must be a finite number above 0; got {files.score_scale}")
     if datasets:
         if source or models:
-            raise OptionError("--datasets LIST says what is measured; give either it or SOURCE and models")
+            raise OptionError(
+                "--datasets LIST cannot be combined with SOURCE or models; give one or the other"
+            )
         beside = {"classes": classes, "truth": truth, "images": files.images, **vars(part), **vars(scores)}
         if more := [name for name, value in beside.items() if value not in (None, [], {})]:
             raise OptionError(
-                f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of"
-                f" --{more[0]}"
+                f"--datasets LIST cannot be combined with --{more[0]}; set {more[0]} in its tables instead"
             )
     path, document = measure_models(options)
     return MeasuredShare(path, document) if shard else Measured(path, document)

@@ -1,4 +1,4 @@
-"""plan: say how many labels each question needs, and what they cost."""
+"""plan: estimate how many labels each question needs, and what they cost."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def plan(
     engine: str = "processes",
     workers: int | None = None,
 ) -> LabelPlan:
-    """Say how many labels it takes to find the best model, the order of all and the score of each, with hours
-    and money, and write plan.json.
+    """Say how many labels it takes to find the best model, to order all models and to score each one, with
+    hours and cost, and write plan.json.
 
-    Before any label the models themselves stand for the truth, each in its turn: that gives how much
-    estimates will vary, and roughly how far apart models may be. Labels of images drawn by chance replace
-    both by what they measure. Run it again as labels come in.
+    Before there are labels, each model in turn serves as the truth: this shows how much estimates will vary,
+    and roughly how far apart the models may be. Labels of randomly drawn images replace both with measured
+    values. Run it again as labels come in.
 
     Parameters
     ----------
     study
         The study folder.
     cost
-        Seconds of work: mask=5400,choice=10,question=3 are the defaults; in Python also a dict.
+        Seconds of work; the defaults are mask=5400,choice=10,question=3. In Python also a dict.
     wage
-        Money for an hour.
+        Cost of one hour of work.
     within
-        How exactly scores are asked for, in points of 100.
+        How exact the scores must be, in points of 100.
     goal
-        order (of all models; default) or best: which draws to recommend, as `select --goal`, and the question
-        whose number is the budget. Draws that have labels are gone on with as they were made, those for this
-        goal first.
+        order (of all models; default) or best: which draws to recommend, as in `select --goal`, and the
+        question that sets the budget. Draws that have labels are continued with their own definition, those
+        for this goal first.
     selection
-        The selection whose labels are used; default: of those drawn by chance the one with most labels, with
-        --goal first of those drawn for it.
+        The selection whose labels are used; default: the random selection with most labels, with --goal
+        preferably one drawn for it.
     truth
-        Which labels count; default: labels, or the only ones.
+        The labels that count; default: labels, or the only ones.
     seed
         Seed of the simulated outcomes.
     engine
@@ -61,9 +61,9 @@ def plan(
 
     options = PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers)
     if wage is not None and not (math.isfinite(wage) and wage >= 0):
-        raise OptionError(f"a wage is money for an hour, not below 0; got {wage}")
+        raise OptionError(f"--wage must be a cost per hour, 0 or more; got {wage}")
     if not 0 < within <= 100:
-        raise OptionError(f"--within is a number of points above 0, at most 100; got {within}")
+        raise OptionError(f"--within must be above 0 and at most 100 points; got {within}")
     if seed < 0:
-        raise OptionError(f"seed cannot be negative; got {seed}")
+        raise OptionError(f"seed must be 0 or more; got {seed}")
     return make_plan(needed_text(study, "study"), options)

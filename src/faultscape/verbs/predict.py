@@ -1,4 +1,4 @@
-"""predict: store what each model says of every image."""
+"""predict: store what each model predicts for every image."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def predict(
     shown: Shown = Shown(),
     hardware: Hardware = Hardware(),
 ) -> Predicted:
-    """Store what each model says of every image, label maps or classes: NAME=SOURCE, a folder of maps, a
-    table of answers, a network, or a program.
+    """Store the prediction of each model for every image, label maps or classes: NAME=SOURCE, a folder of
+    maps, a table of answers, a network, or a program.
 
-    Finished shards are not done again.
+    Finished shards are not computed again.
 
-    SOURCE is (of a classifier) a table of answers: preds.csv, .parquet or .npz, with FILE.csv:COLUMN or
-    FILE.npz:KEY:INDEX; a folder of label maps; model.onnx; a folder of the transformers library, or
+    SOURCE is a folder of label maps; for a classifier a table of answers: preds.csv, .parquet or .npz, with
+    FILE.csv:COLUMN or FILE.npz:KEY:INDEX; model.onnx; a folder of the transformers library, or
     hf:OWNER/MODEL; a network of `train`; model.pt2 (torch.export) or TorchScript; file.py:function; or
-    exec:COMMAND. Maps are kept as run-length codes in the model's own labels. An image without a usable map
-    goes to failures.csv and leaves that model's pairs only. Options of a model are kept in study.toml, and
-    hold until others are given or its source is another.
+    exec:COMMAND. Maps are stored as run-length codes in the model's own labels. An image without a usable map
+    is listed in failures.csv and left out of that model's pairs only. The options of a model are stored in
+    study.toml and apply until you change them or its source.
 
     Parameters
     ----------
@@ -51,37 +51,37 @@ def predict(
     workers
         Number of processes; default: all cores, or all GPUs.
     shard
-        PART/PARTS, for example 2/3: do every third shard beginning with the second, beside other jobs that do
-        the rest.
+        PART/PARTS, for example 2/3: do every third shard starting with the second, while other jobs do the
+        rest.
     labels
-        A JSON or TOML file that says which class each of the model's labels is: {"0": "road", "3": "void"},
-        or by the model's own class names.
+        A JSON or TOML file that maps each of the model's labels to a class: {"0": "road", "3": "void"}, or by
+        the model's own class names.
     unmapped
-        void: classes of a network that the study does not have are void; without it they are an error that
-        names them.
+        void: treat classes of the network that the study does not have as void; without this option they are
+        an error that names them.
     keep
-        What is kept beside labels: confidence, probabilities (or probabilities=K, the K largest), logits,
-        embedding=LAYER. Repeat it for more; labels: nothing else.
+        What is kept in addition to labels: confidence, probabilities (or probabilities=K, the K largest),
+        logits, embedding=LAYER. Repeatable; labels: nothing else.
     scorer
-        How doubt of each pixel is scored: msp, entropy, margin, max-logit, energy, of several views or
-        members also predictive-entropy, expected-entropy, mutual-information, of a Gaussian process variance,
-        of networks trained with void pixels void, outlier and differential-entropy; random; a method that
-        `fit` fitted (knn, flow, ...); or file.py:NAME. Kept as float32; with --measure counted instead.
-        Repeat it for more; none: no doubt any more.
+        How the doubt of each pixel is scored: msp, entropy, margin, max-logit, energy; for several views or
+        members also predictive-entropy, expected-entropy, mutual-information; for a Gaussian process
+        variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
+        method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
+        they are only counted. Repeatable; none: stop scoring doubt.
     measure
-        Measure each map against a truth while it is made, with its confidence, which is not kept: `measure`
-        finds it done.
+        Measure each map and its confidence against a truth while the map is made. The confidence is not kept;
+        `measure` reuses the result.
     truth
-        With --measure: which truth; default: labels, or the only one.
+        With --measure: the truth to use; default: labels, or the only one.
     pattern
-        How the maps' file names make ids, for example {id}_pred.png.
+        How the maps' file names become ids, for example {id}_pred.png.
     resize_maps
-        Take maps of any size.
+        Accept maps of any size.
     rename
-        OLD=NEW: call a model of the study by another name, in all that is stored; nothing is made again. In
-        Python also a dict. Repeat it for more.
+        OLD=NEW: rename a model everywhere in the study; nothing is recomputed. In Python also a dict.
+        Repeatable.
     remove
-        NAME: take a model out of the study, its maps and all counts with it; labels stay. Repeat it for more.
+        NAME: remove a model from the study, with its maps and all its counts; labels stay. Repeatable.
     shown
         How a network sees images: `Shown(window=...)`.
     hardware
@@ -112,9 +112,9 @@ def predict(
     )
     if shard and (rename or remove):
         raise OptionError(
-            "--rename and --remove are for the whole study; run them alone, without --shard, when no job of"
-            " an array is at work"
+            "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
+            " array is running"
         )
     if truth is not None and not measure:
-        raise OptionError("--truth says what --measure measures against; add --measure, or leave it out")
+        raise OptionError("--truth needs --measure; add --measure, or remove --truth")
     return predict_models(options)

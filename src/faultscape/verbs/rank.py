@@ -1,4 +1,4 @@
-"""rank: rank the models from the labels there are, with intervals."""
+"""rank: rank the models from the labels so far, with intervals."""
 
 from __future__ import annotations
 
@@ -27,49 +27,51 @@ def rank(
     output: Place | None = None,
     engine: str = "processes",
 ) -> Ranked:
-    """Rank the models of a selection from the labels of its images, and write standings.json.
+    """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
 
-    Of duels: aggressiveness and resistance (S0 eq. 3-6), of classifiers Perron's rank and its kin (S2 eq. 5);
-    of images drawn for all models unbiased scores; and always two in which each labelled image scores every
-    model (mean, Bradley-Terry). All have intervals. Missing labels are left out and counted. With --where
-    only the standings on a part of the images are made and printed, and standings.json stays.
+    For duels: aggressiveness and resistance (Yan et al. 2021); for classifiers Perron's rank and related ones
+    (Wang et al. 2020); for images drawn for all models, unbiased scores; and always two rankings in which
+    each labelled image scores every model (mean, Bradley-Terry). Missing labels are left out and counted.
+    With --where, only the standings on a part of the images are computed and printed; standings.json stays as
+    it is.
 
     Parameters
     ----------
     study
         The study folder.
     selection
-        Which selection's images count.
+        The selection whose images count.
     truth
-        Which labels count; default: labels, or the only ones.
+        The labels that count; default: labels, or the only ones.
     against
-        Other selections to compare the rankings with (S0 Table 4).
+        Other selections to compare the rankings with.
     benchmark
-        A CSV file (model, score) of a closed benchmark, larger being better, to set the ranks beside (S0
-        Table 3).
+        A CSV file (model, score; higher is better) of a closed benchmark to compare the ranks with.
     epsilon
-        Of label maps: added to both sides of the ratios of S0 eq. 3 and 5 (default 0.01).
+        For label maps: added to the numerator and denominator of aggressiveness and resistance (default
+        0.01).
     laplace
-        Of classifiers: added to right and wrong answers of each pair, (c + x) / (n + 2 x) (default 1).
+        For classifiers: added to right and wrong answers of each pair, (c + x) / (n + 2 x) (default 1).
     resamples
         Bootstrap replicates.
     seed
         Seed of the bootstrap.
     all_labels
-        Let labelled images outside the selection count in the re-use rankings.
+        Also use labelled images outside the selection in the rankings that score every model on each labelled
+        image (mean, Bradley-Terry).
     population
-        What intervals of drawn images speak of: this pool, or future: data to come, of which the pool's
+        What the intervals of drawn images describe: this pool, or future: data to come, of which the pool's
         images, or their groups (`collect --group`), are a sample.
     ranking
-        file.py:name, a ranking of your own beside the others: a function of scores (J, I) and weights (B, I)
-        that gives scores (B, J), or a faultscape Ranking. Repeat it for more.
+        file.py:name, a ranking of your own: a function that maps scores (J, I) and weights (B, I) to scores
+        (B, J), or a faultscape Ranking. Repeatable.
     where
-        KEY=VALUE: rank on the images of a tag, a group, a set or a condition, for example tag=night. Repeat
-        it for images of which all hold.
+        KEY=VALUE: rank only on images with a tag, group, set or condition, for example tag=night. Repeatable;
+        all must match.
     output
         With --where: a JSON file for these standings.
     engine
-        local, processes, ray or ray://HOST:PORT, for counts against the truth that are still missing.
+        local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """
     from faultscape.stages.rank.table import make_standings
 
@@ -91,5 +93,5 @@ def rank(
     )
     for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
         if value is not None and value < 0:
-            raise OptionError(f"{name} cannot be negative; got {value}")
+            raise OptionError(f"{name} must be 0 or more; got {value}")
     return make_standings(needed_text(study, "study"), options)

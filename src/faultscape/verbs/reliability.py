@@ -1,4 +1,4 @@
-"""reliability: write one page on what each model knows of its own errors."""
+"""reliability: evaluate how well each model knows its own errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """The card of a study: the folder that it was written to, and the document of reliability.json."""
+    """The card of a study: its folder, and the document of reliability.json."""
 
     path: str
     document: Card
 
     @property
     def file(self) -> str:
-        """The file that holds the document."""
+        """The path of reliability.json."""
         return f"{self.path}/reliability.json"
 
     def __repr__(self) -> str:
@@ -50,48 +50,48 @@ def reliability(
     workers: int | None = None,
     submission: Submission = Submission(),
 ) -> Reliability:
-    """Judge the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the
-    card: accuracy, calibration and doubt with intervals.
+    """Evaluate the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the
+    reliability card: accuracy, calibration and doubt, with intervals.
 
-    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models say of them. OUT gets
-    reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
+    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models predict on them. OUT
+    gets reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
 
     Parameters
     ----------
     study
         The study folder.
     models
-        Only these models. Repeat it for more.
+        Only these models. Repeatable.
     truth
-        Which truth; default: labels, or the only one.
+        The truth to use; default: labels, or the only one.
     natural
-        A labelled set of the study whose shift is natural (another city, night, rain). Repeat it for more.
+        A labelled set of the study with a natural shift (another city, night, rain). Repeatable.
     misclassified
-        A labelled set, or a mixture file whose sets count together, on which finding wrong pixels is asked.
-        Repeat it for more.
+        A labelled set, or a mixture file whose sets count together, on which to evaluate how well doubt finds
+        wrong pixels. Repeatable.
     reference
-        The model that corruption errors are divided by; default: the first.
+        The model whose errors under corruption the others' are divided by; default: the first.
     preset
         Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code
-        (void as known, 200 thresholds).
+        (void counts as known, 200 thresholds).
     track
-        anomaly or obstacle: size limits of SegmentMeIfYouCan's component F1, which is made of doubt that is
-        stored; default none.
+        anomaly or obstacle: the size limits of SegmentMeIfYouCan's component F1, which needs stored doubt;
+        default: none.
     output
         The folder to write to; default: STUDY/reliability.
     worst
-        Pictures of the best and the worst frames of each model and set with anomalies; their model runs on
-        them once more. 0 for none.
+        How many of the best and worst frames of each model and set with anomalies to show; the model runs on
+        them again. 0 for none.
     resamples
         Draws for the intervals of FPR95 and calibration errors; 0 for none.
     seed
-        Of the draws, and of the order in which a submission sees images.
+        Seed of the draws, and of the order in which a submission sees images.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     submission
-        A program that is judged without seeing the truth: `Submission(submission=...)`.
+        A program to judge without showing it the truth: `Submission(submission=...)`.
     """
     from faultscape.stages.predict.models import predict_models
     from faultscape.stages.predict.options import Declared, PredictOptions

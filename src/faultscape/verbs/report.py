@@ -1,4 +1,4 @@
-"""report: write what was found as one HTML file."""
+"""report: write the results as one HTML file."""
 
 from __future__ import annotations
 
@@ -33,30 +33,31 @@ def report(
     reference_images: Place | None = None,
     thumbnail: int = 320,
 ) -> Reported:
-    """Write a self-contained HTML report of a selection: standings, how firm they are, outcomes, and a
+    """Write a self-contained HTML report of a selection: standings, how robust they are, outcomes, and a
     gallery of the images.
 
-    It shows as much as there is: without labels the selection alone, with labels their outcomes, after `rank`
-    the standings, and the standings of the study's other selections beside them.
+    The report grows with the study: without labels it shows the selection, with labels their outcomes, and
+    after `rank` the standings, next to those of the study's other selections.
 
     Parameters
     ----------
     study
         The study folder.
     selection
-        Which selection is reported.
+        The selection to report.
     output
         The file to write; default STUDY/report.html, or report-NAME.html for another selection.
     bands
-        Of label maps: edges of the bands in which values are counted, rising; below the first a model fails.
-        Default: 0.6 and 0.8.
+        For label maps: ascending edges of the bands in which scores are counted; below the first edge a model
+        fails. Default: 0.6 and 0.8.
     better
-        Of duels of label maps: from this difference on, one side is called better (case II). Default: 0.1.
+        For duels of label maps: the smallest difference at which one side counts as better (case II).
+        Default: 0.1.
     reference_images
-        A folder of benchmark images, one sub-folder a class, shown beside the chosen ones; of label maps also
-        images/ and labels/.
+        A folder of benchmark images, one sub-folder per class, to show next to the chosen ones; for label
+        maps also images/ and labels/.
     thumbnail
-        Longest side of the pictures in the gallery, in pixels.
+        Longest side of the images in the gallery, in pixels.
     """
     from faultscape.stages.report.options import ReportOptions
     from faultscape.stages.report.write import write_report
@@ -70,5 +71,5 @@ def report(
         thumbnail,
     )
     if not 32 <= thumbnail <= 2048:
-        raise OptionError(f"thumbnail lies between 32 and 2048 pixels; got {thumbnail}")
+        raise OptionError(f"thumbnail must be between 32 and 2048 pixels; got {thumbnail}")
     return Reported(*write_report(needed_text(study, "study"), options))

@@ -1,4 +1,4 @@
-"""run: do every stage that is undone, up to the labels and after them."""
+"""run: do every stage that is not done yet, before and after labelling."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Ran:
 
 
 _WANTED = {
-    "order": "if it is their order that you want, as many images drawn for all of them tell it better:",
-    "best": "if you want to know which one is best, images drawn for that tell it sooner:",
+    "order": "to order the models, the same number of images drawn for all of them works better:",
+    "best": "to find the best model, images drawn for that goal need fewer labels:",
 }
 
 
@@ -48,20 +48,20 @@ def run(
     goal: Goal = "order",
     engine: str = "processes",
 ) -> Ran:
-    """Do all stages that are undone: collect, predict, compare, select; once labels are there, rank and
-    report.
+    """Run every stage that is not done yet: collect, predict, compare and select; once there are labels, rank
+    and report.
 
     Parameters
     ----------
     study
         The study folder.
     arguments
-        Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict); none is
-        needed to go on with what the study has.
+        Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict). Without
+        any, run continues with what the study has.
     task
         segmentation (default) or classification, for a new study.
     classes
-        A class file or a built-in name: for a new study, or as `collect --classes` of one that is there.
+        A class file or a built-in name: for a new study, or, as in `collect --classes`, for an existing one.
     size
         WIDTHxHEIGHT at which maps are compared, or own.
     scale
@@ -69,15 +69,16 @@ def run(
     per_class
         Images for each defender, attacker and class (default 1).
     top
-        Of classifiers: images for each pair of models (default 30).
+        For classifiers: images for each pair of models (default 30).
     distance
-        Of classifiers: wordnet, path, hops, 01, or a file of distances between classes.
+        For classifiers: wordnet, path, hops, 01, or a file of distances between classes.
     concordance
-        Of label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        For label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     truth
-        Which labels count; default: labels, or the only ones.
+        The labels that count; default: labels, or the only ones.
     goal
-        order (of all models; default) or best: which draws to recommend beside the duels, as `select --goal`.
+        order (of all models; default) or best: which draws to recommend in addition to the duels, as in
+        `select --goal`.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
@@ -113,7 +114,7 @@ def run(
 
 
 def _undone(root: Path, artefact: str) -> list[Node]:
-    """Return what is to be made of one kind of artefact, as the study is now."""
+    """Return what must be made of one kind of artefact, given the study now."""
     from faultscape.stages.graph import nodes
     from faultscape.stages.snapshot import Snapshot
 
@@ -125,9 +126,9 @@ def _undone(root: Path, artefact: str) -> list[Node]:
 
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
-    """Collect the images and predict the models that are named, with what is said ``about`` the study; where
-    no model is, go on with those of the study that lack maps and whose sources are there. Made sets follow
-    the images, before models see them.
+    """Collect the images and predict the models that are named, with the settings ``about`` the study. If no
+    model is named, predict the study's models that lack maps and whose sources exist. Made sets follow the
+    images, before models see them.
     """
     from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import there
@@ -145,7 +146,7 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     )
     if models and not images and not there_is_one:
         line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
-        raise StudyError(f"{study} is not a study yet; name its images beside the models: `{line}`")
+        raise StudyError(f"{study} is not a study yet; name its images as well as the models: `{line}`")
     done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
     if there_is_one:
         done += _stressed_again(study, engine)
@@ -162,7 +163,7 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
 
 
 def _stressed_again(study: str, engine: str) -> list[str]:
-    """Make the stale and missing sets that were made of others, each once: those of made sets after these."""
+    """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
     from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import stress
@@ -175,8 +176,8 @@ def _stressed_again(study: str, engine: str) -> list[str]:
 
 
 def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:
-    """Choose images where none are chosen, or where the duels can be extended; make main anew where nobody
-    labelled for it, else say the line.
+    """Choose images if none are chosen, or extend the duels. Replace main if it has no labels; otherwise
+    return the command to run.
     """
     from faultscape.errors import SelectionError
     from faultscape.nouns import PairSlot, Slot, Slots
@@ -198,10 +199,10 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
             if asked:
                 raise SelectionError(
-                    f"selection main is labelled and stale ({', '.join(node.why)}), which `run` leaves as it"
-                    f" is; choose anew with {' '.join(option_words(asked))}: `{node.line}`"
+                    f"selection main is labelled and stale ({', '.join(node.why)}), so `run` keeps it; to"
+                    f" choose again with {' '.join(option_words(asked))}: `{node.line}`"
                 )
-            return [f"selection {node.words}; {', '.join(node.why)}; choose anew: {node.line}"]
+            return [f"selection {node.words}; {', '.join(node.why)}; to choose again: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
     slots = call_again(select, study, asked, engine=engine)
     if not isinstance(slots, Slots) or not isinstance(slots.chosen[0], Slot | PairSlot):
@@ -214,7 +215,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
 
 
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
-    """Rank every selection that can be ranked and is not, with the options that were given before."""
+    """Rank every selection that can be ranked and is not ranked yet, with the options given before."""
     from faultscape.stages.artefacts import labels, standings
     from faultscape.stages.evidence import find_truth
     from faultscape.stages.given_options import call_again
@@ -242,14 +243,14 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 )
             else:
                 done.append(
-                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); say which"
-                    " with --truth"
+                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); choose"
+                    " one with --truth NAME"
                 )
     return done
 
 
 def _made_again(study: str, engine: str) -> list[str]:
-    """Measure, plan and report anew what is stale, with the options that were given before."""
+    """Measure, plan and report again what is stale, with the options given before."""
     from faultscape.stages.artefacts import measures, plan, reliability, report
     from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot

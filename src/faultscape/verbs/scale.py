@@ -9,20 +9,20 @@ from faultscape.nouns import Scale
 def scale(
     *masks: Place, classes: ClassList, output: Place | None = None, pattern: str | None = None
 ) -> Scale:
-    """Compute the first and third quartile of each class's share of pixels from training masks (S0 3.1.2),
-    for `select --scale`.
+    """Compute the first and third quartile of each class's share of pixels in training masks (Yan et al.
+    2021), for `select --scale`.
 
     Parameters
     ----------
     masks
-        Folders, globs in quotes, or list files of masks; shares are of all pixels, void included.
+        Folders, globs in quotes, or list files of masks; shares are fractions of all pixels, void included.
     classes
         A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a
         Classes, or a number.
     output
         The file to write.
     pattern
-        Which files are masks and what their ids are, for example {id}_gtFine_labelIds.png.
+        Which files are masks, and how their names become ids, for example {id}_gtFine_labelIds.png.
     """
     from faultscape.stages.scale import ScaleOptions, scale_of_masks
 

@@ -85,58 +85,59 @@ def select(
     sampling: Sampling = Sampling(),
     printing: Printing = Printing(),
 ) -> Slots | Changed | ChosenImages:
-    """Choose the images on which models disagree most, with spares behind; or draw images for all models at
-    once, with known probabilities.
+    """Choose the images on which models disagree most, with spares in reserve; or draw images for all models
+    at once, with known probabilities.
 
-    mad lets models duel: segmentation models per ordered pair and class (S0), classifiers per pair (S2). The
-    other selectors draw --budget images one after the other. A selection's definition is fixed when it is
-    made. The same name with more places, spares or draws extends it, duels also after models were added; what
-    is not given is then as it was. Draws are of the models that there were: for others draw anew under
-    another name, labels carry over.
+    mad lets models duel: segmentation models per ordered pair and class (Yan et al. 2021), classifiers per
+    pair (Wang et al. 2020). The other selectors draw --budget images one after another. A selection's
+    definition is fixed when it is made. To extend a selection, give its name and more places, spares or
+    draws; options that you leave out keep their values. Duels can also be extended after you add models.
+    Draws cover only the models of their time: for new models, draw again under another name; labels carry
+    over.
 
     Parameters
     ----------
     study
         The study folder.
     as_
-        Name of the selection (default main, of images drawn for all models the selector's name, or the goal);
-        a study keeps any number of them, and labels are shared.
+        Name of the selection (default main; for images drawn for all models the selector's name, or the
+        goal). A study can have any number of selections; they share labels.
     selector
         mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or
         model-picker, or file.py:NAME, a Selector of your own.
     goal
         order (of all models) or best (which model is best): draw images as measurements on real models
-        recommend for it, instead of --selector.
+        recommend for this goal, instead of --selector.
     per_class
-        Images for each defender, attacker and class (K of S0; default 1).
+        Images for each defender, attacker and class (default 1).
     top
-        Images for each pair of classifiers (k of S2; default 30).
+        Images for each pair of classifiers (default 30).
     budget
-        How many images the other selectors draw (default 100; with --goal best 10, since the next are drawn
-        with what labels say).
+        How many images the other selectors draw (default 100; with --goal best 10, since later draws depend
+        on the labels).
     more
-        Draw so many more, from the labels that there are by now.
+        Draw this many more, using the labels that exist now.
     seed
-        Seed of the draws, and of the order among images that are equally good (default 0).
+        Seed of the draws, and of the order among equally good images (default 0).
     truth
-        Which labels selectors learn from that look at them (default labels).
+        The labels that adaptive selectors learn from (default labels).
     replace
-        Make the selection of this name anew, with the options of this line. One that people labelled for is
-        kept under a dated name, such as main-2026-11-23; labels count for both.
+        Replace the selection of this name, using the options given here. A selection with labels is kept
+        under a dated name, such as main-2026-11-23; labels count for both.
     remove
-        Take a selection of this name away, with its standings and its report. Labels stay; of one that is
-        labelled the files are kept in STUDY/removed.
+        Remove the selection of this name, with its standings and its report. Labels stay; the files of a
+        labelled selection are kept in STUDY/removed.
     dry_run
-        With --replace or --remove: say what becomes stale, and change nothing.
+        With --replace or --remove: report what would become stale, and change nothing.
     engine
-        local (this process), processes (all cores, once the work lasts longer than they take to start), ray,
-        or ray://HOST:PORT.
+        local (this process), processes (all cores, if the work is long enough to be worth starting them),
+        ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     maps
-        Of label maps: `MapRules(concordance=...)`.
+        For label maps: `MapRules(concordance=...)`.
     classifiers
-        Of classifiers: `ClassifierRules(distance=...)`.
+        For classifiers: `ClassifierRules(distance=...)`.
     sampling
         How images are taken: `Sampling(spares=...)`.
     printing
@@ -166,5 +167,5 @@ def select(
         printing,
     )
     if seed is not None and seed < 0:
-        raise OptionError(f"seed cannot be negative; got {seed}")
+        raise OptionError(f"seed must be 0 or more; got {seed}")
     return choose(options)

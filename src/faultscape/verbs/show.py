@@ -39,19 +39,19 @@ class Table:
 def show(
     file: Place, *, rows: int | None = None, images: bool = False, selection: str = "main"
 ) -> Table | Standings | ShownText | ChosenImages:
-    """Print a file of a study, or the images that were chosen: Parquet tables, CSV, standings, manifests,
-    study.toml, answers.sqlite.
+    """Print a file of a study (Parquet table, CSV, standings, manifest, study.toml, answers.sqlite), or the
+    images that were chosen.
 
     Parameters
     ----------
     file
         The file; with --images a study.
     rows
-        How many rows of a table are shown (default 20).
+        How many rows of a table to show (default 20).
     images
-        Print the chosen images of a study, one a line: path, number of duels, why.
+        Print the chosen images of a study, one per line: path, number of duels, reason.
     selection
-        With --images: whose images.
+        With --images: the selection to print.
     """
     from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.stages.show import Rows, read_table
@@ -62,15 +62,15 @@ def show(
         from faultscape.stages.chosen_images import chosen_images
 
         if rows is not None:
-            raise OptionError("--rows is for tables; --images prints all chosen images")
+            raise OptionError("--rows applies to tables only; --images prints all chosen images")
         return chosen_images(file, selection)
     if selection != "main":
-        raise OptionError("--selection is for --images; add it, or leave it out")
+        raise OptionError("--selection needs --images; add --images, or remove --selection")
     if rows is not None and rows < 0:
-        raise OptionError(f"--rows {rows}: give a number from 0")
+        raise OptionError(f"--rows must be 0 or more; got {rows}")
     shown = read_table(file, ROWS if rows is None else rows)
     if rows is not None and not isinstance(shown, Rows):
-        print(f"note: --rows changes nothing: {PurePath(file).name} is not a table, and is shown whole")
+        print(f"note: --rows has no effect: {PurePath(file).name} is not a table, so all of it is shown")
     if isinstance(shown, Rows):
         return Table(shown.title, shown.columns, shown.rows, shown.total)
     return ShownText(shown) if isinstance(shown, str) else shown

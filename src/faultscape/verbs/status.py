@@ -1,4 +1,4 @@
-"""status: say what is done, stale and missing, and the next command."""
+"""status: report what is done, stale and missing, and the next command."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from faultscape.stages.change_result import next_words
 
 @dataclass(frozen=True)
 class Status:
-    """Each stage with its state and a sentence, and the next command; '' when all is done, or, ``stuck``,
-    when a person must mend something first, which the sentences say; ``instead`` is a command that would do
-    as well, '' where there is none.
+    """Each stage with its state and a sentence, and the next command: '' when all is done, or, if ``stuck``,
+    when someone must fix something first, as the sentences explain. ``instead`` is an alternative command, or
+    ''.
     """
 
     study: str
@@ -30,7 +30,7 @@ class Status:
 
 
 def status(study: Place) -> Status:
-    """Say which stages of a study are done, stale or missing, and the next command.
+    """Report which stages of a study are done, stale or missing, and the next command.
 
     Parameters
     ----------

@@ -34,34 +34,33 @@ def corrupt(
     """Add a corrupted set for each corruption and severity: noise, blur, weather, digital (Hendrycks and
     Dietterich 2019). Images are made when a model reads them.
 
-    A set is called after its condition (fog-3) and its images after their parents (fog-3/ID). The same seed
-    gives the same bytes on any machine. Run the line again after images were added.
+    A set is named after its condition (fog-3), and its images after their originals (fog-3/ID). The same seed
+    gives the same bytes on any machine. Run the command again after you add images.
 
     Parameters
     ----------
     study
         The study folder.
     set_
-        The set whose images are corrupted; default: the only one that was collected.
+        The set to corrupt; default: the only set that was collected.
     preset
         hendrycks15 (the fifteen corruptions, severities 1 to 5; default), hendrycks19 (four more), s3-config
         (gaussian_noise), s3-data (gaussian_noise, brightness, contrast, fog) or kamann.
     corruption
-        Instead of a preset: the name of a corruption, or file.py:NAME, one of your own; repeat it for more.
+        Instead of a preset: the name of a corruption, or file.py:NAME for your own. Repeatable.
     severities
-        Which of the five: 1-5 (default: those of the preset), 3, or 1,3,5.
+        Which of the five severities: 1-5, 3, or 1,3,5; default: those of the preset.
     seed
-        Of all that is random.
+        Seed of everything random.
     move_labels
         Move labels where a corruption moves pixels (elastic_transform, glass_blur, zoom_blur); by default
         they stay, as in the papers.
     truth
-        With --move-labels: which truth; default: the only one, or labels.
+        With --move-labels: the truth to use; default: the only one, or labels.
     frost_textures
         A folder of textures for frost; default: textures drawn by code.
     role
-        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn
-        from).
+        What the sets are for: test (default), validation, train, reference, or pool (images to select from).
     write
         Also write the images: DIR/CORRUPTION/SEVERITY/ID.png.
     engine
@@ -107,11 +106,11 @@ def blend(
     workers: int | None = None,
     blending: Blending = Blending(),
 ) -> Blends | Reviewed:
-    """Add a set with unknown objects blended into labelled images, as Fishyscapes does (Blum et al. 2021):
-    for anomaly detection.
+    """Add a set with unknown objects blended into labelled images, as in Fishyscapes (Blum et al. 2021), for
+    anomaly detection.
 
     Labels are 0 known, 1 anomalous, 255 void. The same seed, images and objects give the same bytes on any
-    machine; images are made when a model reads them. Run the line again after images were added.
+    machine; images are made when a model reads them. Run the command again after you add images.
 
     Parameters
     ----------
@@ -122,28 +121,28 @@ def blend(
         glow), fishyscapes-v3 (also known objects), or fs-static (disjoint sets for validation and test, of
         the twelve VOC classes).
     set_
-        The set whose labelled images are blended into; default: the only one that was collected.
+        The set of labelled images to blend into; default: the only set that was collected.
     objects
-        A folder of cut-outs: RGBA images, images and masks, a PASCAL VOC tree, COCO instances, with or
+        A folder of cut-outs: RGBA images, images and masks, a PASCAL VOC tree, or COCO instances, with or
         without objects.csv; default: objects drawn by code.
     edition
-        Name of the edition, for example 2026-11: a new set of the objects that the folder holds now. Earlier
-        editions keep theirs.
+        Name of the edition, for example 2026-11: a new set of the objects that the folder contains now.
+        Earlier editions keep theirs.
     seed
-        Of objects, places and all parameters.
+        Seed of objects, places and all parameters.
     frames
-        How many images; images of the set are used again with other draws where there are fewer. Default:
+        How many images to make; if the set has fewer, its images are used again with other draws. Default:
         each once; fs-static: 1,000 (and 30 for validation).
     truth
-        Whose labels say what is void and known; default: the only one, or labels.
+        The labels that say what is void and known; default: the only one, or labels.
     review
-        Only write a contact sheet of the objects, on which you switch off what is occluded or cut; it saves
-        switched-off.csv for --without.
+        Only write a contact sheet of the objects, on which you switch off those that are occluded or cut off;
+        it saves switched-off.csv for --without.
     write
         Also write the sets: DIR/SET/images, labels (0, 1, 255) and manifest.csv.
     overlay_only
-        With --write: overlays (signed differences to the base) in place of images, so that a benchmark on
-        licensed images can be shared.
+        With --write: write overlays (signed differences to the base) instead of images, so that you can share
+        a benchmark on licensed images.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
@@ -185,26 +184,24 @@ def fog(
     engine: str = "processes",
     workers: int | None = None,
 ) -> Stressed:
-    """Add foggy sets, one for each density, by Koschmieder's law (Sakaridis et al. 2018). Labels stay; images
-    are made when a model reads them.
+    """Add foggy sets, one per density, by Koschmieder's law (Sakaridis et al. 2018). Labels stay; images are
+    made when a model reads them.
 
     Parameters
     ----------
     study
         The study folder.
     set_
-        The set whose images are put into fog; default: the only one that was collected.
+        The set to add fog to; default: the only set that was collected.
     depth
-        A folder of depth by image id: .npy of metres, or 16-bit PNG of metres times 256 (0: unknown);
-        default: depth of a flat road, by place.
+        A folder of depth maps by image id: .npy in metres, or 16-bit PNG in metres times 256 (0: unknown);
+        default: the depth of a flat road.
     beta
-        Attenuation a metre; repeat it for more. Default: 0.005, 0.01 and 0.02, seen through for 600, 300 and
-        150 m.
+        Attenuation per metre. Repeatable. Default: 0.005, 0.01 and 0.02, a visibility of 600, 300 and 150 m.
     light
         Grey level of the fog.
     role
-        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn
-        from).
+        What the sets are for: test (default), validation, train, reference, or pool (images to select from).
     write
         Also write the images: DIR/fog/BETA/ID.png.
     engine
@@ -239,29 +236,29 @@ def holdout(
     write: Place | None = None,
     remove: str | None = None,
 ) -> HeldOut:
-    """Hold classes out: their pixels are withheld from training truth (no loss, no out-of-distribution data),
-    and are the anomaly of test truth (S3, ADE20k-Open).
+    """Hold out classes: their pixels are withheld from training truth (no loss, no out-of-distribution data)
+    and are the anomaly in test truth (Buchanan et al. 2022).
 
-    Nothing is stored anew: `measure --holdout NAME` reads truth without them, of clean and of corrupted sets.
-    With --write DIR also training and test truth as PNG.
+    Nothing new is stored: `measure --holdout NAME` reads truth without these classes, for clean and corrupted
+    sets. With --write DIR, training and test truth are also written as PNG.
 
     Parameters
     ----------
     study
         The study folder.
     classes
-        Names of classes, with commas between them; a name may have commas itself.
+        Names of classes, separated by commas; a name may itself contain commas.
     preset
         s3-paper (chair, sofa or couch) or s3-code (chair, armchair, swivel chair).
     as_
-        Name of the holdout; default: that of the preset, or holdout.
+        Name of the holdout; default: the preset's name, or holdout.
     truth
-        With --write: which truth; default: the only one, or labels.
+        With --write: the truth to use; default: the only one, or labels.
     write
-        A folder for truth of every labelled image: DIR/training/ID.png (0..K-1, 254 withheld, 255 void),
+        A folder for the truth of every labelled image: DIR/training/ID.png (0..K-1, 254 withheld, 255 void),
         DIR/open/ID.png (1 withheld, 0 kept, 255 void), DIR/classes.json.
     remove
-        Take a holdout of this name away; nothing else is done.
+        Remove the holdout of this name and do nothing else.
     """
     from faultscape.stages.stress.holdout import hold_out_classes
 
@@ -287,9 +284,9 @@ def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sh
     study
         The study folder.
     set_
-        A made set; repeat it for more. Default: all.
+        A made set. Repeatable. Default: all.
     images
-        How many images of a blended set.
+        How many images of a blended set to show.
     """
     from faultscape.stages.stress.sheet import write_sheet
 

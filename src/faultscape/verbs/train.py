@@ -65,8 +65,8 @@ def train(
         The number of MC dropout samples at prediction time.
     loss
         ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void
-        pixels; outlier-head: a second output that tells void pixels from others; dirichlet: a prior network,
-        flat on void pixels.
+        pixels; outlier-head: a second output that detects void pixels; dirichlet: a prior network, flat on
+        void pixels.
     preset
         s3-paper, s3-code (as Buchanan et al. 2022, and as their code), s4-bayesian (Blum et al. 2021, B.3),
         or camvid-small (minutes on two cores).

@@ -1,4 +1,4 @@
-"""view: look at a study in a browser."""
+"""view: browse a study."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from faultscape.stages.view.options import Viewed, ViewOptions
 
 
 def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> Viewed:
-    """Show a study in a browser: every image with its maps and what models say, filtered, sorted and laid
-    over each other. Nothing is written.
+    """Browse a study: every image with its maps and predictions, filtered, sorted and overlaid. Nothing is
+    written.
 
     Parameters
     ----------
     study
         The study folder.
     host
-        The address to listen on; on another than that of this machine alone, whoever can reach it sees the
-        study.
+        The address to listen on; on any address other than this machine's own, anyone who can reach it sees
+        the study.
     port
-        The port to listen on, 0 for any that is free; where it is taken, the next that is free.
+        The port to listen on; if it is taken, the next free one; 0 for any.
     """
     study = needed_text(study, "study")
     options = ViewOptions(host=host, port=port)
     if lacking := [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]:
-        raise OptionError(
-            f"view needs {' and '.join(lacking)}, which is not installed: pip install 'faultscape[app]'"
-        )
+        raise OptionError(f"view needs {' and '.join(lacking)}; install with: pip install 'faultscape[app]'")
     from faultscape.stages.view.serve import view_study
 
     return view_study(study, options)

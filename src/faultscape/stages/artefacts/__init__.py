@@ -1,6 +1,6 @@
-"""What a study holds, one artefact a file: what it follows from, the options that change it, its key, and the
-line that makes it.
+"""The artefacts of a study, one per file: what each depends on, the options that change it, its key, and the
+command that makes it.
 
-Conventions: an artefact imports no stage. It says what lies on disk and what would be made now; whether that
-is done, stale or missing follows in ``stages.graph`` alone.
+Conventions: an artefact imports no stage. It returns what is on disk and what would be made now; only
+``stages.graph`` decides whether it is done, stale or missing.
 """

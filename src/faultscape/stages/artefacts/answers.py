@@ -1,4 +1,4 @@
-"""Answers: what people said to questions about classes, of one truth."""
+"""Answers to questions about classes, of one truth."""
 
 from __future__ import annotations
 

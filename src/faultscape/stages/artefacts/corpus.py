@@ -1,4 +1,4 @@
-"""The corpus: which images there are."""
+"""The corpus: the images of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discards: the images that people would not label, of the whole study."""
+"""Discards: the images that people rejected, for the whole study."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faultscape.study.parts import key_of
 
 
 def key(snapshot: Snapshot, selection: str) -> str:
-    """Return a digest of which images of a selection are discarded; why they are changes nothing."""
+    """Return a digest of which images of a selection are discarded; the reasons do not matter."""
     return key_of(
         sorted(set(snapshot.discarded) & {row.image for row in snapshot.selections[selection][0].rows})
     )

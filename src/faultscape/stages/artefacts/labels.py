@@ -1,4 +1,4 @@
-"""The labels of a selection's images, which people make: one instance a selection."""
+"""The labels of a selection's images, which people make: one instance per selection."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from faultscape.study.tables.selections import MAIN
 
 
 def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
-    """Whether a selection has too few labels to rank: no image or none that is labelled, or of draws for all
-    models less than half, since what another selection had labelled says little of them.
+    """Whether a selection has too few labels to rank: none, or, for draws for all models, fewer than half,
+    because labels made for another selection reveal little about them.
     """
     number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
     return have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number)
 
 
 def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
-    """Whether the labels of a selection's images are maps that are void everywhere, all of them, which say
-    nothing of any model.
+    """Whether the labels of a selection's images are maps that are void everywhere, which show nothing about
+    any model.
     """
     if snapshot.settings.classifies:
         return False
@@ -45,7 +45,7 @@ def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
 
 
 def is_silent(snapshot: Snapshot, name: str, truth: str) -> bool:
-    """Whether nothing that people said under a truth says anything of a selection's models."""
+    """Whether no answer under a truth shows anything about a selection's models."""
     count = snapshot.label_count(name, truth)
     return not count.labelled + count.partly or are_void(snapshot, name, truth)
 
@@ -55,8 +55,8 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 
 
 def key(snapshot: Snapshot, truth: str) -> str:
-    """Return a digest of all labels of a truth, and of the answers that count beside them; '' where there is
-    no such truth.
+    """Return a digest of all labels of a truth and of the answers that count with it, or '' if there is no
+    such truth.
     """
     return snapshot.truth_key(truth) if truth in snapshot.truths else ""
 

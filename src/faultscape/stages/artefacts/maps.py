@@ -1,4 +1,6 @@
-"""What the models say of every image: label maps, or answers of classifiers, a part a shard and model."""
+"""Each model's prediction for every image: label maps, or answers of classifiers, one part per shard and
+model.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _HELD, _OTHER = "held", "other"
 
 
 def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
-    """Return the parts there are; what they were made from is compared in one pass over the corpus
+    """Return the existing parts; what they were made from is compared in one pass over the corpus
     (`Snapshot.outdated_models`).
     """
     if not snapshot.models:
@@ -31,7 +33,7 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 
 
 def lacking_parts(snapshot: Snapshot) -> dict[str, int]:
-    """Return {model: shards without a part}, of those that lack some or are outdated."""
+    """Return {model: shards without a part} for models that lack some or are outdated."""
     lacking = {
         m: sum(part_name(s) not in snapshot.stored_maps[m] for s in snapshot.shard_sizes)
         for m in snapshot.models
@@ -50,13 +52,13 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
         why = (
             f"{counted(number, 'shard')} to do"
             if number
-            else "the working size, photos, the network, its temperature or a fitted method changed since"
+            else "the working size, images, the network, its temperature or a fitted method changed since"
         )
         return f"{', '.join(late)}: {why}"
     if len(models) < 2:
-        return f"{len(models) or 'no'} model{'s' * (not models)}; a competition needs two"
+        return f"{len(models) or 'no'} model{'s' * (not models)}; at least two are needed"
     empty = [m for m in models if not any(part.rows for part in snapshot.stored_maps[m].values())]
-    words = f"; of {', '.join(empty)} not one map could be used (failures.csv)" if empty else ""
+    words = f"; no map of {', '.join(empty)} could be used (failures.csv)" if empty else ""
     return f"{counted(len(models), 'model')}: {', '.join(models)}{words}"
 
 

@@ -27,7 +27,7 @@ METHOD_NUMBER = 3  # raised when a metric or an interval is computed in another 
 
 
 def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
-    """Return what measures of all models against a truth are made from, with ``metrics`` of a person's own
+    """Return what measures of all models against a truth are made from, with your own ``metrics``
     (file.py:NAME).
     """
     folders = {
@@ -77,7 +77,7 @@ def _truth(snapshot: Snapshot) -> str:
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """A table of several data sets is not the study's own."""
+    """A table of several data sets does not count as the study's own."""
     path = snapshot.root / "measures" / "measure.json"
     held = snapshot.document(path)
     return [""] if path.exists() and (held is None or "datasets" not in held) else []
@@ -98,14 +98,12 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 
 
 def arguments(snapshot: Snapshot) -> JsonObject:
-    """Return the options that were given when this was made, where they differ from the defaults."""
+    """Return the options that were given when this was made, without defaults."""
     return arguments_of(_provenance(snapshot))
 
 
 def again(snapshot: Snapshot, _name: str = "") -> Again:
-    """Return how measures are made again: by their own truth, so that they wait for it where it is not
-    there.
-    """
+    """Return how to remake the measures: with their own truth, so that they wait for it if it is missing."""
     truth = _truth(snapshot)
     given = {**({"truth": truth} if truth not in ("", labels.LABELS) else {}), **arguments(snapshot)}
     if truth and truth not in snapshot.truths:
@@ -113,7 +111,7 @@ def again(snapshot: Snapshot, _name: str = "") -> Again:
         return Again(
             given,
             (),
-            f"truth {truth} has no labels any more; bring some in with {line}, or measure against another"
+            f"truth {truth} no longer has labels; import some with {line}, or measure against another"
             " --truth",
         )
     return Again(given, (), gone_file(given, ("metric",), "measure"))
@@ -176,12 +174,12 @@ MEASURES = Artefact(
         "maps": "images, predictions or classes changed",
         "models": "models were added, renamed or removed",
         "confidence": "confidence changed",
-        "photos": "photos changed",
+        "photos": "image files changed",
         "colours": "colours of classes changed",
         "labels": "the truth changed",
         "groups": "groups of images changed",
         "names": "classes were renamed",
-        "chosen": "selections cover other measured images than before",
+        "chosen": "selections now cover other measured images",
         "metrics": "the file of a metric changed",
         METHOD: "an earlier version made them",
         "file": "measures/measure.json cannot be read",

@@ -1,4 +1,4 @@
-"""Methods that `fit` fitted to a network: one instance a file of STUDY/methods, MODEL/NAME."""
+"""Methods that `fit` fitted to a network: one instance per file of STUDY/methods, MODEL/NAME."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FOLDER = "methods"
 def inputs_of(
     snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str
 ) -> dict[str, str]:
-    """Return what a method follows from, as far as a glance tells: its sets, that which it was searched with
-    ('' for none), all labels of a truth, what is withheld, and the network that it was fitted to.
+    """Return what a method depends on, as far as a quick check shows: its sets, the set it was searched with
+    ('' for none), all labels of a truth, the withheld classes, and the network that it was fitted to.
     """
     held = snapshot.settings.models.get(model)
     return {
@@ -76,7 +76,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
-    """Return how a method is fitted again: with the options that it was fitted with."""
+    """Return how to fit a method again: with its recorded options."""
     return Again(arguments_of(_provenance(snapshot, name)))
 
 
@@ -129,7 +129,7 @@ METHODS = Artefact(
     reasons={
         "images": "images of its sets changed",
         "labels": "labels changed",
-        "holdout": "the classes that are withheld changed",
+        "holdout": "the withheld classes changed",
         "classes": "classes changed",
         "network": "its network changed",
         "validation": "images of the set that it was searched with changed",

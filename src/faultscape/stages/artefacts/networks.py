@@ -1,6 +1,4 @@
-"""Networks that `train` made: one instance a folder of STUDY/models, also one whose training was
-interrupted.
-"""
+"""Networks that `train` made: one instance per folder of STUDY/models, including interrupted trainings."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
 
 
 def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
-    """Return what a network follows from, as far as a glance tells: its sets, all labels of a truth, the
+    """Return what a network depends on, as far as a quick check shows: its sets, all labels of a truth, the
     classes that it learns, and the network that it started from.
     """
     withhold, init = arguments.get("withhold"), arguments.get("init")
@@ -65,7 +63,7 @@ def _folder(snapshot: Snapshot, name: str) -> Path:
 
 
 def key(snapshot: Snapshot, name: str) -> str:
-    """Return the key of a network: what it was trained from; '' where it is not there."""
+    """Return the key of a network, a digest of what it was trained from, or '' if it does not exist."""
     held = _held(snapshot, name).get("provenance")
     return str(held.get("key", "")) if isinstance(held, dict) else ""
 
@@ -75,8 +73,8 @@ def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
 
 
 def sources(snapshot: Snapshot) -> dict[str, str]:
-    """Return {name: how `predict` names it} of the networks that were trained, those with a backbone of one's
-    own by the function in their folder.
+    """Return {name: source for `predict`} of the trained networks; those with your own backbone are named by
+    the function in their folder.
     """
     out = {}
     for name in _instances(snapshot):
@@ -116,7 +114,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
-    """Return how a network is trained again, or goes on: with the options that it was trained with."""
+    """Return how to train a network again, or continue: with its recorded options."""
     begun = snapshot.document(_folder(snapshot, name) / BEGUN)
     given = begun if begun is not None else arguments_of(_provenance(snapshot, name))
     return Again(given, (), gone_file(given, ("backbone",), "train"))
@@ -131,7 +129,7 @@ def _line(snapshot: Snapshot, name: str) -> str:
 def _describe(snapshot: Snapshot, name: str) -> str:
     about = _held(snapshot, name).get("network")
     if not isinstance(about, dict):
-        return f"{name}: training was interrupted; to go on, `{_line(snapshot, name)}`"
+        return f"{name}: training was interrupted; to continue: `{_line(snapshot, name)}`"
     return f"{name}: {about.get('backbone')} with head {about.get('head')}"
 
 
@@ -188,10 +186,10 @@ NETWORKS = Artefact(
     reasons={
         "images": "images of its sets changed",
         "labels": "labels changed",
-        "holdout": "the classes that are withheld changed",
+        "holdout": "the withheld classes changed",
         "classes": "classes changed",
         "start": "the network that it started from changed",
-        "begun": "training anew was interrupted",
+        "begun": "retraining was interrupted",
         METHOD: "an earlier version trained it",
     },
     instances=_instances,

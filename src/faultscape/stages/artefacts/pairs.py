@@ -1,4 +1,4 @@
-"""The counts of every pair of models, a part a shard and model; classifiers need none."""
+"""The counts of every pair of models, one part per shard and model; classifiers need none."""
 
 from __future__ import annotations
 

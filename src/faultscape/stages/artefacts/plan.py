@@ -19,8 +19,8 @@ METHOD_NUMBER = 3  # raised when forecasts are computed in another way
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the
-    labels of a truth ('': there were none, and any that counts would be used), what standings leave open, and
-    what its own duels look at.
+    labels of a truth ('' if there were none, and any that count would be used), what standings leave open,
+    and what its own duels depend on.
     """
     left = {
         name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))
@@ -41,7 +41,7 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
 
 
 def _own_files(snapshot: Snapshot) -> dict[str, str]:
-    """Return digests of the files of a person's own that selections name as selector or concordance."""
+    """Return digests of your own files that selections use as selector or concordance."""
     named = [
         str(slots.definition.get(key, ""))
         for slots, _ in snapshot.selections.values()
@@ -51,15 +51,15 @@ def _own_files(snapshot: Snapshot) -> dict[str, str]:
 
 
 def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
-    """Whether a selection, as it counts now, is one of duels between these models, which a plan then tells
-    of; it looks for its own otherwise.
+    """Whether a selection, as it counts now, has duels between these models, which a plan then describes;
+    otherwise the plan computes its own.
     """
     return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
 
 
 def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
-    """Return what else the duels follow from that a plan of classifiers looks for: which classes are not
-    asked about, and where in WordNet classes stand.
+    """Return what else the duels of a plan of classifiers depend on: which classes are excluded, and the
+    positions of classes in WordNet.
     """
     settings, classes = snapshot.settings, snapshot.settings.classes
     if not settings.classifies or (
@@ -77,13 +77,13 @@ def _provenance(snapshot: Snapshot) -> Provenance | None:
 
 
 def arguments(snapshot: Snapshot) -> JsonObject:
-    """Return the options that were given when this was made, where they differ from the defaults."""
+    """Return the options that were given when this was made, without defaults."""
     return arguments_of(_provenance(snapshot))
 
 
 def again(snapshot: Snapshot, _name: str = "") -> Again:
-    """Return how the plan is made again: without a selection that is not there any more, and by the truth
-    that counts where its own is not.
+    """Return how to remake the plan: without a selection that is gone, and with the truth that counts if its
+    own is gone.
     """
     given, left_out = dict(arguments(snapshot)), list[str]()
     name, truth = (
@@ -92,7 +92,7 @@ def again(snapshot: Snapshot, _name: str = "") -> Again:
     )
     if truth not in snapshot.truths:
         left_out += (
-            [f"truth {truth} has no labels any more, and is left out"]
+            [f"truth {truth} no longer has labels and is left out"]
             if truth not in ("", labels.LABELS)
             else []
         )
@@ -101,24 +101,22 @@ def again(snapshot: Snapshot, _name: str = "") -> Again:
         given = {"truth": truth, **given}
     if name is not None and not (snapshot.truths and _can_say(snapshot, str(name))):
         del given["selection"]
-        why = "cannot say any more how models differ" if name in snapshot.selections else "is gone"
+        why = "no longer shows how models differ" if name in snapshot.selections else "is gone"
         left_out.append(
-            f"selection {name} {why if snapshot.truths else 'has no labels any more'}, and is left out"
+            f"selection {name} {why if snapshot.truths else 'no longer has labels'} and is left out"
         )
     return Again(given, tuple(left_out))
 
 
 def _can_say(snapshot: Snapshot, name: str) -> bool:
-    """Whether a selection that a plan is to be made from is there, and can be one drawn by chance from what
-    there is now.
-    """
+    """Whether a selection that a plan should use exists, and can be a random draw from the current pool."""
     if name not in snapshot.selections or not standings.is_by_chance(snapshot, name):
         return False
     return not (selection.is_stale(snapshot, name) and selection.is_superseded(snapshot, name))
 
 
 def _line(snapshot: Snapshot, _name: str) -> str:
-    """A plan from a selection that is to be made anew waits for that."""
+    """A plan from a selection that must be redrawn waits for that."""
     options = again(snapshot).options
     name = options.get("selection")
     if name is not None and selection.is_stale(snapshot, str(name)):
@@ -147,10 +145,10 @@ PLAN = Artefact(
         "discards": "images were discarded",
         "groups": "groups of images changed",
         "labels": "labels changed",
-        "classes": "other classes are asked about, or they have other WordNet ids",
+        "classes": "the classes asked about, or their WordNet ids, changed",
         "open": "standings are out of date, settled a question, or left one open",
         "models": "models were added, renamed or removed",
-        "photos": "photos changed",
+        "photos": "image files changed",
         "files": "the file of a selector or of a concordance changed, or is gone",
         METHOD: "an earlier version made it",
         "file": "plan.json cannot be read",

@@ -28,7 +28,7 @@ _FOLDER = "reliability"
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     """Return what a card of all models would be made from: their maps and counts, labels, and the sets that
-    they are judged on.
+    it evaluates.
     """
     root, settings = snapshot.root, snapshot.settings
     maps = {
@@ -69,17 +69,17 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
 
 
 def read_card(snapshot: Snapshot) -> JsonObject | None:
-    """Return the card of a study; None where it has none, or none that can be read."""
+    """Return the card of a study, or None if it has none that can be read."""
     return snapshot.document(snapshot.root / _FOLDER / "reliability.json")
 
 
 def are_done(snapshot: Snapshot) -> bool:
-    """Whether the card is made from what the study holds now."""
+    """Whether the card is made from the current contents of the study."""
     return _made_from(snapshot, "") == _made_from_now(snapshot, "")
 
 
 def card_key(snapshot: Snapshot) -> str:
-    """Return a digest of the numbers of the card, and of whether it is out of date; '' without one."""
+    """Return a digest of the card's numbers and of whether it is out of date, or '' without a card."""
     card = read_card(snapshot)
     return "" if card is None else key_of(card.get("models"), card.get("cells"), are_done(snapshot))
 
@@ -106,11 +106,11 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 
 
 def again(snapshot: Snapshot, _name: str = "") -> Again:
-    """Return how the card is made again: with the options that it was made with."""
+    """Return how to remake the card: with its recorded options."""
     given = arguments_of(_provenance(snapshot))
     gone = [name for name in _listed(given.get("models")) if name not in snapshot.settings.models]
     left = {name: value for name, value in given.items() if name != "models" or not gone}
-    said = (f"{', '.join(gone)} is not a model any more, so that all models are judged",) if gone else ()
+    said = (f"{', '.join(gone)} is no longer a model, so all models are evaluated",) if gone else ()
     return Again(left, said, gone_file(given, ("misclassified",), "judge"))
 
 
@@ -142,7 +142,7 @@ RELIABILITY = Artefact(
         "models": "models changed",
         "maps": "maps changed",
         "networks": "networks changed",
-        "counts": "more was counted",
+        "counts": "counts were added",
         "labels": "labels changed",
         "anomaly": "labels of anomaly changed",
         "sets": "made sets changed",

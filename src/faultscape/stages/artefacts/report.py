@@ -1,4 +1,4 @@
-"""The report of a selection: report.html, or report-NAME.html; what it was made from stands in its head."""
+"""The report of a selection: report.html, or report-NAME.html; its head records what it was made from."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ METHOD_NUMBER = 5  # raised when the page shows something else
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
 _OF_DUELS = (
-    ("reference_images", "--reference-images stand beside images chosen for a class", "are"),
-    ("better", "--better is of duels of label maps", "is"),
+    ("reference_images", "--reference-images", "images chosen for a class"),
+    ("better", "--better", "duels of label maps"),
 )
 
 
@@ -66,8 +66,8 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
 
 
 def _of_tags(snapshot: Snapshot, images: set[str]) -> dict[str, str]:
-    """Return what a page says of kinds of failure: nothing where no image of it has a tag; their intervals
-    redraw whole groups.
+    """Return a digest of what a page shows about kinds of failure, empty if none of its images has a tag;
+    their intervals resample whole groups.
     """
     if not (tags := snapshot.tags_key(images)):
         return {}
@@ -79,8 +79,8 @@ def _of_tags(snapshot: Snapshot, images: set[str]) -> dict[str, str]:
 
 
 def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
-    """Return {id: file} of the images of a selection whose files are no longer where they were collected, or
-    that never had one (''); what lies in a store is not looked for.
+    """Return {id: file} of the images of a selection whose files are missing, or which never had one ('');
+    files in a store are not checked.
     """
     wanted = sorted(set(snapshot.current(name).images))
     rows = (
@@ -96,13 +96,13 @@ def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 
 def images_key(unshown: Collection[str]) -> dict[str, str]:
-    """Return what a page says of images that it could not show: nothing where all are there."""
+    """Return a digest of what a page shows about missing images, empty if there are none."""
     return {"images": key_of(list(unshown))} if unshown else {}
 
 
 def uncompared_key(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
-    """Return what a page says of labels that have not been compared with the models yet: nothing where they
-    have, or nothing is to be compared.
+    """Return a digest of what a page shows about labels that have not been compared with the models yet,
+    empty if there are none.
     """
     if snapshot.settings.classifies or truth not in snapshot.truths:
         return {}
@@ -118,25 +118,25 @@ def uncompared_key(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
 
 
 def _of_standings(snapshot: Snapshot, selection_: str) -> str:
-    """Return a digest of standings, and of whether they are done, which the page says."""
+    """Return a digest of standings, and of whether they are done, which the page shows."""
     return key_of(standings.key(snapshot, selection_), standings.are_done(snapshot, selection_))
 
 
 def truth_shown(snapshot: Snapshot, name: str) -> str:
-    """Return the truth whose labels a page shows: the one that was ranked with, else the one that counts; ''
-    where there is none.
+    """Return the truth whose labels a page shows: the one used for ranking, else the one that counts, or
+    ''.
     """
     ranked = str((standings.provenance(snapshot, name) or {}).get("truth", ""))
     return ranked if ranked in snapshot.truths else find_truth(snapshot.root)
 
 
 def note(made_from: dict[str, str], arguments: JsonObject) -> str:
-    """Return what a page carries in its head, so that it says itself what it was made from."""
+    """Return the note in a page's head that records what it was made from."""
     return json.dumps({"inputs": made_from, "arguments": arguments}, ensure_ascii=True)
 
 
 def read_note(path: Path) -> Provenance | None:
-    """Return what a page says that it was made from; None where it says nothing."""
+    """Return what a page records about how it was made, or None."""
     with path.open("rb") as file:
         head = file.read(_HEAD).decode("utf-8", "replace")
     if (found := re.search(rf'<meta name="{META}" content="([^"]*)">', head)) is None:
@@ -149,7 +149,7 @@ def read_note(path: Path) -> Provenance | None:
 
 
 def page(snapshot: Snapshot, name: str) -> Path:
-    """Return where the report of a selection lies."""
+    """Return the path of a selection's report."""
     return selections.path(snapshot.root, name, "html", stem="report")
 
 
@@ -183,14 +183,12 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 
 def arguments(snapshot: Snapshot, name: str) -> JsonObject:
-    """Return the options that were given when a page was made, where they differ from the defaults."""
+    """Return the options that were given when a page was made, without defaults."""
     return arguments_of(read_note(page(snapshot, name)) if page(snapshot, name).exists() else None)
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
-    """Return how a page is made again: without what is shown of duels where its selection is one of draws
-    now.
-    """
+    """Return how to remake a page: without options for duels if its selection now has draws."""
     given, left_out = dict(arguments(snapshot, name)), list[str]()
     if (
         name in snapshot.selections
@@ -198,8 +196,8 @@ def again(snapshot: Snapshot, name: str) -> Again:
         and not snapshot.settings.classifies
     ):
         left_out = [
-            f"{words}, which these are not, and {verb} left out"
-            for key, words, verb in _OF_DUELS
+            f"{option} is left out: it needs {what}"
+            for key, option, what in _OF_DUELS
             if given.pop(key, None)
         ]
     return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
@@ -218,12 +216,12 @@ REPORT = Artefact(
     inputs=("selection", "labels", "discards", "standings"),
     options=("bands", "better", "reference_images", "thumbnail"),
     reasons={
-        "selection": "the selection was extended or made anew",
+        "selection": "the selection was extended or replaced",
         "labels": "labels changed",
         "discards": "images were discarded",
         "models": "models were added, renamed or removed",
         "maps": "images or predictions changed",
-        "photos": "photos that it shows changed",
+        "photos": "images that it shows changed",
         "hierarchy": "the hierarchy of classes changed, or is gone",
         "compared": "labels were compared with the models since",
         "failures": "failures.csv changed",
@@ -232,7 +230,7 @@ REPORT = Artefact(
         "names": "classes were renamed",
         "colours": "colours of classes changed",
         "references": "the folder of reference images changed, or is gone",
-        "images": "images that it could not show are there again, or others are gone",
+        "images": "missing image files are back, or others are gone",
         METHOD: "an earlier version made it",
     },
     instances=_instances,

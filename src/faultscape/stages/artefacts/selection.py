@@ -1,4 +1,4 @@
-"""A selection: the images that people are to label, append-only once it is made."""
+"""A selection: the images that people should label; once made it only grows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ DRAWS = {
 
 
 def successor(snapshot: Snapshot, name: str) -> str:
-    """Return the selection of all models of now that was made as this one was, from what there is now, and
-    that no other took the place of; '' where there is none.
+    """Return the selection of all current models that was made in the same way from the current study, and
+    that has not been replaced, or ''.
     """
     asked = _asked(snapshot.selections[name][0])
     return next(
@@ -59,12 +59,12 @@ def successor(snapshot: Snapshot, name: str) -> str:
 
 
 def is_replaced(snapshot: Snapshot, name: str) -> bool:
-    """Whether another selection was put in the place of this one, and is there still."""
+    """Whether another selection replaced this one and still exists."""
     return snapshot.selections[name][0].definition.get(REPLACED_BY) in snapshot.selections
 
 
 def is_superseded(snapshot: Snapshot, name: str) -> bool:
-    """Whether nothing more is to be done for a selection, since another took its place."""
+    """Whether nothing is left to do for a selection because another replaced it."""
     slots, drawn_from = snapshot.selections[name]
     if is_replaced(snapshot, name):
         return True
@@ -74,8 +74,8 @@ def is_superseded(snapshot: Snapshot, name: str) -> bool:
 
 
 def key(snapshot: Snapshot, name: str) -> str:
-    """Return a digest of what a selection holds, which changes when it grows or is made anew under its
-    name.
+    """Return a digest of what a selection contains; it changes when the selection grows or is replaced under
+    its name.
     """
     if name not in snapshot.selection_keys:
         slots, drawn_from = snapshot.selections[name]
@@ -86,7 +86,7 @@ def key(snapshot: Snapshot, name: str) -> str:
 
 
 def is_stale(snapshot: Snapshot, name: str) -> bool:
-    """Whether a selection no longer follows from what there is now; nobody is asked to label it."""
+    """Whether a selection no longer follows from the current study; no one is asked to label it."""
     return _made_from(snapshot, name) != _made_from_now(snapshot, name)
 
 
@@ -126,8 +126,8 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 
 def _own_files(snapshot: Snapshot, slots: Slots, *, now: bool) -> dict[str, str]:
-    """Return digests of what a selection takes from files of a person's own: a concordance, a selector,
-    distances between classes.
+    """Return digests of your own files that a selection uses: a concordance, a selector, distances between
+    classes.
     """
     define = slots.definition
     concordance, selector = define.get("concordance", ""), define["selector"]
@@ -144,8 +144,8 @@ def _own_files(snapshot: Snapshot, slots: Slots, *, now: bool) -> dict[str, str]
 
 
 def _distances_now(snapshot: Snapshot, define: Definition) -> str:
-    """Return the digest of the distances that a definition names, from their files as they are now; '' where
-    they cannot be read.
+    """Return the digest of the distances that a definition names, from their files now, or '' if they cannot
+    be read.
     """
     try:
         return define_distances(snapshot.settings.class_list, {}, define)[0]["distances"]
@@ -154,7 +154,7 @@ def _distances_now(snapshot: Snapshot, define: Definition) -> str:
 
 
 def _left(snapshot: Snapshot, name: str, *, now: bool) -> dict[str, str]:
-    """Return how many images of a selection left the corpus; nothing where none did."""
+    """Return how many images of a selection left the corpus, or nothing."""
     number = len({row.image for row in snapshot.selections[name][0].rows} - snapshot.ids)
     return {"left": str(number) if now else "0"} if number else {}
 
@@ -169,13 +169,9 @@ def _describe(snapshot: Snapshot, name: str) -> str:
         return "no selection yet"
     slots, now = snapshot.selections[name][0], snapshot.current(name)
     heir = slots.definition[REPLACED_BY] if is_replaced(snapshot, name) else successor(snapshot, name)
-    place = f"; {heir} took its place" if is_superseded(snapshot, name) else ""
+    place = f"; replaced by {heir}" if is_superseded(snapshot, name) else ""
     lacks = lacks_sizes(snapshot, name)
-    sizes = (
-        f"; its usual sizes say nothing of {', '.join(lacks)}: `faultscape scale` makes SCALE"
-        if lacks
-        else ""
-    )
+    sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
     return f"{name}: {counted(len(now.chosen), 'slot')}, {counted(len(now.images), 'image')}{place}{sizes}"
 
 
@@ -190,19 +186,19 @@ def _line(snapshot: Snapshot, name: str) -> str:
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
-    """Return how a selection is made again, and which file of a person's own that it needs is gone."""
+    """Return how to remake a selection, and which of your own files that it needs is gone."""
     if name == NONE:
         return Again({})
     given, define = options_again(snapshot, name), cast("JsonObject", snapshot.selections[name][0].definition)
     gone = gone_file(
-        define, ("selector", "concordance", "distance", "hierarchy"), "choose anew with --replace"
+        define, ("selector", "concordance", "distance", "hierarchy"), "choose again with --replace"
     )
     return Again(given, (), "" if is_superseded(snapshot, name) else gone)
 
 
 def can_grow(snapshot: Snapshot, name: str) -> bool:
-    """Whether the same line extends a selection to the models of now: duels over images, predictions and
-    files of a person's own that did not change.
+    """Whether the same command extends a selection to the current models: duels over unchanged images,
+    predictions and files of your own.
     """
     slots, drawn_from = snapshot.selections[name]
     same = snapshot.knows(slots.models) and drawn_from == snapshot.drawn_from(slots.models)
@@ -214,8 +210,8 @@ def can_grow(snapshot: Snapshot, name: str) -> bool:
 
 
 def line_again(snapshot: Snapshot, name: str) -> str:
-    """Return the line that makes a selection anew in the same way, for all models of now; where it is
-    labelled, it keeps the old one under a dated name.
+    """Return the command that redraws a selection in the same way for all current models; a labelled one is
+    kept under a dated name.
     """
     options = {("as" if key == "as_" else key): value for key, value in options_again(snapshot, name).items()}
     # which a person must make for the classes of now
@@ -224,7 +220,7 @@ def line_again(snapshot: Snapshot, name: str) -> str:
 
 
 def lacks_sizes(snapshot: Snapshot, name: str) -> list[str]:
-    """Return the classes of now of which the usual sizes of a selection (`--scale`) say nothing."""
+    """Return the current classes that are missing from the scale of a selection (`--scale`)."""
     classes, sizes = snapshot.settings.class_list, snapshot.selections[name][0].definition.get("scale")
     return (
         [classes.names[place] for place in classes.groups if classes.names[place] not in sizes]
@@ -234,9 +230,7 @@ def lacks_sizes(snapshot: Snapshot, name: str) -> list[str]:
 
 
 def options_again(snapshot: Snapshot, name: str) -> JsonObject:
-    """Return the options of `select` that make a selection in the way in which it was made, those that differ
-    from the defaults.
-    """
+    """Return the options of `select` that remake a selection in the same way, without defaults."""
     slots = snapshot.selections[name][0]
     define = slots.definition
     usual = (
@@ -257,12 +251,12 @@ def options_again(snapshot: Snapshot, name: str) -> JsonObject:
 
 
 def _usual_distance(snapshot: Snapshot, definition: Mapping[str, Any]) -> str:
-    """Return the distance that duels of classifiers take where none is given."""
+    """Return the default distance of duels of classifiers."""
     return "wordnet" if snapshot.settings.class_list.wnids or definition.get("hierarchy") else "01"
 
 
 def _chosen_by(definition: Mapping[str, Any]) -> str:
-    """Return "goal" where a goal chose the selector of these draws, and would choose the same today, else
+    """Return "goal" if a goal chose the selector of these draws, and would choose the same today, else
     "selector".
     """
     goal = definition.get("goal")
@@ -270,7 +264,7 @@ def _chosen_by(definition: Mapping[str, Any]) -> str:
 
 
 def _asked(slots: Slots) -> dict[str, Any]:
-    """Return a selection's definition without what labels and models of its day decided."""
+    """Return a selection's definition without what the labels and models of its day decided."""
     return {key: value for key, value in slots.definition.items() if key not in ("temperatures", REPLACED_BY)}
 
 
@@ -303,7 +297,7 @@ SELECTION = Artefact(
         "keep_duplicates",
     ),
     reasons={
-        "models": "the study no longer has a model it was drawn with",
+        "models": "a model that it was drawn with is gone",
         "added": "models were added since",
         "maps": "images or predictions changed since",
         "left": "images of it left the corpus",

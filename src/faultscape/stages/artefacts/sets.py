@@ -1,4 +1,4 @@
-"""Sets that were made of a study's own sets: one instance a line of `stress`, called after its first set."""
+"""Sets made from a study's other sets: one instance per `stress` command, named after its first set."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from faultscape.study.tables.stress_sets import StressSet
 
 
 def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return the digests that files of a person's own have now, of those that a set is made with: nothing of
-    one that is gone, which stands in the way.
+    """Return the current digests of your own files that a set is made with; a file that is gone has none and
+    blocks the set.
     """
     name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
     if ".py:" in name:
@@ -36,7 +36,7 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
 
 
 def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
-    """Return {first set: {set: what made it}} of the sets that were made by one line each."""
+    """Return {first set: {set: what made it}} of the sets that one command made."""
     found: dict[str, dict[str, StressSet]] = {}
     first: dict[str, str] = {}
     for name, about in snapshot.stress.sets.items():
@@ -46,8 +46,8 @@ def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
 
 
 def _unknown(snapshot: Snapshot) -> list[str]:
-    """Return the sets of made images of which sets.json does not say what made them: it was deleted, or put
-    back from an earlier copy.
+    """Return the sets of made images that sets.json does not describe: it was deleted, or restored from an
+    earlier copy.
     """
     if not snapshot.images:
         return []
@@ -57,8 +57,8 @@ def _unknown(snapshot: Snapshot) -> list[str]:
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
-    """Return what the sets of a line were made from; None where one has no image, was not finished, or is in
-    no sets.json.
+    """Return what the sets of a command were made from; None if one has no images, was not finished, or is
+    not in sets.json.
     """
     if name not in snapshot.stress.sets:
         return None
@@ -77,8 +77,8 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
-    """Return what the sets of a line would be made from: those whose pixels move, or that objects lie in,
-    from labels too.
+    """Return what the sets of a command would be made from; sets with moved pixels or added objects also
+    depend on labels.
     """
     return {
         key: value
@@ -98,8 +98,8 @@ def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
 
 
 def is_outdated(snapshot: Snapshot, name: str) -> bool:
-    """Return whether a set was made of other images, labels or files than there are now; of one that was
-    collected it is not.
+    """Return whether a set was made from other images, labels or files than the current ones; a collected set
+    never is.
     """
     about = snapshot.stress.sets.get(name)
     return about is not None and about.inputs != _now(snapshot, about)
@@ -122,7 +122,7 @@ def _again(snapshot: Snapshot, name: str) -> Again:
         return Again(
             {},
             (),
-            "sets.json no longer says what made this; run the same line of `faultscape stress` again"
+            "sets.json no longer describes this set; run the same `faultscape stress` command again"
             f" (log.jsonl has it), or {line}",
         )
     about = snapshot.stress.sets[name]
@@ -131,8 +131,8 @@ def _again(snapshot: Snapshot, name: str) -> Again:
         return Again(
             about.line,
             (),
-            f"set {about.of}, of which it was made, has no images any more; collect it again, or remove this"
-            f" too: {line}",
+            f"set {about.of}, which it was made from, no longer has images; collect it again, or remove this"
+            f" set too: {line}",
         )
     return Again(
         about.line,
@@ -176,7 +176,7 @@ SETS = Artefact(
         "light",
     ),
     reasons={
-        "images": "images of the set that it was made of came, changed or left",
+        "images": "images of its source set were added, changed or removed",
         "labels": "labels changed",
         "code": "the file of a corruption changed",
         "textures": "textures of frost changed",

@@ -42,9 +42,9 @@ def made_from_now(
     benchmark: str | None = None,
     all_labels: bool = False,
 ) -> dict[str, str]:
-    """Return what standings of a selection by a truth are made from, ``groups`` {image: group} where whole
-    groups are drawn anew, with rankings of a person's own (``ranking``, file.py:name), the file of a closed
-    ``benchmark``, and ``all_labels`` where those of other images count too.
+    """Return what standings of a selection by a truth are made from: ``groups`` {image: group} if whole
+    groups are resampled, your own rankings (``ranking``, file.py:name), the file of a closed ``benchmark``,
+    and ``all_labels`` if those of other images count too.
     """
     slots = snapshot.selections[name][0]
     images = {row.image for row in slots.rows}
@@ -70,7 +70,7 @@ def made_from_now(
 
 
 def _of_selection(snapshot: Snapshot, name: str) -> str:
-    """Return a key of a selection as it counts now; '' where there is none of this name."""
+    """Return a key of a selection as it counts now, or '' if there is none of this name."""
     return (
         key_of(selection.key(snapshot, name), discards.key(snapshot, name))
         if name in snapshot.selections
@@ -79,8 +79,8 @@ def _of_selection(snapshot: Snapshot, name: str) -> str:
 
 
 def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
-    """Return what standings of draws take from other selections: which of the images these chose, so that
-    their labels say nothing of chance, and even draws, which say how models fare where they agree.
+    """Return what standings of draws depend on in other selections: which of the images these chose, because
+    their labels are not random, and even draws, which show how models score where they agree.
     """
     own, drawn_from = snapshot.selections[name][0], snapshot.drawn_from(snapshot.selections[name][0].models)
     if not own.draws:
@@ -94,21 +94,21 @@ def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 
 def _chosen_elsewhere(snapshot: Snapshot, own: Slots) -> set[str]:
-    """Return which images of a selection others chose for what models say of them."""
+    """Return which images of a selection others chose because of the models' predictions."""
     return {row.image for row in own.rows} & chosen_by_models(
         slots for slots in snapshot.drawn if slots is not own
     )
 
 
 def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
-    """Return {image: group} where whole groups of images are drawn anew: for data to come, and where nothing
-    was drawn by chance.
+    """Return {image: group} if whole groups of images are resampled: for future data, and if nothing was
+    drawn at random.
     """
     return snapshot.groups if population == "future" or not is_by_chance(snapshot, name) else {}
 
 
 def is_by_chance(snapshot: Snapshot, name: str) -> bool:
-    """Whether the images of a selection were drawn by chance."""
+    """Whether the images of a selection were drawn at random."""
     # ranking loads scipy, which most who ask what is done never need
     from faultscape.ranking.catalogue import (
         CHANCE,
@@ -119,24 +119,18 @@ def is_by_chance(snapshot: Snapshot, name: str) -> bool:
 
 
 def provenance(snapshot: Snapshot, name: str) -> Provenance | None:
-    """Return what the standings of a selection say of how they were made; None where there are none, or none
-    that can be read.
-    """
+    """Return what the standings of a selection record about how they were made, or None."""
     return provenance_of(snapshot.document(selections.path(snapshot.root, name, "json", stem="standings")))
 
 
 def key(snapshot: Snapshot, name: str) -> str:
-    """Return a digest of what the standings of a selection were made from, and with which options; '' where
-    there are none.
-    """
+    """Return a digest of what the standings of a selection were made from, and with which options, or ''."""
     held = provenance(snapshot, name)
     return "" if held is None else key_of(held)
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """Return the selections that have standings, or are to have some: nobody is asked to rank one that
-    another took the place of.
-    """
+    """Return the selections that have standings, or should; replaced selections need none."""
     return [
         name
         for name in snapshot.selections
@@ -171,14 +165,14 @@ def _listed(held: Json) -> Sequence[Json]:
 
 
 def are_done(snapshot: Snapshot, name: str) -> bool:
-    """Whether the standings of a selection are there and follow from what there is now."""
+    """Whether the standings of a selection exist and follow from the current study."""
     held = _made_from(snapshot, name)
     return held is not None and held == _made_from_now(snapshot, name)
 
 
 def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
-    """Return which of the questions "best" and "order" the standings of a selection leave open; none where
-    they are not done.
+    """Return which of the questions "best" and "order" the standings of a selection leave open; none if they
+    are not done.
     """
     if not are_done(snapshot, name):
         return ()
@@ -190,7 +184,7 @@ def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 
 
 def again(snapshot: Snapshot, name: str, truth: str = "") -> Again:
-    """Return how standings are made again by a ``truth``, without one by that which they were ranked by."""
+    """Return how to remake standings by a ``truth``, or by the one they were made with."""
     given, left_out = _options_again(snapshot, name)
     stale = selection.is_stale(snapshot, name)  # its own line, or what is in its way, comes first
     return Again(
@@ -199,22 +193,20 @@ def again(snapshot: Snapshot, name: str, truth: str = "") -> Again:
 
 
 def _options_again(snapshot: Snapshot, name: str) -> tuple[JsonObject, tuple[str, ...]]:
-    """Return the options that were given and still mean something, and what to say of the others."""
+    """Return the recorded options that still apply, and a text about the others."""
     given, left_out = dict(arguments_of(provenance(snapshot, name))), list[str]()
     against = [str(other) for other in _listed(given.get("against"))]
     if gone := [other for other in against if not _is_to_be_ranked(snapshot, other)]:
         given["against"] = [other for other in against if other not in gone] or None
-        left_out += [f"selection {other} of --against is gone, and is left out" for other in gone]
+        left_out += [f"selection {other} of --against is gone and is left out" for other in gone]
     if "population" in given and not is_by_chance(snapshot, name):
         del given["population"]
-        left_out.append(
-            "--population speaks of images drawn by chance, which these are no longer, and is left out"
-        )
+        left_out.append("--population is left out: it applies only to images drawn at random")
     return given, tuple(left_out)
 
 
 def _is_to_be_ranked(snapshot: Snapshot, name: str) -> bool:
-    """Whether a selection is there that can be ranked, or can be made anew so that it can."""
+    """Whether a selection exists that can be ranked, or redrawn so that it can."""
     there = name in snapshot.selections
     return there and (
         snapshot.knows(snapshot.selections[name][0].models) or not selection.is_superseded(snapshot, name)
@@ -222,37 +214,38 @@ def _is_to_be_ranked(snapshot: Snapshot, name: str) -> bool:
 
 
 def _truth(snapshot: Snapshot, name: str) -> str:
-    """Return the truth that a selection was ranked by, while it is there, else the one that counts: what was
-    ranked by one is not ranked by another.
-    """
+    """Return the truth that a selection was ranked by, if it exists, else the one that counts."""
     ranked_by = str((provenance(snapshot, name) or {}).get("truth", ""))
     return ranked_by if ranked_by in snapshot.truths else snapshot.truth
 
 
 def _in_the_way(snapshot: Snapshot, name: str, given: JsonObject, truth: str) -> str:
-    """Return what keeps a selection from being ranked with these options, and what a person could do; ''
-    where nothing does, or labels are too few, which their own line says.
+    """Return what prevents ranking a selection with these options, and what to do about it; '' if nothing
+    does, or only labels are missing, which have their own line.
     """
     if not (images := snapshot.current(name).images):
-        back = f"`faultscape label remove {snapshot.place} --selection {name} --discards` takes discards back"
+        back = (
+            f"`faultscape label remove {snapshot.place} --selection {name} --discards` takes the discards"
+            " back"
+        )
         return (
-            f"every image of it is discarded; {back}, `faultscape select {snapshot.place} --remove {name}`"
-            " takes it away"
+            f"all its images are discarded; {back}, `faultscape select {snapshot.place} --remove {name}`"
+            " removes it"
         )
     if labels.is_short(snapshot, name, truth):
         return ""
     if labels.are_void(snapshot, name, truth):
         return (
-            f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere, and say"
-            " nothing of any model; label others, or discard these images"
+            f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere and show"
+            " nothing about any model; label other images, or discard these"
         )
     for other in (str(one) for one in _listed(given.get("against"))):
         if not snapshot.knows(snapshot.selections[other][0].models) or labels.is_silent(
             snapshot, other, truth
         ):
             return (
-                f"selection {other} of --against cannot be ranked yet; make it anew or label it, or rank"
-                f" without --against {other}"
+                f"selection {other} of --against cannot be ranked yet; redraw or label it, or rank without"
+                f" --against {other}"
             )
     return gone_file(given, ("benchmark", "ranking"), "rank") or _wrong_benchmark(
         given, snapshot.selections[name][0].models
@@ -260,18 +253,18 @@ def _in_the_way(snapshot: Snapshot, name: str, given: JsonObject, truth: str) ->
 
 
 def _wrong_benchmark(given: JsonObject, models: Sequence[str]) -> str:
-    """Return what is wrong with the file of a closed benchmark of these models, and what a person could do;
-    '' where nothing is, or none was given.
+    """Return what is wrong with the file of a closed benchmark of these models, and what to do about it, or
+    ''.
     """
     if (path := given.get("benchmark")) is None:
         return ""
     try:
         closed = read_benchmark(str(path))
     except RankingError as error:
-        return f"{error}; mend the file, or rank without --benchmark"
+        return f"{error}; fix the file, or rank without --benchmark"
     lacking = [model for model in models if not math.isfinite(closed.get(model, math.nan))]
     return (
-        f"{path} of --benchmark has no score of {lacking[0]!r}; write it there, or rank without --benchmark"
+        f"{path} of --benchmark has no score for {lacking[0]!r}; add it, or rank without --benchmark"
         if lacking
         else ""
     )
@@ -309,12 +302,12 @@ STANDINGS = Artefact(
         "ranking",
     ),
     reasons={
-        "selection": "the selection was extended or made anew",
+        "selection": "the selection was extended or replaced",
         "models": "a model of the selection was renamed or removed",
         "concordance": "the file of the concordance changed",
         "maps": "images or predictions changed",
-        "photos": "photos of labelled images changed",
-        "others": "other selections chose images of it, or draw images that say more of its models",
+        "photos": "files of labelled images changed",
+        "others": "other selections chose images of it, or draw images that show more about its models",
         "added": "models were added or removed",
         "labels": "labels changed",
         "discards": "images were discarded",

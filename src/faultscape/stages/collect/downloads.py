@@ -1,9 +1,9 @@
-"""Download pictures into STUDY/web: each once, whole, looked at, and written down before the next.
+"""Download images into STUDY/web, one at a time: each is checked and recorded before the next.
 
-Conventions: what came and was left out is written down too and not asked for again, unless the options now
-let it in. What did not come is a failure and is asked for again by the next run. A picture is left out as a
-duplicate of the first one that came, or of one that the study has. Hosts of a list are asked side by side,
-each in the order of the list, so that one that is slow holds none but its own.
+Conventions: images that came, and images that were left out, are recorded and not requested again unless the
+options now admit them. An image that did not come is a failure; the next run requests it again. An image is
+left out as a duplicate of the first one that came, or of one in the study. Hosts of a list are queried in
+parallel, each in the order of the list, so that a slow host delays only its own images.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from faultscape.study.tables.web_pictures import FOLDER, Term, WebPicture, add_p
 
 PICTURE_BYTES = 64_000_000
 HOSTS = 8  # that are asked side by side
-_SAME = "the same picture as "
+_SAME = "the same image as "
 _NEAR = "near-duplicate of "
 
 
 @dataclass
 class Counts:
-    """How a download went."""
+    """Counts of one download: images that came, were left out, failed, or were there before."""
 
     came: int = 0
     left_out: int = 0
@@ -44,7 +44,7 @@ class Counts:
 
 class Downloads:
     """One run of downloads into a study's web folder; ``failures`` are those of this run, ``tried`` the URLs
-    it was about.
+    it requested.
     """
 
     def __init__(self, root: Path, web: Web, wanted: Wanted, corpus: Iterable[Image] = ()) -> None:
@@ -69,8 +69,8 @@ class Downloads:
                 left.unlink()
 
     def take(self, hit: Hit, named: str = "") -> bool:
-        """Download a picture, unless it is there; whether it is for review now. ``named`` is the private
-        server that a person named.
+        """Download an image unless it is there, and return whether it is ready for review. ``named`` is the
+        private server that the user named.
         """
         with self._lock:
             known = self._known(hit)
@@ -87,8 +87,8 @@ class Downloads:
             return not self._ended and self._keep(hit, seen, answer.body, held)
 
     def take_all(self, hits: Iterable[tuple[Hit, str]], tick: Callable[[int], None] = lambda _: None) -> None:
-        """Download a list of pictures, each with the private server that was named, its hosts side by side;
-        what is under way when this is interrupted is not kept.
+        """Download a list of images, each with the private server that the user named, from several hosts in
+        parallel. If interrupted, unfinished downloads are dropped.
         """
         hosts: dict[str, list[tuple[Hit, str]]] = {}
         for hit, named in hits:
@@ -112,8 +112,8 @@ class Downloads:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _known(self, hit: Hit) -> bool | tuple[Hit, WebPicture | None]:
-        """Return a hit that is to be asked for, with what is known of it; or where it need not be whether it
-        is for review.
+        """Return a hit to request, with what is known about it; or, if no request is needed, whether it is
+        ready for review.
         """
         try:
             hit = replace(hit, url=clean(hit.url), id=check_name(hit.id, "image"))
@@ -133,7 +133,7 @@ class Downloads:
         return self._fail(hit.url, early or small) if early or small else (hit, held)
 
     def _keep(self, hit: Hit, seen: Look, data: bytes, held: WebPicture | None) -> bool:
-        """Write a picture that came, or why it is left out."""
+        """Write a downloaded image, or the reason why it is left out."""
         about = seen.picture
         gone = bool(held and not held.left_out)  # it was for review, and its file is no longer there
         reason = self._unfit(about.width, about.height, seen.transparent)
@@ -165,7 +165,7 @@ class Downloads:
         return not reason
 
     def _settled(self, held: WebPicture) -> bool:
-        """Whether a picture that came once need not be asked for again."""
+        """Return whether an image that came before need not be requested again."""
         if not held.left_out:
             return (self._root / FOLDER / held.file).is_file()
         return held.left_out.startswith((_SAME, _NEAR)) or bool(
@@ -173,13 +173,13 @@ class Downloads:
         )
 
     def _unfit(self, width: int, height: int, transparent: float) -> str:
-        """Return why a picture's own properties keep it out, '' when they do not."""
+        """Return why an image's own properties exclude it, or ''."""
         return too_small(width, height, self._wanted) or (
             not_transparent(transparent) if self._wanted.transparent else ""
         )
 
     def _double(self, digest: str, dhash: int | None) -> str:
-        """Return why a picture is a duplicate, '' when it is none."""
+        """Return what an image duplicates, or '' for a new image."""
         if digest in self._digests:
             return f"{_SAME}{self._digests[digest]}"
         near = None if dhash is None else self._groups.nearest(dhash)
@@ -208,8 +208,8 @@ def from_searches(
     named: str = "",
     tick: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Search for each term until so many of its pictures are for review; return why the API was left alone,
-    '' when it was not.
+    """Search for each term until enough of its images are ready for review; return why the API was abandoned,
+    or ''.
     """
     kept: dict[str, int] = {}
     for picture in downloads.pictures.values():
@@ -232,7 +232,7 @@ def from_searches(
 
 
 def _search(downloads: Downloads, hits: Iterator[Hit], wanted: int, named: str) -> None:
-    """Take hits until enough new ones are for review; those of other queries do not count."""
+    """Take hits until enough new ones are ready for review; hits of other queries do not count."""
     for hit in hits:
         there = downloads.counts.there
         if downloads.take(hit, named) and downloads.counts.there == there:

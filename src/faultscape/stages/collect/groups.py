@@ -1,7 +1,7 @@
-"""Which images of a study belong together: what `collect --group` and `--block` enter into the corpus.
+"""Which images of a study belong together: what `collect --group` and `--block` write into the corpus.
 
-Conventions: the options speak of the images that the line names, or of all where it names none. Groups change
-no selection and no prediction; they are what is drawn anew where an interval speaks of data to come.
+Conventions: the options apply to the images that the command names, or to all if it names none. Groups change
+no selection and no prediction; intervals about future data resample whole groups.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from faultscape.study.tables.logs import log
 
 
 def check(ids: Sequence[str], asked: Grouping) -> None:
-    """CorpusError where groups do not fit the images that a line names, before any picture is read."""
+    """CorpusError if groups do not fit the images that the command names; no image is read."""
     assign_groups(ids, asked.group, asked.block)
 
 
 def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> list[Image]:
-    """Return the images with the groups of those in ``ids``; what neither option speaks of stays, and a block
-    alone cuts the groups that there are.
+    """Return the images with the groups of those in ``ids``. Images that neither option covers stay as they
+    are; a block alone splits the existing groups.
     """
     if not asked.asked:
         return images
@@ -34,7 +34,7 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
     mine = [image.id for image in images if image.id in ids]
     held = {image.id: image.group for image in images if image.id in ids and image.group}
     if group is None and (group := join_blocks(held) or None):
-        print(f"--block {block} cuts the groups that the images have: {describe_groups(group.values())}")
+        print(f"--block {block} splits the existing groups: {describe_groups(group.values())}")
     named = assign_groups(mine, group, block)
     named_ids = set(mine)
     return [
@@ -43,15 +43,14 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
 
 
 def group_again(root: Path, asked: Grouping) -> tuple[list[Image], str]:
-    """Enter the groups of all images that a study has; returns the images, and what to say of those whose
-    group is another now.
+    """Write the groups of all images of a study; return the images, and a text about those whose group
+    changed.
     """
     with writing(root):
         held = read_corpus(root)
         if not held:
             raise StudyError(
-                f"{root} has no images yet that groups could be made of; name a folder, a glob in quotes, or"
-                " a list file"
+                f"{root} has no images to group yet; name a folder, a glob in quotes, or a list file"
             )
         images = follow(group_images(held, {image.id for image in collected(held)}, asked))
         changes = [
@@ -66,7 +65,7 @@ def group_again(root: Path, asked: Grouping) -> tuple[list[Image], str]:
 
 
 def _changes_text(changes: list[tuple[str, str]]) -> str:
-    """Return what to say of images whose group before and now is another; '' where there are none.
+    """Return a text about images whose group changed, or ''.
 
     >>> _changes_text([("", "a"), ("", "a"), ("a", "b")])[:55]
     '2 images have a group now, 1 image belongs to another g'
@@ -79,7 +78,7 @@ def _changes_text(changes: list[tuple[str, str]]) -> str:
             "image belongs to another group now",
             "images belong to another group now",
         ),
-        counted(none, "image stands alone now", "images stand alone now"),
+        counted(none, "image has no group now", "images have no group now"),
     ]
     parts = [words for words in parts if not words.startswith("0 ")]
-    return f"{', '.join(parts)}; intervals follow when measure and rank run again" if parts else ""
+    return f"{', '.join(parts)}; run measure and rank again to update intervals" if parts else ""

@@ -1,8 +1,8 @@
-"""Collect images into a study: what a line names becomes rows of the corpus, with shards, near-duplicate
-groups and what could not be used.
+"""Collect images into a study: the sources that a command names become rows of the corpus, with shards,
+near-duplicate groups and failures.
 
-Conventions: an image is known by its id within its set; the study keeps an image's shard, role and group
-whenever it is collected again.
+Conventions: an image is identified by its id within its set; its shard, role and group stay the same whenever
+it is collected again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from faultscape.study.tables.stress_sets import read_stress
 
 
 def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded | Changed:
-    """Do what a line of `collect` says; CorpusError, OptionError and StudyError where that cannot be."""
+    """Do what a `collect` command asks; CorpusError, OptionError or StudyError if that is not possible."""
     if options.remove:
         return remove_images(options)
     if options.known.mixture is not None:
@@ -57,12 +57,12 @@ def _collect_images(
     options: CollectOptions, part: MixturePart | None = None
 ) -> Collected | Queries | Downloaded | Changed:
     if options.dry_run:
-        raise OptionError("--dry-run says what --remove makes stale; give --remove with it")
+        raise OptionError("--dry-run needs --remove: it reports what --remove would make stale")
     if options.replace_classes and options.classes is None:
-        raise OptionError("--replace-classes takes a class list of other names; give it with --classes")
+        raise OptionError("--replace-classes needs --classes, with the new class list")
     root = local(options.study)
     if root.exists() and not root.is_dir():
-        raise StudyError(f"{root} is a file; a study is a folder")
+        raise StudyError(f"{root} is a file; give a folder for the study")
     is_new, data = not (root / "study.toml").exists(), find_known(options, part)
     if data is not None and is_new and options.classes is None and data.layout.classes:
         options = replace(options, classes=data.layout.classes)
@@ -87,7 +87,7 @@ def _collect_images(
     if options.web.accept is not None:
         options = replace(options, images=web.accept(root, Path(options.web.accept)))
     if data is not None and task == toml.CLASSIFICATION:
-        raise OptionError("--layout is of data sets for segmentation, and this is a study of classifiers")
+        raise OptionError("--layout applies to segmentation data sets only; this is a study of classifiers")
     named = (
         _named(options, set_name, classifies=task == toml.CLASSIFICATION)
         if data is None
@@ -161,9 +161,7 @@ def _collect(
     settings.enter_store(root, wanted, options.storage.store)
     held = {image.id: image for image in read_corpus(root)}
     if set_name in read_stress(root).sets:
-        raise CorpusError(
-            f"the set {set_name!r} was made by `faultscape stress`; collect images as another --set"
-        )
+        raise CorpusError(f"the set {set_name!r} was made by `faultscape stress`; give another --set")
     if wanted.classifies and settings.in_own_order(
         held.values(), named.pictures, named.lists, _prefix(set_name)
     ):
@@ -201,7 +199,7 @@ def _collect(
     if not images:
         pictures.forget_notes(root)
         what = (
-            f"not one of the {len(found)} files can be used; the first"
+            f"none of the {len(found)} files can be used; the first"
             if len(found) > 1
             else "the only file cannot be used"
         )
@@ -220,8 +218,8 @@ def _collect(
     truths = enter_truths(root, wanted, data, named.frames, set_name) if data is not None else {}
     if blind := sum(image.dhash is None and bool(image.source) for image in collected(images)):
         print(
-            f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them"
-            " whole, and looks"
+            f"{counted(blind, 'image')} not searched for near-duplicates; add --probe to read each one"
+            " completely"
         )
     found = described(
         options.study,
@@ -239,8 +237,8 @@ def _refuse_made_ids(named: _Named, sets: Collection[str]) -> None:
     """CorpusError for an id that begins as those of a made set do: one of the two images would be lost."""
     if taken := next((id_ for id_ in named.everything if id_.partition("/")[0] in sets), None):
         raise CorpusError(
-            f"the id {taken!r} would be of the set {taken.partition('/')[0]!r}, which was made by `faultscape"
-            " stress`; collect these images as another --set NAME"
+            f"the id {taken!r} would belong to the set {taken.partition('/')[0]!r}, which was made by"
+            " `faultscape stress`; collect these images with another --set NAME"
         )
 
 
@@ -259,13 +257,13 @@ def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new
 
 def _joined(held: Mapping[str, Image], named: _Named) -> _Named:
     """Return the names of a line with the ids that the study has for them, where these differ by the ending
-    of a picture, and say so.
+    of an image, and say so.
     """
     if other := id_lists.held_names(sorted(named.ids), held):
         first = min(other)
         print(
-            f"{counted(len(other), 'name is an image', 'names are images')} that the study has with or"
-            f" without an ending: {first} is {other[first]}"
+            f"{counted(len(other), 'name matches an image', 'names match images')} of the study with or"
+            f" without an extension: {first} is {other[first]}"
         )
     return replace(named, ids={other.get(id_, id_) for id_ in named.ids})
 
@@ -290,15 +288,14 @@ def _gather(
     removed: Mapping[str, Image],
     found: Sequence[Found],
 ) -> _Gathered:
-    """Look at the pictures, and return what they make of the corpus; what is another now, gone, or kept out
+    """Look at the images, and return what they make of the corpus; what is another now, gone, or kept out
     is said. An image that was ``removed`` comes back as what it was.
     """
     same = pictures.unchanged(held, found, options.storage.probe)
     probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.storage.probe)
     if options.not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
         raise CorpusError(
-            f"{blind.path}: --not-in needs to look at each picture; add --probe, which reads all of them"
-            " whole"
+            f"{blind.path}: --not-in must decode each image; add --probe to read all of them completely"
         )
     banned = pictures.Banned(options.not_in)
     failures = [Failure("collect", set_name, f.path, reason) for f, reason in failed]
@@ -308,7 +305,7 @@ def _gather(
         if (near := banned.near(image.dhash)) is not None:
             failures.append(
                 Failure(
-                    "collect", set_name, image.source, f"near-duplicate of {near}, which --not-in keeps out"
+                    "collect", set_name, image.source, f"near-duplicate of {near}, which --not-in excludes"
                 )
             )
             dropped.add(image.id)
@@ -316,13 +313,13 @@ def _gather(
             fresh.append(replace(image, role=options.role))
     if dropped:
         print(
-            f"{counted(len(dropped), 'image leaves', 'images leave')} the study: near-duplicates of what"
-            " --not-in keeps out (failures.csv)"
+            f"{counted(len(dropped), 'image leaves', 'images leave')} the study: near-duplicates of images in"
+            " --not-in (failures.csv)"
         )
     if fresh:
         print(
-            f"{counted(len(fresh), 'image that the study had is', 'images that the study had are')} of role"
-            f" {options.role} now"
+            f"{counted(len(fresh), 'existing image now has', 'existing images now have')} the role"
+            f" {options.role}"
         )
     known = {**removed, **held}
     _print_changed(root, pictures.changed(known, probed))
@@ -332,7 +329,7 @@ def _gather(
         _refuse_another_file(earlier, f, picture)
         if (near := banned.near(picture.dhash)) is not None:
             failures.append(
-                Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in keeps out")
+                Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in excludes")
             )
             dropped.add(f.id)
         else:
@@ -341,7 +338,7 @@ def _gather(
 
 
 def _image(found: Found, picture: Picture, set_name: str, role: str | None, earlier: Image | None) -> Image:
-    """Return the row of a picture, with what the study says of an ``earlier`` one of its id."""
+    """Return the row of an image, with what the study says of an ``earlier`` one of its id."""
     return Image(
         id=found.id,
         source=absolute(found.path),
@@ -360,13 +357,13 @@ def _image(found: Found, picture: Picture, set_name: str, role: str | None, earl
 
 
 def _print_changed(root: Path, images: Sequence[Image]) -> None:
-    """Say which images of the study have a picture now, or another one, and what was made of the earlier
+    """Say which images of the study have an image now, or another one, and what was made of the earlier
     one.
     """
     if came := [image for image in images if not image.source]:
         print(
-            f"{counted(len(came), 'image has its picture', 'images have their pictures')} now, {came[0].id}"
-            " the first"
+            f"{counted(len(came), 'id now has its image file', 'ids now have their image files')}, the first:"
+            f" {came[0].id}"
         )
     if not (images := [image for image in images if image.source]):
         return
@@ -378,19 +375,19 @@ def _print_changed(root: Path, images: Sequence[Image]) -> None:
                 labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
     old = sum(image.id in labelled for image in images)
     print(
-        f"{counted(len(images), 'picture')} changed since collected, {images[0].source} the first: maps that"
-        " networks made of them are stale"
-        + (f", and {old} of them have labels of the earlier picture: look at these again" if old else "")
+        f"{counted(len(images), 'image')} changed since collection, the first: {images[0].source};"
+        " maps that networks made from them are stale"
+        + (f", and {old} of them have labels of the earlier file: check these again" if old else "")
     )
 
 
 def _print_gone(images: Sequence[Image]) -> None:
-    """Say which images of the study have no picture any more."""
+    """Say which images of the study have no image any more."""
     if images:
         print(
-            f"{counted(len(images), 'image of the study is', 'images of the study are')} no longer there,"
-            f" {images[0].source} the first: what was made before stays in the study, and a network that is"
-            " added now has no map there (failures.csv)"
+            f"{counted(len(images), 'image file of the study is', 'image files of the study are')} missing,"
+            f" the first: {images[0].source}; existing maps and labels stay, but new networks cannot predict"
+            " these images (failures.csv)"
         )
 
 
@@ -400,6 +397,6 @@ def _refuse_another_file(held: Image | None, found: Found, picture: Picture) -> 
         return
     if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):
         raise CorpusError(
-            f"two files have the id {found.id!r}: {held.source}, which the study has, and {found.path};"
-            " rename one, or collect it as another --set"
+            f"two files have the id {found.id!r}: {held.source}, which is in the study, and {found.path};"
+            " rename one, or collect it into another --set"
         )

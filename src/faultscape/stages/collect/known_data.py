@@ -1,10 +1,11 @@
-"""collect --layout and --mixture: data sets as their own sites hand them out, with truth, classes, instances
-and groups.
+"""collect --layout and --mixture: data sets in their published layouts, with truth, classes, instances and
+groups.
 
-Conventions: the truth of a data set is kept under `labels` (semantic), `anomaly` (0, 1, 255) and `instances`
-(a number an instance), each where the data set has it. Labels become the study's classes by name, or by the
-layout's own mapping to Cityscapes; what is not a class of the study is void, which is said. Truth is read
-once: what a person replaced since stays, unless the data set's files are others.
+Conventions: the truth of a data set is stored under `labels` (semantic), `anomaly` (0, 1, 255) and
+`instances` (one number per instance), if the data set has them. Labels map to the study's classes by name, or
+by the layout's own mapping to Cityscapes; labels of classes that the study does not have become void, and
+`collect` reports it. Truth is read once: what someone replaced since stays, unless the data set's files
+changed.
 """
 
 from __future__ import annotations
@@ -79,16 +80,18 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
     known = options.known
     if known.layout is None:
         if known.split is not None:
-            raise OptionError("--split names a part of a data set of a known layout; give --layout with it")
+            raise OptionError("--split needs --layout, which names the data set")
         return None
     if len(options.images) != 1 or options.pattern or options.web.accept is not None:
         raise OptionError(
-            f"--layout {known.layout} takes one folder, the root of the data set, and finds its images by"
-            f" itself; got {counted(len(options.images), 'place')}"
+            f"--layout {known.layout} expects one folder, the root of the data set; got"
+            f" {counted(len(options.images), 'place')}"
         )
     place, layout = next(iter(options.images)), entry(known.layout)
     if known.split is None and len(layout.splits) > 1:
-        raise OptionError(f"say which split of {layout.title} with --split: {', '.join(layout.splits)}")
+        raise OptionError(
+            f"{layout.title} has several splits; choose one with --split: {', '.join(layout.splits)}"
+        )
     split = known.split or next(iter(layout.splits))
     frames = find_frames(layout, place, split)
     if remark := check(layout, frames):
@@ -110,14 +113,12 @@ def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, Mixt
     """
     known = options.known
     if known.layout or known.split or options.set_:
-        raise OptionError(
-            "--mixture names layouts, splits and sets itself; leave out --layout, --split and --set"
-        )
+        raise OptionError("--mixture cannot be combined with --layout, --split or --set; its file names them")
     of = mixture(str(known.mixture))
     if len(options.images) > 1:
         raise OptionError(
-            "--mixture takes one folder, in which its data sets lie; give none to look beside the mixture's"
-            " file"
+            "--mixture expects one folder that contains its data sets, or none to use the folder of the"
+            " mixture's file"
         )
     root = Path(next(iter(options.images))) if options.images else Path(str(known.mixture)).parent
     lines = []
@@ -143,8 +144,8 @@ def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, Mixt
 def enter_truths(
     root: Path, settings: Settings, found: Found, ids: Mapping[str, Frame], set_name: str
 ) -> dict[str, int]:
-    """Store the truth of frames, {image id: frame}, and return {name: images with a truth of it}; what cannot
-    be read stands in failures.csv.
+    """Store the truth of frames, {image id: frame}, and return {name: images with that truth}. Files that
+    cannot be read are listed in failures.csv.
     """
     counts: dict[str, int] = {}
     failures: list[Failure] = []
@@ -197,7 +198,7 @@ def enter_truths(
     )
     if failures:
         print(
-            f"{counted(len(failures), 'truth')} could not be read (failures.csv); the first:"
+            f"{counted(len(failures), 'truth file')} could not be read (failures.csv); the first:"
             f" {failures[0].image}: {failures[0].reason}"
         )
     return counts
@@ -285,8 +286,8 @@ def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
             if labels.shape != sizes[id_]:
                 file, (high, wide) = frame.instances if job.kind == "instance" else frame.truth, sizes[id_]
                 raise LabelMapError(
-                    f"{file}: is {labels.shape[1]} x {labels.shape[0]} pixels, its image {wide} x {high};"
-                    " truth has the size of its image"
+                    f"{file}: is {labels.shape[1]} x {labels.shape[0]} pixels, but its image is {wide} x"
+                    f" {high}; truth must have the size of its image"
                 )
             held[id_] = StoredMap(id_, runs.encode(labels))
         except FaultscapeError as error:
@@ -339,13 +340,13 @@ def _mapping(found: Found, settings: Settings) -> dict[str, str]:
     mapping = {label: "void" if name in strange else name for label, name in mapping.items()}
     if strange:
         print(
-            f"{found.layout.title}: {counted(len(strange), 'class is', 'classes are')} void here, since the"
-            f" study does not have {', '.join(strange[:6])}{' ...' if len(strange) > 6 else ''}"
+            f"{found.layout.title}: {counted(len(strange), 'class becomes', 'classes become')} void because"
+            f" the study does not have {', '.join(strange[:6])}{' ...' if len(strange) > 6 else ''}"
         )
     if not classes.void and "void" in mapping.values():
         raise OptionError(
-            f"labels of {found.layout.title} are void in part, and the classes of the study have no void id;"
-            " add one to study.toml, for example void = [255]"
+            f"{found.layout.title} has void labels, but the study's classes have no void id; add one to"
+            " study.toml, for example void = [255]"
         )
     return mapping
 

@@ -1,5 +1,5 @@
-"""What a line of `collect` changes in a study without naming images: classes, working size, groups; and what
-it says that the study holds.
+"""What `collect` changes in a study without naming images (classes, working size, groups), and its summary of
+the study.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from faultscape.study.tables.logs import log, read_failures
 
 
 def change_settings(root: Path, options: CollectOptions) -> Collected:
-    """Change the classes or the working size of a study, and the groups where they are given, without a look
-    at its images.
-    """
+    """Change the classes, the working size, and any groups given, without reading images."""
     toml.parse_size(options.size or "own")
     assert options.task is not None
     classes = given_classes(options, options.task, is_new=False)
@@ -44,7 +42,7 @@ def change_settings(root: Path, options: CollectOptions) -> Collected:
 
 
 def change_groups(root: Path, options: CollectOptions) -> Collected:
-    """Enter the groups of all images that a study has."""
+    """Write the groups of all images of the study."""
     images, changes = groups.group_again(root, options.grouping)
     if changes:
         print(changes)
@@ -53,7 +51,7 @@ def change_groups(root: Path, options: CollectOptions) -> Collected:
 
 
 def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classes | None:
-    """Return the classes that were given; CorpusError where a study needs some, or these cannot be drawn."""
+    """Return the classes that were given; CorpusError if a study needs some, or if these cannot be drawn."""
     classes = resolve(options.classes) if options.classes is not None else None
     if classes is None and is_new:
         more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
@@ -62,23 +60,23 @@ def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classe
         )
     if classes is not None and task != toml.CLASSIFICATION and not classes.colours:
         raise CorpusError(
-            f"classes {options.classes} are to be recognised and not drawn: they have no colours; give --task"
-            f" {toml.CLASSIFICATION}"
+            f"classes {options.classes} have no colours, so they cannot be drawn as label maps; add --task"
+            f" {toml.CLASSIFICATION}, or give colours"
         )
     return classes
 
 
 def described(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
-    """Return what the study holds now."""
+    """Return the summary of what the study contains now."""
     made, images = images, collected(images)
     duplicates = sum(image.near_duplicate_of != image.id for image in images)
     classes, size = settings.describe(held, sum(not image.source for image in images))
     if len(made) > len(images):
-        print(f"{counted(len(made) - len(images), 'image')} of sets made by `faultscape stress` beside these")
+        print(f"{counted(len(made) - len(images), 'more image')} in sets made by `faultscape stress`")
     about = describe_groups(image.group for image in images)
     if about and units_of([image.group for image in images]).count < LEAST:
-        cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"
-        print(f"{about}: fewer than {LEAST} carry no interval; {cut}")
+        cut = f"`faultscape collect {study} --block N` splits groups into runs of N consecutive images"
+        print(f"{about}: intervals need at least {LEAST}; {cut}")
     return Collected(
         study,
         len(images),

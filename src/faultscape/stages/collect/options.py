@@ -1,4 +1,4 @@
-"""What a line of `collect` asks for, as its verb hands it to the stage."""
+"""The options of `collect`, as its verb passes them to the stage."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ class WebImages:
     Parameters
     ----------
     queries
-        Write search terms to STUDY/queries.csv: class names, their synonyms, pairs of classes. Lines that you
-        edit, add or strike out stay so.
+        Write search terms to STUDY/queries.csv: class names, their synonyms, and pairs of classes. Lines that
+        you edit, add or strike out stay as you leave them.
     wordnet
         With --queries: a folder of WordNet files (index.noun, data.noun), for synonyms.
     hyponyms
-        With --wordnet: narrower words too, one step down.
+        With --wordnet: also use narrower words, one level down.
     urls
-        Download what a list names into STUDY/web: .txt with a URL a line, or .csv with url and what is known
-        of each picture.
+        Download the images in a list to STUDY/web: .txt with one URL per line, or .csv with a column url and
+        metadata for each image.
     api
-        Search openverse, flickr or wikimedia for the terms of queries.csv, and download into STUDY/web.
+        Search openverse, flickr or wikimedia for the terms in queries.csv, and download to STUDY/web.
     accept
-        Collect the pictures that an accept.csv, saved by STUDY/web/review.html, accepts.
+        Collect the images accepted in an accept.csv, which STUDY/web/review.html saves.
     contact
-        An e-mail address or web page, told to every server that is asked; --api needs it.
+        An e-mail address or web page to send to every server; required by --api.
     rate
-        Requests a second to one host (default 1).
+        Requests per second to one host (default 1).
     per_query
-        With --api: pictures for review a search term (default 50).
+        With --api: images to review per search term (default 50).
     after
-        Pictures of this day or later, for example 2024-03-01.
+        Only images from this day or later, for example 2024-03-01.
     before
-        Pictures of days before this one.
+        Only images from before this day.
     min_size
-        WIDTHxHEIGHT that a picture must have at least.
+        WIDTHxHEIGHT that an image must have at least.
     transparent
-        Only pictures with transparent parts: cut-out objects.
+        Only images with transparent parts: cut-out objects.
     licence
         With --api: open (default), commercial, modification, public (public domain) or any.
     """
@@ -70,12 +70,12 @@ class Grouping:
     Parameters
     ----------
     group
-        Which images belong together (one drive, sequence, city or patient), so that intervals draw them
-        together: a pattern over the ids such as "{group}_*", or a .csv file with columns id and group. Of the
-        images named here, or of all where none is. In Python also a dict.
+        Images to draw together in intervals (one drive, sequence, city or patient): a pattern over the ids
+        such as "{group}_*", or a .csv file with columns id and group. Applies to the images named here, or to
+        all if none are named. In Python also a dict.
     block
-        Cut each group, of --group or those that the images have, into runs of about this many consecutive
-        images; without any group the order of the ids.
+        Split each group (from --group, or the existing groups) into runs of about this many consecutive
+        images; without groups, split the order of the ids.
     """
 
     group: GroupRule | None = None
@@ -83,24 +83,24 @@ class Grouping:
 
     @property
     def asked(self) -> bool:
-        """Whether either of the two is given."""
+        """Whether either option is given."""
         return self.group is not None or self.block is not None
 
 
 @dataclass(frozen=True)
 class Storage:
-    """Where results lie, and how images are cut into shards and looked at.
+    """Where results are stored, and how images are sharded and checked.
 
     Parameters
     ----------
     store
-        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX where predictions, truth, pairs and measures are to lie;
-        fixed when the study is made.
+        s3://BUCKET/PREFIX or gs://BUCKET/PREFIX to store predictions, truth, pairs and measures in; fixed
+        when the study is created.
     shard_size
-        Images a shard; fixed when the study is made (default 1024).
+        Images per shard; fixed when the study is created (default 1024).
     probe
-        Read each picture whole and look for near-duplicates; the default for files of this machine, and not
-        for those of a store.
+        Read each image completely and look for near-duplicates; on by default for local files, off for files
+        in a store.
     """
 
     store: str | None = None
@@ -110,18 +110,18 @@ class Storage:
 
 @dataclass(frozen=True)
 class KnownData:
-    """A data set of a known layout, with its truth, classes and groups.
+    """A data set in a known layout, with its truth, classes and groups.
 
     Parameters
     ----------
     layout
         The data set's own layout, by name (cityscapes, ade20k, voc2012, camvid, fs-static, ...), or
-        file.py:NAME; the one folder named is its root. Truth is kept as labels, anomaly and instances.
+        file.py:NAME; the one folder you name is its root. Truth is stored as labels, anomaly and instances.
     split
-        Which split of it, as the data set calls it (train, val, ...).
+        The split to collect, as the data set calls it (train, val, ...).
     mixture
-        Instead: a mixture of data sets, a .toml file or fishyscapes-misclassification; each becomes a set, of
-        role test, with its own class mapping and sample.
+        Instead of a layout: a mixture of data sets, a .toml file or fishyscapes-misclassification; each
+        becomes a set with role test, its own class mapping and its own sample.
     """
 
     layout: str | None = None
@@ -130,13 +130,13 @@ class KnownData:
 
     @property
     def asked(self) -> bool:
-        """Whether any of them is given."""
+        """Whether any option is given."""
         return any(value is not None for value in (self.layout, self.split, self.mixture))
 
 
 @dataclass(frozen=True)
 class CollectOptions:
-    """All that a line of `collect` says; None is what it leaves open."""
+    """All options of `collect`; None for those not given."""
 
     study: str
     images: tuple[str, ...]
@@ -161,7 +161,7 @@ class CollectOptions:
 
     @property
     def asks_for_more(self) -> bool:
-        """Whether the line asks for anything that needs no images, or goes with them."""
+        """Whether the command asks for anything that needs no images, or accompanies them."""
         return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or self.known.asked or any(
             value is not None
             for value in (
@@ -172,7 +172,7 @@ class CollectOptions:
 
     @property
     def speaks_of_settings_alone(self) -> bool:
-        """Whether classes or the working size are all that the line speaks of, groups aside."""
+        """Whether the command changes only classes or the working size, and perhaps groups."""
         others = (self.set_, self.role, self.pattern, self.storage.store, self.storage.probe)
         settings = (self.classes, self.only_classes, self.size, self.storage.shard_size)
         return (
@@ -184,7 +184,7 @@ class CollectOptions:
 
     @property
     def speaks_of_groups_alone(self) -> bool:
-        """Whether groups are all that the line speaks of."""
+        """Whether the command changes only groups."""
         others = (
             self.classes,
             self.only_classes,

@@ -1,9 +1,9 @@
-"""Look at the pictures that collect found: which are unchanged, what is to be kept of the others, and which
-are near-duplicates of banned ones.
+"""Probe the images that collect found: which are unchanged, what to store about the others, and which are
+near-duplicates of excluded ones.
 
-Conventions: pictures are looked at side by side in threads. What was looked at is noted in
-``.collecting.jsonl`` of the study until the corpus is written, so that a kill loses nothing. A picture is
-decoded, for its difference hash, if it is a file of this machine, or as ``--probe`` says.
+Conventions: images are probed in parallel threads. Results are noted in ``.collecting.jsonl`` of the study
+until the corpus is written, so that a kill loses nothing. An image is decoded, for its difference hash, if
+its file is on this machine, or as ``--probe`` says.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ _NOTES = ".collecting.jsonl"
 
 
 def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | None) -> set[str]:
-    """Return the ids of images that are still what was collected: their bytes decide, or what their store
-    says of them.
-    """
+    """Return the ids of images that have not changed, judged by their bytes or by their store's metadata."""
 
     def same(f: Found) -> bool:
         image = held.get(f.id)
@@ -52,15 +50,15 @@ def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | N
 
 
 def whole_of(path: str, probe: bool | None) -> bool:
-    """Whether a picture is to be decoded when it is collected."""
+    """Return whether to decode an image when it is collected."""
     return not store.is_address(path) if probe is None else probe
 
 
 def probe(
     root: Path, found: Sequence[Found], whole: bool | None
 ) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
-    """Return (file, picture) of what can be read and (file, reason) of the rest; what a killed run had probed
-    is taken from its notes.
+    """Return (file, image) for readable files and (file, reason) for the rest; results of a killed run are
+    read from its notes.
     """
     notes = root / _NOTES
     known, whole_lines = _noted(notes)
@@ -102,7 +100,7 @@ def probe(
 
 
 def forget_notes(root: Path) -> None:
-    """Drop what was noted of pictures: the corpus holds it now."""
+    """Delete the notes of probed images: the corpus now has their contents."""
     (root / _NOTES).unlink(missing_ok=True)
 
 
@@ -126,7 +124,7 @@ def _noted(notes: Path) -> tuple[dict[str, Picture], int]:
 
 
 def changed(held: Mapping[str, Image], probed: Sequence[tuple[Found, Picture]]) -> list[Image]:
-    """Return the images, as they were collected, whose pictures are others now."""
+    """Return the images, as they were collected, whose files changed."""
     return [held[f.id] for f, picture in probed if f.id in held and held[f.id].digest != picture.digest]
 
 
@@ -147,7 +145,7 @@ def gone(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> li
 
 
 class Banned:
-    """The pictures of the --not-in folders, of which near-duplicates are kept out."""
+    """The images of the --not-in folders, whose near-duplicates are excluded."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._groups, self._paths = Groups(), []
@@ -157,9 +155,9 @@ class Banned:
                     self._groups.add(dhash)
                     self._paths.append(f.path)
             except ImageError as error:
-                print(f"--not-in: {error}; left out")
+                print(f"--not-in: {error}; skipped")
 
     def near(self, dhash: int | None) -> str | None:
-        """Return the path of the picture that a hash is a near-duplicate of, or None."""
+        """Return the path of the image that a hash is a near-duplicate of, or None."""
         hit = None if dhash is None else self._groups.nearest(dhash)
         return None if hit is None else self._paths[hit]

@@ -1,8 +1,8 @@
-"""Take images out of a study: they leave the corpus, and with it every pool, selection and number; their
-maps, labels and answers stay on disk and come back with them.
+"""Remove images from a study: they leave the corpus, and with it every pool, selection and count; their maps,
+labels and answers stay on disk and come back with them.
 
-Conventions: shards are never cut again, and parts of maps are of all images that a shard was cut with, so
-that no map of another image is predicted again.
+Conventions: shards never change, and parts of maps cover all images that a shard was made with, so that no
+map of another image is predicted again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from faultscape.study.tables.stress_sets import drop_sets
 
 
 def remove_images(options: CollectOptions) -> Changed:
-    """Take the images that a line names out of a study, or say what that makes stale. Errors: OptionError
-    where the line asks for more, CorpusError for words that name no image.
+    """Remove the images that a command names from a study, or report what that would make stale. Errors:
+    OptionError if the command asks for more, CorpusError for words that match no image.
     """
     root = existing(options.study)
     if options.images or options.asks_for_more:
         raise OptionError(
-            "--remove takes images out of the study; collect others, or change its settings, in a line of"
-            " their own"
+            "--remove cannot be combined with images or settings; give those in a separate command"
         )
     words = list(options.remove)
     return change(
@@ -51,16 +50,16 @@ def _removed(root: Path, words: Sequence[str]) -> str:
     gone = named | descendants(held.values(), named)
     if len(gone) == len(held):
         raise CorpusError(
-            f"{', '.join(words)}: these are all {len(held)} images of the study; a study keeps one at least"
+            f"{', '.join(words)}: matches all {len(held)} images of the study; keep at least one"
         )
     labelled = len(labelled_among(root, gone))
     note_removed(root, [held[id_] for id_ in sorted(gone)])
     stay = [image for image in held.values() if image.id not in gone]
     write_corpus(root, follow(grouped(stay, {image.id: image for image in stay})))
     drop_sets(root, {held[id_].set for id_ in gone} - {image.set for image in stay})
-    made = f", {len(gone) - len(named):,} of them made of the others" if len(gone) > len(named) else ""
+    made = f", {len(gone) - len(named):,} of them made from the others" if len(gone) > len(named) else ""
     kept = (
-        f"; labels of {labelled} of them are kept, and count again when the images are collected again"
+        f"; labels of {labelled} of them are kept, and count again once the images are collected again"
         if labelled
         else ""
     )

@@ -1,4 +1,4 @@
-"""What `collect` returns: the images that a study holds, or what a step of pictures from the web brought."""
+"""What `collect` returns: the images of a study, or the result of a step that gets images from the web."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Collected:
-    """What `collect` found and fixed."""
+    """What `collect` found and stored."""
 
     study: str
     images: int
@@ -44,7 +44,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Queries:
-    """What `collect --queries` wrote: lines of queries.csv, how many of them are new, how many of each
+    """What `collect --queries` wrote: how many search terms, how many of them are new, and how many of each
     kind.
     """
 
@@ -59,17 +59,17 @@ class Queries:
         missing = f"\nWordNet has no noun {', '.join(map(repr, self.unknown))}" if self.unknown else ""
         return (
             f"{self.study}/queries.csv: {self.terms} search terms ({self.new} new): {kinds}{missing}\nnext:"
-            f" strike out what you do not want, then faultscape collect {self.study} --api openverse"
+            f" strike out what you do not want, then run: faultscape collect {self.study} --api openverse"
             " --contact YOU@EXAMPLE.ORG (or flickr, wikimedia)"
         )
 
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What a download brought: pictures that came now, that were there, that were left out and that did not
-    come; how many are for review.
+    """What a download brought: images that came now, were there before, were left out, or failed; and how
+    many are ready for review.
 
-    ``first`` says what went wrong with the first that did not come.
+    ``first`` is the reason for the first failure.
     """
 
     study: str
@@ -83,13 +83,15 @@ class Downloaded:
 
     def __repr__(self) -> str:
         parts = [
-            f"{counted(self.came, 'new picture')}",
-            f"{self.there} there before" if self.there else "",
+            f"{counted(self.came, 'new image')}",
+            f"{self.there} already there" if self.there else "",
             f"{self.left_out} left out as duplicates or unfit" if self.left_out else "",
-            f"{self.failed} could not be had (failures.csv); the first: {self.first}" if self.failed else "",
+            f"{self.failed} could not be downloaded (failures.csv); the first: {self.first}"
+            if self.failed
+            else "",
         ]
         review = (
-            f"open {self.study}/web/review.html ({counted(self.for_review, 'picture')}), then faultscape"
+            f"open {self.study}/web/review.html ({counted(self.for_review, 'image')}), then run: faultscape"
             f" collect {self.study} --accept accept.csv"
         )
         lines = [

@@ -1,6 +1,6 @@
-"""What `collect` makes of the study's settings: classes, working size, shards, and the store of its parts.
+"""What `collect` does with the study's settings: classes, working size, shards, and the store of its parts.
 
-Conventions: what a change makes stale is said; nothing is removed.
+Conventions: it reports what a change makes stale, and removes nothing.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ _TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
 
 
 def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
-    """Return what a study is about: what was asked for, or what it is; OptionError where that is another, or
-    what else was asked for does not fit.
+    """Return the task of a study: the one asked for, or its own; OptionError if the two differ, or if other
+    options do not fit the task.
     """
     if asked not in (None, "segmentation", toml.CLASSIFICATION):
         raise OptionError(f"task {asked!r} is not known; use segmentation or {toml.CLASSIFICATION}")
     now = toml.read_settings(root).task if (root / "study.toml").exists() else None
     if asked and now and asked != now:
-        raise StudyError(f"{root} is a study of {now}, and stays one; begin a new study for {asked}")
+        raise StudyError(
+            f"{root} is a {now} study, and the task cannot change; create a new study for {asked}"
+        )
     task = now or asked or "segmentation"
     if task == toml.CLASSIFICATION and size is not None:
-        raise OptionError(
-            "--size is for label maps; classifiers see pictures at a size of their own: predict --input-size"
-        )
+        raise OptionError("--size applies to label maps only; for classifiers use `predict --input-size`")
     if task != toml.CLASSIFICATION and only is not None:
-        raise OptionError("--only-classes is for classifiers; give --task classification with it")
+        raise OptionError("--only-classes applies to classifiers only; add --task classification")
     return task
 
 
 def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
-    """CorpusError for sources that hold no pictures: arrays and tables of answers, and where maps are drawn
+    """CorpusError for sources that hold no images: arrays and tables of answers, and where maps are drawn
     lists of ids alone.
     """
     for file in images:
         if str(file).lower().endswith(_TABLES) and Path(file).is_file():
             also = (
-                "; of classifiers also a .csv file that names images, in a column image"
+                "; for classifiers also a .csv file that names images, in a column image"
                 if task == toml.CLASSIFICATION
                 else ""
             )
             raise CorpusError(
-                f"{file}: holds no pictures; `faultscape predict` takes such files, as NAME={file}, and"
-                f" collect takes pictures{also}"
+                f"{file}: contains no images; pass it to `faultscape predict` as NAME={file}; collect accepts"
+                f" images{also}"
             )
         if task != toml.CLASSIFICATION and id_lists.is_id_list(str(file)):
-            how = "add --task classification" if new else "begin a new study with --task classification"
+            how = "add --task classification" if new else "create a new study with --task classification"
             raise CorpusError(
-                f"{file}: names images, but no file that lies beside it; lists of ids without pictures are"
-                f" for classifiers: {how}, or name the files"
+                f"{file}: lists images, but none of these files exist next to it; lists of ids without files"
+                f" are for classifiers: {how}, or give paths of files"
             )
 
 
@@ -94,8 +94,8 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
     settings = toml.read_settings(root)
     if shard_size not in (None, settings.shard):
         raise StudyError(
-            f"{root} has shards of {settings.shard} images, which are never cut again; leave --shard-size out"
-            " or begin a new study"
+            f"{root} has shards of {settings.shard} images, and the size cannot change; remove --shard-size,"
+            " or create a new study"
         )
     if classes is not None:
         settings.synonyms = toml.synonym_settings(classes)
@@ -106,8 +106,8 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
         settings.only = list(read_classes(only, settings.class_list))
     if size is not None and size != settings.size:
         print(
-            "the working size changes: networks' maps and all pairs are stale and are made anew by predict"
-            " and compare"
+            "the working size changes: networks' maps and all pairs are stale; run predict and compare to"
+            " remake them"
         )
         settings.size = size
     return settings
@@ -127,9 +127,9 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     if (settings.models or labelled) and not options.replace_classes and foreign:
         held = f"{', '.join(old.names[:3])}{' ...' if len(old.names) > 3 else ''}"
         raise ClassesError(
-            f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with that of the"
-            f" study ({held}), whose models and labels would mean something else under it; is it another"
-            " study's? --replace-classes takes it all the same"
+            f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with the study's"
+            f" ({held}), so its models and labels would change meaning; check that this is the right list, or"
+            " use it anyway with --replace-classes"
         )
     if not (settings.models or labelled or selections.names(root) or Answers(root).there):
         # nothing follows from the list yet
@@ -139,17 +139,16 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     moved = [name for name, id_ in now_is.items() if before.get(name, id_) != id_]
     if moved and labelled and settings.classifies and not options.replace_classes:
         raise ClassesError(
-            f"{moved[0]!r} has the id {now_is[moved[0]]} in this list and {before[moved[0]]} in the study,"
-            " whose labels hold ids and would mean other classes; give each class the `id` that it has"
-            " (JSON), or insist with --replace-classes and import the labels again"
+            f"{moved[0]!r} has the id {now_is[moved[0]]} in this list but {before[moved[0]]} in the study, so"
+            " stored labels would change meaning; give each class its present `id` (JSON), or add"
+            " --replace-classes and import the labels again"
         )
     renamed = _renamed(old, new)
     for name, now in renamed.items():
-        print(f"class {name!r} is called {now!r} now; label mappings follow")
+        print(f"class {name!r} is now called {now!r}; label mappings follow")
     if renamed and settings.classifies and not new.wnids:
         print(
-            "note: a class of the same id is taken for the same class; give one that is another an id of its"
-            " own (JSON)"
+            "note: classes with the same id count as the same class; give a different class its own id (JSON)"
         )
     if same:
         first = old.first_names or old.names
@@ -157,25 +156,28 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     if new == old:
         return
     if same:
-        print("the class list changes in names, colours or groups alone: nothing is counted again")
+        print("only names, colours or groups of classes change: no counts become stale")
     elif settings.classifies:
-        print("the class list changes: what follows from it is stale; run predict, select and rank again")
+        print(
+            "the class list changes: everything computed from it is stale; run predict, select and rank again"
+        )
     else:
         print(
-            "the class list changes: pairs and what follows from them are stale and are made anew by compare"
+            "the class list changes: pairs and everything computed from them are stale; run compare to"
+            " remake them"
         )
     if old.wnids and not new.wnids:
         print(
-            "note: the list gives no WordNet ids, which the study had: tables that name classes by them and"
-            " WordNet distances no longer work; give each class its `wnid` (JSON)"
+            "note: the new list lacks the WordNet ids of the old one, so tables that use them and WordNet"
+            " distances no longer work; give each class its `wnid` (JSON)"
         )
     if moved and labelled:
         which = (
-            "labels hold the old one"
+            "labels still have the old id"
             if settings.classifies
-            else "labels that came as LabelMe files or in class colours hold the old one"
+            else "labels imported from LabelMe files or class colours still have the old id"
         )
-        print(f"{moved[0]!r} has another id now: {which}; import them again")
+        print(f"{moved[0]!r} has a new id: {which}; import them again")
     for model in settings.models.values():
         model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
         if isinstance(said := model.options.get("labels"), dict):
@@ -279,9 +281,9 @@ def enter_store(root: Path, settings: Settings, store: str | None) -> None:
     if store != settings.store and (root / "study.toml").exists() and held(root):
         where = settings.store or str(root)
         raise StudyError(
-            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth,"
-            " pairs, measures/statistics and reliability/counts to the new "
-            f'place with its own tools and write store = "{store}" into study.toml, or begin a new study'
+            f"the parts of {root} are stored in {where}, and --store does not move them; copy predictions,"
+            " truth, pairs, measures/statistics and reliability/counts to the new place and write "
+            f'store = "{store}" into study.toml, or create a new study'
         )
     if store:
         claim(root, store)
@@ -290,18 +292,16 @@ def enter_store(root: Path, settings: Settings, store: str | None) -> None:
 
 def describe(settings: Settings, alone: int) -> tuple[str, str]:
     """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images
-    have no picture here.
+    have no image here.
     """
     names = settings.classes.names
     classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
     if settings.classifies:
         asked = f"{len(settings.only)} of them" if settings.only else "all of them"
         without = (
-            f"; {counted(alone, 'image')} without {'a picture' if alone == 1 else 'pictures'} here"
-            if alone
-            else ""
+            f"; {counted(alone, 'image')} without {'a file' if alone == 1 else 'files'} here" if alone else ""
         )
-        return f"{classes}; the study asks about {asked}", f"one class a picture{without}"
+        return f"{classes}; the study asks about {asked}", f"one class per image{without}"
     void, background = settings.classes.void, settings.classes.background
     more = [f"void {void}" if void else "", "" if background is None else f"background {background}"]
     size = (

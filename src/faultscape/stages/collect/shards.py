@@ -1,8 +1,8 @@
-"""In which shard an image lies, and of which group of near-duplicates it is.
+"""The shard of each image, and its group of near-duplicates.
 
-Conventions: a shard is never cut again; a group is named after the image that began it, and stays as it is
-when other images come. Which image of those that come together begins one, the order among equals says and
-not their names (faultscape.ties).
+Conventions: a shard never changes; a group is named after its first image, and stays as it is when other
+images come. Among images that come together, a fixed random order, and not their names, decides which is
+first (faultscape.ties).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from faultscape.ties import tie_order
 
 
 def sharded(held: list[Image], fresh: list[Image], size: int, after: int = -1) -> list[Image]:
-    """Return all images with shards: those already cut stay, as do those that come back to theirs; new ones
-    are cut in the order of their ids, in shards ``after`` one.
+    """Return all images with shards: existing shards stay, and images that return keep theirs; new images get
+    shards in the order of their ids, starting after the shard ``after``.
     """
     new = sorted((image for image in fresh if image.shard < 0), key=lambda image: image.id)
     start = max((image.shard for image in held), default=-1)
@@ -29,8 +29,8 @@ def sharded(held: list[Image], fresh: list[Image], size: int, after: int = -1) -
 
 
 def grouped(images: list[Image], held: Mapping[str, Image] | None = None) -> list[Image]:
-    """Return the images with the near-duplicate group of each, in their order; those ``held`` {id: image}
-    that look as they did stay where they are, if what began their group does.
+    """Return the images, in order, with the near-duplicate group of each. Images in ``held`` {id: image} that
+    look the same keep their group if its first image does too.
     """
     held = held or {}
     same = {image.id for image in images if image.id in held and held[image.id].dhash == image.dhash}

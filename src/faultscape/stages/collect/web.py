@@ -1,6 +1,6 @@
-"""Pictures from the web: search terms, downloads for review, and what a person accepts.
+"""Images from the web: search terms, downloads for review, and the images that a person accepts.
 
-Conventions: who calls holds the study's lock. Everything lies in STUDY/queries.csv and STUDY/web until
+Conventions: the caller holds the study's lock. Everything stays in STUDY/queries.csv and STUDY/web until
 `--accept`.
 """
 
@@ -52,8 +52,8 @@ _STEPS = {  # and which options say something to each
 
 
 def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries | Downloaded] | None:
-    """Return the step that is asked for as a function of the study's folder, None for plain images and
-    --accept; OptionError when options do not go together.
+    """Return the step that is asked for as a function of the study's folder, or None for plain images and
+    --accept; OptionError if options do not go together.
     """
 
     def spelled(name: str) -> str:
@@ -62,35 +62,35 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     given = {name: value for name, value in asdict(asked).items() if value is not None and value is not False}
     steps = [name for name in _STEPS if name in given]
     if len(steps) > 1:
-        raise OptionError(f"{spelled(steps[0])} and {spelled(steps[1])} are two steps; give one of them")
+        raise OptionError(f"{spelled(steps[0])} and {spelled(steps[1])} are separate steps; give one of them")
     for name in given:
         homes = [home for home in _STEPS if name in _STEPS[home]]
         if homes and not set(homes) & set(steps):
-            raise OptionError(
-                f"{spelled(name)} says something only with {' or '.join(spelled(home) for home in homes)}"
-            )
+            raise OptionError(f"{spelled(name)} needs {' or '.join(spelled(home) for home in homes)}")
     if not steps:
         return None
     step = steps[0]
     if images:
-        raise OptionError(f"{spelled(step)} takes no folders of images; collect those in a line of their own")
+        raise OptionError(
+            f"{spelled(step)} cannot be combined with folders of images; collect those in a separate command"
+        )
     if step == "queries":
         if asked.hyponyms and asked.wordnet is None:
-            raise OptionError("--hyponyms needs --wordnet FOLDER, where they stand")
+            raise OptionError("--hyponyms needs --wordnet FOLDER")
         return functools.partial(_queries, wordnet=place_text(asked.wordnet), hyponyms=asked.hyponyms)
     if step == "accept":
         return None
     rate, per_query = float(given.get("rate", 1.0)), int(given.get("per_query", 50))
     if not 0.001 <= rate <= 1000:
-        raise OptionError(f"--rate {rate:g}: give requests a second, from 0.001 to 1000")
+        raise OptionError(f"--rate must be 0.001 to 1000 requests per second; got {rate:g}")
     if per_query < 1:
-        raise OptionError(f"--per-query {per_query}: give a number from 1")
+        raise OptionError(f"--per-query must be 1 or more; got {per_query}")
     kinds = hits.LICENCES
     if (licence := asked.licence or "open") not in kinds:
         raise OptionError(f"--licence {licence!r} is not known; use {', '.join(kinds)}")
     after, before = hits.option_day("after", asked.after), hits.option_day("before", asked.before)
     if after and before and after >= before:
-        raise OptionError(f"--after {after} --before {before}: no day is in this window")
+        raise OptionError(f"--after {after} --before {before}: no day is between them")
     size = asked.min_size
     smallest = (
         parse_size(size if isinstance(size, str) else "x".join(map(str, size))) if size is not None else None
@@ -102,8 +102,8 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
         apis.address(asked.api)
         if not contact:
             raise OptionError(
-                "--api asks other people's servers: say who asks with --contact, an e-mail address or a web"
-                " page"
+                "--api sends requests to other people's servers; identify yourself with --contact, an e-mail"
+                " address or a web page"
             )
     return functools.partial(
         _download,
@@ -152,12 +152,12 @@ def _download(
     rate: float,
     per_query: int,
 ) -> Downloaded:
-    """Download into STUDY/web, and write the review pages and failures.csv, also when interrupted."""
+    """Download into STUDY/web, and write the review pages and failures.csv, even if interrupted."""
     listed, bad = url_lists.read(Path(urls)) if urls is not None else ([], [])
     lines = read_terms(root / "queries.csv") if api is not None else []
     if api is not None and not lines:
         raise CorpusError(
-            f"{root}/queries.csv holds no search terms; write them with: faultscape collect {root} --queries"
+            f"{root}/queries.csv has no search terms; write some with: faultscape collect {root} --queries"
         )
     web = Web(contact=contact, rate=rate)
     downloads = Downloads(root, web, wanted, [image for image in read_corpus(root) if image.set != FOLDER])
@@ -190,7 +190,7 @@ def _download(
 
 
 def _written_down(root: Path, downloads: Downloads) -> int:
-    """Put the failures of a download and the review pages; return how many pictures are for review."""
+    """Write the failures of a download and the review pages; return how many images are ready for review."""
     web = ("http:", "https:", *(f"{api}:" for api in APIS))
     done = downloads.tried | downloads.pictures.keys()
     old = [f for f in read_failures(root) if (f.stage, f.name) == ("collect", FOLDER)]
@@ -201,7 +201,9 @@ def _written_down(root: Path, downloads: Downloads) -> int:
 
 
 def _review(root: Path, pictures: Iterable[WebPicture]) -> int:
-    """Put the review pages of what is for review, and take away pages that are no longer needed."""
+    """Write the review pages of the images that are ready for review, and delete pages that are no longer
+    needed.
+    """
     folder = root / FOLDER
     decisions = _decisions(root)
     cards = []
@@ -231,43 +233,43 @@ def _decisions(root: Path) -> dict[str, str]:
 
 
 def accept(root: Path, file: Path) -> tuple[str, ...]:
-    """Write the decisions of a file down beside earlier ones, say how many there are, and return the files of
-    the pictures accepted by now.
+    """Merge the decisions of a file with earlier ones, print the counts, and return the files of all accepted
+    images.
     """
     if not file.is_file():
         raise CorpusError(
-            f"--accept {file}: there is no such file; save it with the button of {root}/{FOLDER}/review.html"
+            f"--accept {file}: no such file; save it with the button in {root}/{FOLDER}/review.html"
         )
     fresh = read_decisions(file)
     pictures = {p.id: p for p in read_pictures(root).values() if not p.left_out}
     if strangers := [id_ for id_ in fresh if id_ not in pictures]:
         raise CorpusError(
-            f"{file}: {len(strangers)} of its ids are not images of {root}/{FOLDER}, the first"
-            f" {strangers[0]!r}; is it of another study?"
+            f"{file}: {len(strangers)} of its ids are not in {root}/{FOLDER}, the first: {strangers[0]!r};"
+            " check that the file belongs to this study"
         )
     decisions = {id_: word for id_, word in (_decisions(root) | fresh).items() if id_ in pictures and word}
     accepted = [p for id_, p in pictures.items() if decisions.get(id_) == "accept"]
     if gone := [p for p in accepted if not (root / FOLDER / p.file).is_file()]:
         raise CorpusError(
-            f"{root}/{FOLDER}/{gone[0].file} is gone ({len(gone)} such); download again, then accept"
+            f"{root}/{FOLDER}/{gone[0].file} is missing ({len(gone)} such); download again, then accept"
         )
     rejected = {id_ for id_, word in decisions.items() if word == "reject"}
     if not accepted:
         raise CorpusError(
-            f"{file}: accepts no picture ({len(rejected)} rejected, {len(pictures) - len(rejected)}"
+            f"{file}: accepts no image ({len(rejected)} rejected, {len(pictures) - len(rejected)}"
             " undecided); nothing is collected"
         )
     with writing(root):
         write_decisions(root, decisions)
         _review(root, read_pictures(root).values())
     print(
-        f"{counted(len(accepted), 'picture')} accepted, {len(rejected)} rejected,"
+        f"{counted(len(accepted), 'image')} accepted, {len(rejected)} rejected,"
         f" {len(pictures) - len(decisions)} left undecided"
     )
     sources = {str((root / FOLDER / pictures[id_].file).absolute()) for id_ in rejected}
     if held := sum(image.source in sources for image in read_corpus(root)):
         print(
-            f"{held} of the rejected are in the study since an earlier line and stay; discard them with label"
-            " import"
+            f"{held} of the rejected images are already in the study and stay; discard them with `label"
+            " import`"
         )
     return tuple(str(root / FOLDER / p.file) for p in accepted)

@@ -1,11 +1,12 @@
-"""Everything that people said that is not a mask, as JSON lines: out of a study, and back into it or another.
+"""Everything people answered, except masks, as JSON lines: exported from a study, and imported into it or
+another.
 
 Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which
-ends a discard), tag or check, with the columns of its table but the number and the source, in the order in
-which rows came, those that take back too: their answer or reason is '', a tag is not ``given``. Times are
-seconds since 1970. People stand under their pseudonyms. What stands in the study already is left out
-(`new_rows`), so that a file may be read twice; lines without a time, as earlier versions wrote them, are
-taken where they say something new.
+ends a discard), tag or check. Its fields are the columns of its table without the number and the source.
+Lines are in the order of the rows; rows that take something back are included: their answer or reason is '',
+a tag is not ``given``. Times are seconds since 1970. People appear under their pseudonyms. Rows that the
+study already has are skipped (`new_rows`), so a file can be read twice; lines without a time, as earlier
+versions wrote them, are read if they add something new.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ _Kind = TypeVar("_Kind", Choice, Answer, Discard, Tag)
 
 
 def write_answers(study: str, out: str) -> AnswersWritten:
-    """Write all that people said to a file; LabellingError where it is none of JSON lines."""
-    root, path = existing(study), local(out, "what people said")
+    """Write everything people answered to a file; LabellingError unless its name ends in .jsonl."""
+    root, path = existing(study), local(out, "answers")
     if path.suffix.lower() != ENDING:
-        raise LabellingError(f"{out}: answers are written as JSON lines; name a file that ends in {ENDING}")
+        raise LabellingError(
+            f"{out}: answers are written as JSON lines; give a file name that ends in {ENDING}"
+        )
     rows = list(_rows(root))
     if rows:  # else a file that is there may hold what was said in another study
         text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
@@ -86,8 +89,8 @@ def _kind(one: Discard) -> str:
 
 
 def read_answers(study: str, source: str) -> AnswersTaken:
-    """Take in what people said from JSON lines; LabellingError for a file that holds none. A line that cannot
-    be used is a row of failures.csv, and the others are taken.
+    """Import answers from JSON lines; LabellingError for a file without any. A line that cannot be used
+    becomes a row of failures.csv; the others are imported.
     """
     root, path = existing(study), Path(source)
     with writing(root):
@@ -109,7 +112,7 @@ def read_answers(study: str, source: str) -> AnswersTaken:
         if not taken.any:
             raise LabellingError(
                 f"{source}: no line could be used;"
-                f" {f'the first: {wrong[0][1]}' if wrong else 'it holds none'}"
+                f" {f'the first: {wrong[0][1]}' if wrong else 'the file is empty'}"
             )
         new = taken.enter(root, source)
         log(root, "label import", source=source)
@@ -132,7 +135,7 @@ def _sizes(root: Path) -> dict[str, tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Check:
-    """A finding as a line has it; ``keys`` and ``times`` of the comments are empty in files of earlier
+    """A finding as a line stores it; ``keys`` and ``times`` of the comments are empty in files of earlier
     versions.
     """
 
@@ -147,7 +150,7 @@ class _Check:
 
 
 class _Lines:
-    """What a file says, kind by kind, and how many lines say once more what a line with their key said."""
+    """The contents of a file by kind, and how many lines repeat an earlier line with the same key."""
 
     def __init__(self) -> None:
         self.choices: list[Choice] = []
@@ -169,13 +172,13 @@ class _Lines:
         classes: Collection[str],
         models: Collection[str],
     ) -> tuple[str, str]:
-        """Take one line; returns its image and what is wrong with it, '' where nothing is."""
+        """Add one line; return its image and what is wrong with it, or ''."""
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
-            return "", "is not JSON object"
+            return "", "is not a JSON object"
         if not isinstance(row, dict):
-            return "", "is not JSON object"
+            return "", "is not a JSON object"
         image, kind = row.get("image", ""), row.get("kind", "")
         if kind not in _KINDS:
             return (
@@ -207,7 +210,7 @@ class _Lines:
             if row["chosen"] not in (*WORDS, ""):
                 return f"the choice {str(row['chosen'])[:40]!r} is not known; use {', '.join(WORDS)}"
             if row["first"] == row["second"]:
-                return f"it chooses between {row['first']!r} and itself"
+                return f"its two models are the same: {row['first']!r}"
             fields = {name: _typed(row, name, kinds) for name, kinds in _CHOICE.items() if name in row}
             return self._once(kind, Choice(**fields), self.choices)
         if kind == "answer":
@@ -244,8 +247,8 @@ class _Lines:
         return ""
 
     def _once(self, table: str, row: _Kind, rows: list[_Kind]) -> str:
-        """Take a row whose key no line before has; returns what is wrong with one that says something else
-        under a key.
+        """Add a row whose key is new; return what is wrong with one that contradicts an earlier row of the
+        same key.
         """
         if row.key is not None:
             before = self._keys.setdefault((table, row.key), row)
@@ -254,13 +257,13 @@ class _Lines:
                 return (
                     ""
                     if before == row
-                    else f"its key {row.key[:40]!r} stands in a line before, which says something else"
+                    else f"its key {row.key[:40]!r} was used by an earlier line with other contents"
                 )
         rows.append(row)
         return ""
 
     def enter(self, root: Path, source: str) -> dict[str, int]:
-        """Put what is new into the study; returns how much of each kind that was."""
+        """Write what is new into the study; return how many rows of each kind that was."""
         held = Answers(root)
         new = {"choice": Choices(root).add_all(self.choices, source)}
         new["answer"] = held.add_all(self.answers, source)
@@ -272,7 +275,7 @@ class _Lines:
 
 
 def _enter_checks(checks: Checks, rows: list[_Check], source: str) -> int:
-    """Put findings and their comments, each once; returns of how many something is new."""
+    """Write findings and their comments, each once; return how many of them have something new."""
     new = set[str]()
     for row in rows:
         who, comment, _ = row.comments[0]
@@ -297,21 +300,21 @@ def _enter_checks(checks: Checks, rows: list[_Check], source: str) -> int:
 
 
 def _check(row: dict[str, Any], image: str) -> _Check:
-    """Return what a line says of a finding; ValueError for what it does not say rightly."""
+    """Return a line's finding; ValueError if it is invalid."""
     comments, keys, times = row["comments"], row.get("keys") or [], row.get("times") or []
     if (
         not isinstance(comments, list)
         or not comments
         or not all(isinstance(c, list) and len(c) == 3 for c in comments)
     ):
-        raise ValueError("its comments are (annotator, comment, state)")
+        raise ValueError("its comments must be (annotator, comment, state)")
     said = tuple((_text(c, 0), _text(c, 1), _text(c, 2)) for c in comments)
     if any(state not in STATES for *_, state in said):
-        raise ValueError("its comments are (annotator, comment, state)")
+        raise ValueError("its comments must be (annotator, comment, state)")
     if (keys or times) and not (
         isinstance(keys, list) and isinstance(times, list) and len(keys) == len(times) == len(said)
     ):
-        raise ValueError("its keys and times are one for each comment")
+        raise ValueError("it needs one key and one time per comment")
     at = None if row.get("x") is None or row.get("y") is None else (_number(row, "x"), _number(row, "y"))
     about = _word(row, "truth"), image, at, _word(row, "of"), _word(row, "key"), said
     return _Check(
@@ -344,7 +347,7 @@ _SPANS = {"left": ("first", "second"), "repeat": (0, 1)}
 
 
 def _more(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return what a line says beyond what it must."""
+    """Return the optional fields of a line."""
     return {name: _typed(row, name, _FIELDS[name]) for name in names if name in row}
 
 
@@ -362,7 +365,7 @@ def _typed(row: dict[str, Any], name: str, kinds: tuple[type, ...]) -> Any:
 
 
 def _number(row: Any, name: Any) -> float:
-    """Return a number that a database holds; ValueError for another value."""
+    """Return a number that a database can store; ValueError for another value."""
     value = row[name]
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e15:
         raise ValueError(f"{name if isinstance(name, str) else 'a time'} is {str(value)[:40]!r}")
@@ -370,7 +373,7 @@ def _number(row: Any, name: Any) -> float:
 
 
 def _text(row: Any, name: Any) -> str:
-    """Return a text that a database holds, '' where there is none; ValueError for another value."""
+    """Return a text that a database can store, '' if there is none; ValueError for another value."""
     value = row[name] if isinstance(row, list) else row.get(name, "")
     if not isinstance(value, str) or "\0" in value or any(0xD800 <= ord(letter) < 0xE000 for letter in value):
         raise ValueError(f"{name if isinstance(name, str) else 'a comment'} is {str(value)[:40]!r}")

@@ -1,4 +1,4 @@
-"""Whether a labelling tool will take a file: asked before somebody uploads it, of the file alone."""
+"""Check whether a labelling tool will accept a file, before anyone uploads it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from faultscape.stages.label.result import Checked
 
 
 def check(file: str, format: str | None) -> Checked:
-    """Return what a tool would say of a file or folder; LabellingError where it is of no format that is
-    known, or cannot be read.
+    """Return what a tool would reject in a file or folder; LabellingError if its format is unknown or it
+    cannot be read.
     """
     path = Path(file)
     if not path.exists():
-        raise LabellingError(f"{file}: there is no such file or folder")
+        raise LabellingError(f"{file}: no such file or folder")
     form = _recognised(path) if format is None else _named(format)
     if isinstance(form, MaskFormat):
         return Checked(file, form.title, tuple(check_file(form, path)))
@@ -30,12 +30,10 @@ def check(file: str, format: str | None) -> Checked:
 
 
 def _named(name: str) -> Format:
-    """Return the format of a name; OptionError for one of which nothing is known."""
+    """Return the format of a name; OptionError for a format that cannot be checked."""
     form = find_format(name, next((entry.task for entry in FORMATS if entry.name == name), "segmentation"))
     if isinstance(form, QuestionFormat) or form.check is None:
-        raise OptionError(
-            f"--format {name}: nothing is known of what a tool takes of it; use {', '.join(_names())}"
-        )
+        raise OptionError(f"--format {name}: this format cannot be checked; use {', '.join(_names())}")
     return form
 
 
@@ -44,7 +42,7 @@ def _names() -> list[str]:
 
 
 def _recognised(path: Path) -> Format:
-    """Return the format that a file, or what lies in a folder, is of."""
+    """Return the format of a file, or of the files in a folder."""
     there = _files(path)
     known = [form for form in FORMATS if not isinstance(form, QuestionFormat) and form.check]
     for form in sorted(known, key=lambda form: isinstance(form, MaskFormat)):
@@ -55,13 +53,13 @@ def _recognised(path: Path) -> Format:
         if mine:
             return form
     raise LabellingError(
-        f"{path}: is of no format of a labelling tool that is known ({', '.join(_names())}); name one with"
+        f"{path}: not recognised as a labelling tool's format ({', '.join(_names())}); name the format with"
         " --format"
     )
 
 
 def _fault_of_json(file: Path) -> str:
-    """Return why a file is not JSON, '' where it is."""
+    """Return why a file is not JSON, or ''."""
     try:
         json.loads(read_bytes(file, LabellingError, limit=MOST_BYTES))
     except (ValueError, RecursionError, MemoryError) as error:
@@ -72,8 +70,8 @@ def _fault_of_json(file: Path) -> str:
 
 
 def _of_place(file: Path) -> Format:
-    """Return the format of a damaged file, which its name or what lies beside it tells; LabellingError where
-    they do not.
+    """Return the format of a damaged file, judged by its name or the files next to it; LabellingError if they
+    do not show it.
     """
     name = file.stem.lower()
     beside = {one.name for one in _files(file.parent)}

@@ -1,5 +1,5 @@
-"""Labels out to people and back in: masks of label maps, or questions about classes, as the study's task has
-it.
+"""Export labels to people and import them: masks for label maps, or questions about classes, by the study's
+task.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ _EXPECTED = {
         "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of"
         " these"
     ),
-    False: "a folder of masks or of LabelMe files, named as the images",
+    False: "a folder of masks or LabelMe files with the images' names",
 }
 
 
 def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported:
-    """Write what is to be labelled to a folder or a file; LabellingError for an unknown truth, OptionError
-    for options that do not fit the study.
+    """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
+    options that do not fit the study.
     """
     root = existing(study)
     settings = read_settings(root)
     classifies = settings.classifies
     form = find_format(options.format, settings.task)
     if classifies and options.prefill is not None:
-        raise OptionError("--prefill fills maps in; questions about classes are asked without an answer")
+        raise OptionError("--prefill applies to masks only; questions about classes are never pre-filled")
     known = evidence.truths(root)
     if options.truth is None:
         options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
@@ -76,34 +76,34 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
             f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         )
         raise LabellingError(
-            f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label"
+            f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"
         )
     _check_fresh(root, study, options)
     if isinstance(form, QuestionFormat):
         if options.sessions.people:
             raise OptionError(
-                "--annotators shares out images whose masks are drawn; questions are shared out by `label"
-                " serve`, or everybody gets the same file"
+                "--annotators applies to masks only; share questions with `label serve`, or give everyone"
+                " the same file"
             )
         return questions.export(root, study, options, form)
     if isinstance(form, TaskFormat):
         return question_tasks.export(root, study, options, form)
     if options.again:
         raise OptionError(
-            "--again is for questions about classes; a mask that is to be drawn anew is imported again, and"
+            "--again applies to questions about classes; to redraw a mask, import the new one, which"
             " replaces the first"
         )
     out = Path(options.out)
     if out.suffix.lower() == ".csv" and not out.is_dir():
         raise OptionError(
-            f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example"
-            f" {out.with_suffix('')}; a table of questions is for classifiers"
+            f"{options.out}: images and masks (--format png or labelme) need a folder, for example"
+            f" {out.with_suffix('')}; question tables are for classifiers"
         )
     if isinstance(form, PairFormat):
         if options.prefill is not None or options.outlines or options.sessions.people:
             raise OptionError(
-                f"--prefill, --outlines and --annotators are for masks that people draw; {form.name} asks"
-                " which of two maps is better"
+                f"--prefill, --outlines and --annotators apply to masks only; {form.name} asks which of two"
+                " maps is better"
             )
         return pair_tasks.export(root, study, options, form)
     if options.sessions.people:
@@ -112,7 +112,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
 
 
 def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
-    """LabellingError for a stale selection, whose labels may serve nothing, unless they are wanted anyway."""
+    """LabellingError for a stale selection, unless its images are wanted anyway."""
     snapshot = Snapshot(root, study)
     if options.anyway or options.selection not in snapshot.selections:
         return
@@ -124,7 +124,7 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
             else f"label {successor(snapshot, options.selection)} instead"
         )
         raise LabellingError(
-            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or give --anyway to"
+            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or add --anyway to"
             " label it as it is"
         )
 
@@ -132,7 +132,7 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
 def import_labels(
     study: str, options: ImportOptions
 ) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
-    """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this
+    """Import labels from a folder or a file; LabellingError for a source that cannot contain labels for this
     study.
     """
     root, source = existing(study), options.source
@@ -143,16 +143,16 @@ def import_labels(
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = (
-            "; labels are read from folders of this machine; copy them here first"
+            "; labels are read from local folders only; copy them to this machine first"
             if is_address(source)
             else ""
         )
-        raise LabellingError(f"{file}: there is no such file or folder{more}")
+        raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
-        raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
+        raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(
-            f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}"
+            f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"
         )
     if taken := _of_tool(root, Path(file), options, form if options.format else None, classifies=classifies):
         return taken
@@ -161,17 +161,17 @@ def import_labels(
             return session_import.import_(root, options, form if options.format else None)
         return masks.import_(root, options, form if options.format else None)
     if not isinstance(form, QuestionFormat):
-        raise LabellingError(f"{source}: holds no file of {form.title}")
+        raise LabellingError(f"{source}: contains no {form.title} file")
     if options.pattern is not None:
-        raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
+        raise OptionError("--pattern applies to mask files only; a CSV file names the image on each line")
     return questions.import_(root, file, column, options.truth, form)
 
 
 def _of_tool(
     root: Path, path: Path, options: ImportOptions, form: Format | None, *, classifies: bool
 ) -> ChoicesTaken | ChecksTaken | Answered | None:
-    """Take in choices, answers or issues of a tool, where the source is such a file, or a folder with some;
-    None where it is none.
+    """Import choices, answers or issues from a tool's file, or from a folder of such files; None if the
+    source is neither.
     """
     there = (
         [path]
@@ -196,11 +196,11 @@ def _of_tool(
 
 
 def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) -> Imported:
-    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names,
-    ``called`` so in place of the path ``kept``; errors as `import_labels`.
+    """Import the masks of one person from a file or a folder as that person's truth, whatever annotator the
+    file names. Messages show ``called`` instead of the path ``kept``; errors as for `import_labels`.
 
-    Whoever draws is told nothing of models; what is wrong with each label stands in failures.csv, which the
-    page lists.
+    The person who draws learns nothing about models; problems with single labels are listed in failures.csv,
+    which the page shows.
     """
     options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
     return replace(masks.import_(root, options, None), first="", copies=())

@@ -1,4 +1,4 @@
-"""Issues of a tool's review, which become checks of the second round (S0 4.1.4)."""
+"""Issues from a tool's review, which become checks of the second round (Yan et al. 2021)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _STAGE = "checks"
 
 
 def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
-    """Take in the issues of a file as checks of the masks of a truth; those of images that the study does not
-    have are rows of failures.csv. LabellingError where not one can be used.
+    """Import the issues of a file as checks of the masks of a truth; issues about images that the study does
+    not have become rows of failures.csv. LabellingError if none can be used.
     """
     issues = cvat_issues.read_issues(file)
     with writing(root):
@@ -33,7 +33,7 @@ def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
                 what = (
                     f"{one.image[:80]!r} is not an image of the study"
                     if one.image
-                    else f"frame {one.frame} has no name; save the job's data/meta too"
+                    else f"frame {one.frame} has no name; also save the job's data/meta"
                 )
                 failures.append(Failure(_STAGE, options.truth, one.image, f"{one.where}: {what}"))
                 continue
@@ -80,7 +80,7 @@ def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
         if len(failures) == len(issues):
             raise LabellingError(
                 f"{file}: no issue could be used;"
-                f" {f'the first: {failures[0].reason}' if failures else 'it holds none'}"
+                f" {f'the first: {failures[0].reason}' if failures else 'the file has none'}"
             )
         log(root, "label import", source=options.source, truth=options.truth)
     unresolved = sum(not one.resolved for one in checks.checks(options.truth))

@@ -1,4 +1,4 @@
-"""Photos and masks out for a tool that draws."""
+"""Write images and masks for a drawing tool."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from faultscape.study.tables.corpus import Image, read_corpus
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool
-    needs to know of the classes.
+    needs to know about the classes.
     """
     settings, folder, truth, prefill = (
         read_settings(root),
@@ -57,25 +57,19 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
 
 
 def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | BundleFormat) -> None:
-    """OptionError for options of an export that do not fit the study or the format."""
+    """OptionError for export options that do not fit the study or the format."""
     prefill = options.prefill
     if prefill is not None and prefill not in settings.models:
-        raise OptionError(
-            f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}"
-        )
+        raise OptionError(f"--prefill {prefill!r}: no such model; available: {', '.join(settings.models)}")
     if options.outlines and not (form.outlines and prefill):
         known = ", ".join(
             entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines
         )
-        raise OptionError(
-            f"--outlines writes what --prefill fills in as polygons, in a format that has them ({known})"
-        )
+        raise OptionError(f"--outlines needs --prefill and a format with polygons ({known})")
 
 
 def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[Image]]:
-    """Return the images of a selection as it counts now, and those of them that have no label in a truth
-    yet.
-    """
+    """Return the images of a selection that count now, and those of them without a label in a truth."""
     slots = current(root, selection, Answers(root).discarded())
     by_id = {image.id: image for image in read_corpus(root)}
     chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
@@ -87,7 +81,7 @@ def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[
 
 @dataclass
 class Export:
-    """Writes photos, and labels that a model fills in, for one tool."""
+    """Writes images, and labels filled in by a model, for one tool."""
 
     root: Path
     study: str
@@ -97,9 +91,7 @@ class Export:
     options: ExportOptions
 
     def images(self, images: Sequence[Image], tick: Callable[[int], object]) -> None:
-        """Write images with their labels, and what the tool needs to know of the classes; errors as of what
-        it calls.
-        """
+        """Write images with their labels, and what the tool needs to know about the classes."""
         form = self.form
         for image in images:
             self.photo(image)
@@ -115,7 +107,7 @@ class Export:
             put(path, data)
 
     def photo(self, image: Image) -> None:
-        """Write one photo, unless it is there; ImageError where it cannot be read."""
+        """Write one image, unless it exists; ImageError if it cannot be read."""
         where = places_of(self.form, self.folder, image.id)[0]
         if where.exists():
             return
@@ -126,12 +118,12 @@ class Export:
                 raise
             found_again = f"`faultscape collect {shlex.quote(self.study)} NEWFOLDER`"
             raise ImageError(
-                f"{error}; if images were moved, run {found_again}, then this line again"
+                f"{error}; if images were moved, run {found_again}, then repeat this command"
             ) from None
         put(where, png.encode_pixels(rgb))
 
     def label(self, image: Image, form: MaskFormat) -> None:
-        """Write one label, unless it is there."""
+        """Write one label, unless it exists."""
         where, target = places_of(form, self.folder, image.id)
         if not target.exists():
             size = (image.width, image.height)
@@ -148,8 +140,8 @@ class Export:
                 put(target, data)
 
     def bundle(self, images: Sequence[Image], form: BundleFormat, tick: Callable[[int], object]) -> None:
-        """Write the files of all images; LabellingError where one is there that holds something else, which
-        may be somebody's work.
+        """Write the files of all images; LabellingError if one exists with other contents, which may be
+        someone's work.
         """
 
         def drawn() -> Iterator[DrawnImage]:
@@ -163,14 +155,14 @@ class Export:
         ):
             if path.exists() and path.read_bytes() != data:
                 raise LabellingError(
-                    f"{path}: is there already and holds something else, which is never written over; name"
-                    " another folder"
+                    f"{path}: already exists with other contents and is never overwritten; give another"
+                    " folder"
                 )
             put(path, data)
 
     def filled(self, image: Image) -> np.ndarray | None:
-        """Return a model's map of one image in the study's ids, at the photo's size; None where nothing is to
-        be filled in, or it has none.
+        """Return a model's map of one image in the study's ids, at the image's size; None if nothing is
+        filled in, or the model has no map.
         """
         model = self.options.prefill
         if model is None:
@@ -179,9 +171,7 @@ class Export:
         return None if code is None else map_at_photo_size(code, self.settings, model, image)
 
     def differing(self, images: Sequence[Image]) -> tuple[int, int]:
-        """Return how many pixels of the outlines that were written differ from the maps that they are of, and
-        of how many.
-        """
+        """Return how many pixels of the written outlines differ from their maps, and of how many."""
         by_id, classes = {image.id: image for image in images}, self.settings.class_list
         if isinstance(self.form, BundleFormat):
             read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})

@@ -1,7 +1,7 @@
-"""Labels that lie one in a file, in a folder: which file is of which image, which hold nothing yet, and how
-each is read.
+"""Labels with one file per image in a folder: which file belongs to which image, which files are still empty,
+and how each is read.
 
-Conventions: a reader gives (H, W) ids of the study's class list, of the photo's size, and raises
+Conventions: a reader returns (H, W) ids of the study's class list, at the image's size, and raises
 LabelMapError or LabellingError.
 """
 
@@ -37,8 +37,8 @@ def readers(
     formats: Sequence[MaskFormat],
     classes: Classes,
 ) -> tuple[dict[str, Reader], int]:
-    """Return {image id: how its label is read} of a folder, and how many files nobody drew in yet; what fits
-    no image is said.
+    """Return {image id: reader of its label} for a folder, and how many files are still empty; files that
+    match no image are reported.
     """
     files, empty = _label_files(path, images, pattern, formats)
     mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
@@ -53,11 +53,11 @@ def readers(
 def _label_files(
     path: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[MaskFormat]
 ) -> tuple[dict[str, tuple[str, MaskFormat]], int]:
-    """Return {image id: file and its format}, and how many files nobody drew in yet; what fits no image is
-    said.
+    """Return {image id: file and its format}, and how many files are still empty; files that match no image
+    are reported.
 
-    Files that their content tells go before masks, which any picture may be: the photo of a LabelMe file lies
-    beside it.
+    Formats recognised by content are tried before masks, because a mask can be any image: the image of a
+    LabelMe file lies next to it.
     """
     masks = path / "labels" if (path / "labels").is_dir() else path
     files: dict[str, tuple[str, MaskFormat]] = {}
@@ -87,8 +87,8 @@ def _label_files(
             continue
         if rest := sorted({f.path for f in kind} - set(fitting.values())):
             print(
-                f"{counted(len(rest), 'file fits', 'files fit')} no image of the study, left out; the first:"
-                f" {rest[0]}"
+                f"{counted(len(rest), 'file matches', 'files match')} no image of the study and"
+                f" {'is' if len(rest) == 1 else 'are'} skipped; the first: {rest[0]}"
             )
         files = {id_: (file, form) for id_, file in fitting.items()} | files
     if problems and not files:
@@ -102,7 +102,7 @@ def _label_files(
 
 
 def _is_photo(file: str, image: Image) -> bool:
-    """Whether a picture shows what the photo shows, pixel by pixel."""
+    """Return whether a file shows the same pixels as the image itself."""
     try:
         return bool((read_rgb(file) == read_photo(image)[0]).all())
     except (ImageError, ValueError):
@@ -118,7 +118,7 @@ def _read_label(
     words: str,
     mapping: dict[str, str],
 ) -> np.ndarray:
-    """Return one label of the photo's size in the study's ids; LabelMapError or LabellingError otherwise."""
+    """Return one label at the image's size in the study's ids; LabelMapError or LabellingError otherwise."""
     photo = (image.width, image.height)
     label_map = read_label(form, path, classes, photo)
     if not form.listed:  # in the study's own ids already

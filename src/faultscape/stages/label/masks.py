@@ -1,6 +1,6 @@
-"""Labels of label maps back in: masks and files of labelling tools, and discards.
+"""Import labels for label maps: masks, files of labelling tools, and discards.
 
-Conventions: masks and photos lie in folders; a label has its photo's size.
+Conventions: masks and images are in folders; a label has the size of its image.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 
 
 class NothingThereError(LabellingError):
-    """A folder holds no label at all: nobody has begun."""
+    """A folder contains no label: no one has started."""
 
 
 def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> Imported:
-    """Take in labels of one format, or of all that are built in, from a folder or a tool's file, and the
-    folder's discard.csv; where a tool knows who drew, each person's labels are a truth of their own.
+    """Import labels of one format, or of every built-in format, from a folder or a tool's file, and the
+    folder's discard.csv. If a tool records who drew, each person's labels become a truth of their own.
     """
     source, truth, path = options.source, options.truth, Path(options.source)
     formats = [form] if form else FORMATS
@@ -47,7 +47,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         settings = read_settings(root)
         classes, images = settings.class_list, read_corpus(root)
         if truth in settings.models:
-            raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+            raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         by_id = {image.id: image for image in images}
         thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
         unknown = [id_ for id_, _ in thrown if id_ not in by_id]
@@ -78,23 +78,23 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         else:
             known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, BundleFormat))
             raise LabellingError(
-                f"{source}: is not a file of a labelling tool that is known ({known}), and no folder of masks"
+                f"{source}: is neither a file of a known labelling tool ({known}) nor a folder of masks"
             )
         if empty:
             kinds = (
                 f"empty {titles} files"
                 if titles
-                else "LabelMe files without a shape, or the photos themselves"
+                else "LabelMe files without a shape, or the images themselves"
             )
             what = (
                 counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
             )
-            print(f"{what} taken as not labelled yet: {'nothing is drawn on them' if found else kinds}")
+            print(f"{what} not labelled yet: {'nothing is drawn on them' if found else kinds}")
         if not labels and not thrown and not empty:
             kinds = (
                 "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
             )
-            raise NothingThereError(f"{source}: holds {kinds} a discard.csv for images of this study")
+            raise NothingThereError(f"{source}: contains {kinds} a discard.csv for images of this study")
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
         if len(set(names.values())) < len(names):
@@ -106,9 +106,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         for name in names.values():
             refuse_twin(name, evidence.truths(root), "truth")
             if name in settings.models:
-                raise OptionError(
-                    f"{name!r} is the name of a model; give the truth another with --truth NAME"
-                )
+                raise OptionError(f"{name!r} is the name of a model; choose another name with --truth NAME")
         copies = {name: Copies(root, settings, len(labels.get(who, {}))) for who, name in names.items()}
         kept = {
             name: keep_labels(root, name, labels.get(who, {}), images, options.named, copies[name].look)
@@ -132,12 +130,14 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         if one.replaced:
             others = one.others
             more = (
-                f"; {counted(others, 'label that differs is', 'labels that differ are')} kept in"
-                f" truth/{name}/removed"
+                f"; {counted(others, 'changed label is', 'changed labels are')} kept in truth/{name}/removed"
                 if others
                 else ""
             )
-            print(f"{counted(one.replaced, 'image')} had a label in truth {name!r}, which is replaced{more}")
+            print(
+                f"{counted(one.replaced, 'image')} already had a label in truth {name!r}; it is"
+                f" replaced{more}"
+            )
     several = tuple((name, one.new + one.replaced) for name, one in kept.items()) if len(kept) > 1 else ()
     first = failures[0].reason if failures else ""
     same = tuple(
@@ -151,7 +151,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
 
 
 class Kept:
-    """How many labels of one truth are new, replaced, and differ from those before, and what could not be
+    """How many labels of one truth are new, replaced, and different from earlier ones, and what could not be
     used.
     """
 
@@ -168,8 +168,8 @@ def keep_labels(
     named: Callable[[str], str] = str,
     look: Callable[[Image, np.ndarray], None] | None = None,
 ) -> Kept:
-    """Put the labels of one truth, image by image, each of which may be given a ``look``; what cannot be read
-    is left out and counted, with the files as they are to be ``named``.
+    """Store the labels of one truth, image by image, and call ``look`` on each if it is given. Files that
+    cannot be read are left out and counted, under the names they are ``named``.
     """
     where, out = label_maps.truth(root, truth), Kept()
     stored = read_manifest(where)
@@ -215,9 +215,9 @@ def keep_labels(
 
 
 def say_both(images: Collection[str]) -> None:
-    """Say what counts of images that one import both labels and discards."""
+    """Report which images one import both labels and discards, and what counts."""
     if images:
         print(
-            f"{counted(len(images), 'image has', 'images have')} a label and a discard: the discard counts,"
-            f" so no selection takes the image, and the label is kept; the first: {min(images)}"
+            f"{counted(len(images), 'image has', 'images have')} both a label and a discard: the discard"
+            f" counts, so no selection uses the image, and the label is kept; the first: {min(images)}"
         )

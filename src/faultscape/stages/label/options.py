@@ -1,4 +1,4 @@
-"""What a person may ask of `label export`, `label import`, `label consensus` and `label remove`."""
+"""The options of `label export`, `label import`, `label consensus` and `label remove`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class SessionRules:
     Parameters
     ----------
     annotators
-        Share the images among these people, joined by commas: ann,ben. OUT gets a folder for each, and in it
-        one for each session.
+        Share the images among these people, separated by commas: ann,ben. OUT gets one folder per person,
+        with one folder per session.
     overlap
         How many people label each image.
     session
-        How many images a session has.
+        How many images one session has.
     training
-        How many images that have a label already everybody labels first, in a folder training/.
+        How many already labelled images everyone labels first, in a folder training/.
     seed
         Decides who labels which images, and in which order.
     """
@@ -41,29 +41,24 @@ class SessionRules:
         if self.annotators is None and (
             given := [f.name for f in fields(self) if getattr(self, f.name) != f.default]
         ):
-            raise OptionError(f"--{given[0]} is of sessions; name who labels them with --annotators ann,ben")
+            raise OptionError(f"--{given[0]} needs --annotators, for example --annotators ann,ben")
         if self.annotators is not None and not self.people:
-            raise OptionError(f"--annotators {self.annotators!r}: names nobody; write ann,ben")
+            raise OptionError(f"--annotators {self.annotators!r}: expected names, for example ann,ben")
         if not 1 <= self.session <= MOST_IMAGES:
-            raise OptionError(
-                f"--session {self.session}: how many images a session has, 1 to {MOST_IMAGES:,}"
-            )
+            raise OptionError(f"--session must be 1 to {MOST_IMAGES:,} images; got {self.session}")
         if not 0 <= self.training <= MOST_IMAGES:
-            raise OptionError(
-                f"--training {self.training}: how many labelled images everybody labels first, 0 to"
-                f" {MOST_IMAGES:,}"
-            )
+            raise OptionError(f"--training must be 0 to {MOST_IMAGES:,} images; got {self.training}")
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Whom the images are shared among; nobody where nothing is shared."""
+        """The people who share the images; empty if the images are not shared."""
         return tuple(word.strip() for word in (self.annotators or "").split(",") if word.strip())
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """Where to write what, of which selection: see `label export`. ``format`` None is the study's usual one,
-    ``truth`` None the one that counts.
+    """What to write where, and of which selection: see `label export`. ``format`` None is the study's default
+    format, ``truth`` None the truth that counts.
     """
 
     out: str
@@ -82,7 +77,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class RemoveOptions:
-    """Whose labels to take back: see `label remove`. ``truth`` None is the one that counts."""
+    """The labels to take back: see `label remove`. ``truth`` None is the one that counts."""
 
     images: tuple[str, ...] = ()
     selection: str | None = None
@@ -99,10 +94,10 @@ class RemoveOptions:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What to read, and the name under which it is kept: see `label import`.
+    """What to read, and the name to keep it under: see `label import`.
 
-    What lies in a folder of its own only while it is read is called otherwise in failures.csv and log.jsonl:
-    ``called`` in place of the path ``kept``.
+    Files that are only unpacked for reading appear in failures.csv and log.jsonl as ``called`` instead of
+    under the path ``kept``.
     """
 
     source: str
@@ -117,7 +112,7 @@ class ImportOptions:
         refuse_empty(self)
 
     def named(self, text: str) -> str:
-        """Return a text that names files as they are called later.
+        """Return a text with files called by their later names.
 
         >>> ImportOptions("/tmp/x/unpacked/mine", kept="/tmp/x/unpacked", called="sent by ann").named(
         ...     "/tmp/x/unpacked/mine/a.png: is torn"
@@ -129,7 +124,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class ConsensusOptions:
-    """Whose labels are joined to which truth, and how: see `label consensus`."""
+    """The labels to merge, into which truth, and how: see `label consensus`."""
 
     of: tuple[str, ...]
     truth: str = "labels"
@@ -143,4 +138,4 @@ class ConsensusOptions:
                 f"--tie {self.tie!r} is not known; use {' or '.join(TIES)}.{closest(self.tie, TIES)}"
             )
         if self.least < 1:
-            raise OptionError(f"--least {self.least}: how many people must have labelled an image, 1 or more")
+            raise OptionError(f"--least must be 1 or more people; got {self.least}")

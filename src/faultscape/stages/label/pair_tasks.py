@@ -1,8 +1,9 @@
-"""Which of two models' maps is better, asked in a tool of others: pictures and tasks out, choices back in.
+"""Which of two models' maps is better, asked in an external tool: images and tasks are exported, choices
+imported.
 
-Conventions: pictures are the photo with a map over it, in files whose names say nothing of models; which
-model stands on the left follows from the seed. A task's id changes with the maps that were shown, so that
-choices of maps that were made anew since are told apart, and left out.
+Conventions: each file is the image with a map overlaid, under a name that does not reveal the model; the seed
+decides which model is on the left. A task's id changes with its maps, so that choices about outdated maps are
+recognised and left out.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _STRENGTH = 0.6  # of a map over its photo
 
 
 def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> Exported:
-    """Write the choices between two models that a selection asks for and nobody made yet; LabellingError
-    where it asks for none.
+    """Write the choices between two models that a selection asks for and that no one has made yet;
+    LabellingError if it asks for none.
     """
     settings, folder, truth = read_settings(root), Path(options.out), options.truth or evidence.LABELS
     slots = evidence.current(root, options.selection, Answers(root).discarded())
@@ -52,7 +53,7 @@ def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> 
     wanted = [item for item in choice_items(slots) if item.image in images]
     if not wanted:
         raise LabellingError(
-            f"selection {options.selection!r} holds no duels of two models, so there is nothing to choose"
+            f"selection {options.selection!r} has no duels of two models, so there is nothing to choose"
             " between"
         )
     asked = {(one.image, one.models) for one in map(question_of, Choices(root).choices(truth))}
@@ -82,8 +83,8 @@ def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> 
             for path, data in checked_files(form, folder, lambda: form.write(folder, tasks())):
                 if path.exists() and path.read_bytes() != data:
                     raise LabellingError(
-                        f"{path}: is there already and holds something else, which is never written over;"
-                        " name another folder"
+                        f"{path}: already exists with other contents and is never overwritten; give another"
+                        " folder"
                     )
                 put(path, data)
     return Exported(
@@ -92,7 +93,7 @@ def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> 
 
 
 def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequence[Path]) -> ChoicesTaken:
-    """Take in the choices of files of a tool; LabellingError where not one can be used."""
+    """Import the choices from a tool's files; LabellingError if none can be used."""
     with writing(root):
         settings = read_settings(root)
         ids = {image.id for image in read_corpus(root)}
@@ -139,7 +140,7 @@ def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequenc
         if not choices:
             raise LabellingError(
                 f"{options.source}: no choice could be used;"
-                f" {f'the first: {wrong[0][1]}' if wrong else 'nobody chose yet'}"
+                f" {f'the first: {wrong[0][1]}' if wrong else 'it has no choices yet'}"
             )
         new = Choices(root).add_all(choices, options.source)
         log(root, "label import", source=options.source, truth=options.truth)
@@ -153,7 +154,7 @@ def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequenc
 
 
 def _wrong(one: PairAnswer, images: set[str], settings: Settings, shown: dict[tuple[str, str], str]) -> str:
-    """Return what is wrong with a choice, '' where nothing is."""
+    """Return what is wrong with a choice, or ''."""
     if one.image not in images:
         return f"{one.image[:80]!r} is not an image of the study"
     if lost := next((model for model in (one.left, one.right) if model not in settings.models), ""):
@@ -162,7 +163,7 @@ def _wrong(one: PairAnswer, images: set[str], settings: Settings, shown: dict[tu
     now = _id(
         one.image, first, second, (shown.get((first, one.image), ""), shown.get((second, one.image), ""))
     )
-    return "a map that was shown was made anew since; ask again" if one.id and one.id != now else ""
+    return "one of its maps was remade since; export the task again" if one.id and one.id != now else ""
 
 
 def _id(image: str, first: str, second: str, shown: tuple[str, str]) -> str:
@@ -172,7 +173,7 @@ def _id(image: str, first: str, second: str, shown: tuple[str, str]) -> str:
 def _task(
     root: Path, settings: Settings, folder: Path, item: ChoiceItem, image: Image, shown: tuple[str, str]
 ) -> PairTask:
-    """Write the pictures of one task, and return it."""
+    """Write the images of one task, and return it."""
     id_ = _id(item.image, item.first, item.second, shown)
     names = (f"pairs/{id_}-a.png", f"pairs/{id_}-b.png")
     swapped = second_is_left(id_)
@@ -193,7 +194,7 @@ def _task(
 
 
 def _over(rgb: np.ndarray, places: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Return a photo (H, W, 3) with a map of places over it; void is the photo alone."""
+    """Return an image (H, W, 3) overlaid with a map of places; void shows the plain image."""
     known = (places < len(colours) - 1)[..., None]
     painted = colours[np.minimum(places, len(colours) - 1)].astype(np.float32)
     return np.where(known, (1 - _STRENGTH) * rgb + _STRENGTH * painted, rgb).astype(np.uint8)

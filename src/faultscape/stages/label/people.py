@@ -1,4 +1,4 @@
-"""Who answers about a study: invited, given a new link, forgotten."""
+"""The people who answer questions about a study: invite them, give them new links, forget them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LONGEST_NAME = 80
 
 
 def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
-    """Return a new annotator and the token of their link, or a new token of one who is there; LabellingError
-    for a name that is none.
+    """Return a new annotator and the token of their link, or a new token for an existing annotator;
+    LabellingError for an invalid name.
     """
     root, name = existing(study), " ".join(name.split())
     if not 0 < len(name) <= LONGEST_NAME:
-        raise LabellingError(f"a name has 1 to {LONGEST_NAME} characters")
+        raise LabellingError(f"a name must have 1 to {LONGEST_NAME} characters")
     with writing(root):
         people = Annotators(root)
         known = next((one for one in people.everybody() if one.name == name), None)
@@ -32,8 +32,8 @@ def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
 
 
 def forget_somebody(study: str, name: str, *, answers: bool) -> Forgotten:
-    """Forget who a person is, and take back what they said where that is asked for; LabellingError where
-    there is no such person.
+    """Forget who a person is, and take back their answers on request; LabellingError if there is no such
+    person.
     """
     root = existing(study)
     with writing(root):

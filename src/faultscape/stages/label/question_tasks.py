@@ -1,4 +1,6 @@
-"""Yes/no questions about classes, asked in a tool of others: photos and tasks out, answers back in."""
+"""Yes/no questions about classes, asked in an external tool: images and tasks are exported, answers
+imported.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 
 
 def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> Asked:
-    """Write the questions of a selection that nobody has answered yet, each with its photo."""
+    """Write the questions of a selection that no one has answered yet, each with its image."""
     settings, held, truth, folder = (
         read_settings(root),
         Answers(root),
@@ -53,8 +55,7 @@ def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> 
     ):
         if path.exists() and path.read_bytes() != data:
             raise LabellingError(
-                f"{path}: is there already and holds something else, which is never written over; name"
-                " another folder"
+                f"{path}: already exists with other contents and is never overwritten; give another folder"
             )
         put(path, data)
     then = import_line(study, options.out, truth, options.format)
@@ -71,7 +72,7 @@ def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> 
 
 
 def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequence[Path]) -> Answered:
-    """Take in the answers of files of a tool; LabellingError where not one can be used."""
+    """Import the answers from a tool's files; LabellingError if none can be used."""
     truth = options.truth
     with writing(root):
         settings, held = read_settings(root), Answers(root)
@@ -104,7 +105,7 @@ def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequenc
         if not found:
             raise LabellingError(
                 f"{options.source}: no answer could be used;"
-                f" {f'the first: {wrong[0][1]}' if wrong else 'nobody answered yet'}"
+                f" {f'the first: {wrong[0][1]}' if wrong else 'it has no answers yet'}"
             )
         new = held.answer(found, options.source, truth)
         everything = held.answers(truth)

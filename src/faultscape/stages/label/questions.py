@@ -1,8 +1,9 @@
-"""Labels of classifiers: a table of yes/no questions out, and labels, answers and discards back in as CSV.
+"""Labels for classifiers: a table of yes/no questions is exported; labels, answers and discards are imported
+as CSV.
 
-Conventions: what a CSV file holds is seen from its first line: image, label (several labels joined by |,
+Conventions: the first line of a CSV file shows what it contains: image, label (several labels joined by |,
 ``none`` for none of the classes); image, class, annotator, answer; or image, reason. A line that cannot be
-used is a row of failures.csv, and the others are taken.
+used becomes a row of failures.csv; the others are imported.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ NONE = "none"
 
 @dataclass
 class _Read:
-    """What the files of one import say, line by line."""
+    """The contents of the files of one import, line by line."""
 
     labels: dict[str, list[int]] = field(default_factory=dict)
     answers: list[said.Answer] = field(default_factory=list)
@@ -50,7 +51,7 @@ class _Read:
 
 
 def part_of(source: str) -> tuple[str, str]:
-    """Return the file or folder that a source names, and the column of its labels where it says one.
+    """Return the file or folder that a source names, and its column of labels if it names one.
 
     >>> part_of("gt.csv:truth"), part_of("answers/")
     (('gt.csv', 'truth'), ('answers/', ''))
@@ -60,11 +61,11 @@ def part_of(source: str) -> tuple[str, str]:
 
 
 def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat) -> Asked:
-    """Write the questions of a selection that nobody has answered yet: of a pair's image its two labels, of
-    an image drawn for all models each label that one says.
+    """Write the questions of a selection that no one has answered yet: for an image of a pair its two labels,
+    for an image drawn for all models each label that a model predicts.
 
-    With ``options.again`` also those whose answers decide nothing. Where no question is open no file is
-    written.
+    With ``options.again`` also questions whose answers leave them undecided. If no question is open, no file
+    is written.
     """
     settings, held, truth, again = (
         read_settings(root),
@@ -77,7 +78,7 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
-    path = local(options.out, "what is written for people")
+    path = local(options.out, "a question table")
     path = path if path.suffix.lower() == form.ending else path / f"questions{form.ending}"
     if todo:
         _keep_answers(form, path)
@@ -89,30 +90,28 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
 
 
 def _keep_answers(form: QuestionFormat, path: Path) -> None:
-    """LabellingError where a file that is to be written holds what somebody filled in, or is not a table of
-    questions at all.
-    """
+    """LabellingError if a file to be written already has answers, or is not a table of questions."""
     if not path.is_file() or not path.stat().st_size:
         return
     if number := count_filled(form, path):
         raise LabellingError(
-            f"{path}: {counted(number, 'line of it is', 'lines of it are')} filled in, and what people wrote"
-            " is never written over; name another file"
+            f"{path}: {counted(number, 'line is', 'lines are')} filled in and never overwritten; give another"
+            " file"
         )
 
 
 def import_(root: Path, source: str, column: str, truth: str, form: QuestionFormat) -> Answered:
-    """Take in a file of labels or answers (labels from one of its columns), or all such files of a folder."""
+    """Import a file of labels or answers (labels from one of its columns), or all such files of a folder."""
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
         raise LabellingError(
-            f"{source}: holds no {form.title} file; labels of classifiers are a CSV file (image, label), or"
-            " answers (image, class, annotator, answer)"
+            f"{source}: contains no {form.title} file; give a CSV file of labels (image, label) or of answers"
+            " (image, class, annotator, answer)"
         )
     with writing(root):
         settings, held = read_settings(root), Answers(root)
         if truth in settings.models:
-            raise OptionError(f"{truth!r} is the name of a model; give the truth another with --truth NAME")
+            raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         refuse_twin(truth, evidence.truths(root), "truth")
         images = {image.id: image for image in read_corpus(root)}
         before = {row[:3]: row[3] for row in held.answers(truth)}
@@ -120,7 +119,7 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
         for file in files:
             _read(form, file, column, images, settings, read)
         if unknown := next((image for image, _ in read.discards if image not in images), None):
-            raise LabellingError(f"{source}: {unknown!r} is discarded and no image of the study")
+            raise LabellingError(f"{source}: the discarded {unknown!r} is not an image of the study")
         touched, again = (
             {answer[0] for answer in read.answers},
             tuple(f"{file.name}, line " for file in files),
@@ -138,8 +137,8 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
             replace_failures(root, "label", truth, rest + failures)
             more = f" ({counted(len(failures), 'line')} in failures.csv)" if failures else ""
             raise LabellingError(
-                f"{source}: nothing could be used;"
-                f" {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line has an answer'}"
+                f"{source}: no line could be used;"
+                f" {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line is filled in'}"
             )
         say_both(
             (read.labels.keys() | {answer[0] for answer in read.answers})
@@ -162,8 +161,8 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
 def _read(
     form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read
 ) -> None:
-    """Add what one file says to ``out``; LabellingError for a file that holds neither labels, nor answers,
-    nor discards.
+    """Add the contents of one file to ``out``; LabellingError for a file without labels, answers or
+    discards.
     """
     lines, where = read_questions(form, file, column), f"{file.name}, line"
     for note in lines.notes:
@@ -183,14 +182,14 @@ def _read(
         problem, ids = _labels(image, words, images, settings)
         if not problem and mine.get(image, ids) != ids:
             raise LabellingError(
-                f"{file}, line {line}: {image!r} has another label above; join several by |, or give each"
+                f"{file}, line {line}: {image!r} has a different label above; join several by |, or give each"
                 " image one line"
             )
         wrong += [(line, image, problem)] if problem else []
         mine |= {} if problem else {image: ids}
     if twice := next((image for image, ids in mine.items() if out.labels.get(image, ids) != ids), ""):
         raise LabellingError(
-            f"{file}: {twice!r} has another label in a file before it; join several by |, or import one of"
+            f"{file}: {twice!r} has a different label in an earlier file; join several by |, or import one of"
             " the files"
         )
     out.labels |= mine
@@ -199,20 +198,20 @@ def _read(
 
 
 def _refuse_two_names(file: Path, meant: Mapping[str, str], images: Collection[str]) -> None:
-    """LabellingError for a file that names an image of the study in two ways, with and without an ending."""
+    """LabellingError for a file that names an image of the study both with and without an extension."""
     ways: dict[str, list[str]] = {}
     for name, id_ in meant.items():
         ways.setdefault(id_, []).append(name)
     if twice := [both for id_, both in ways.items() if len(both) > 1 and id_ in images]:
         first, second = twice[0][:2]
         raise LabellingError(
-            f"{file}: names {counted(len(twice), 'image')} with and without an ending, or with two ({first!r}"
-            f" and {second!r}); call each image by one name"
+            f"{file}: names {counted(len(twice), 'image')} both with and without an extension, or with two"
+            f" ({first!r} and {second!r}); use one name per image"
         )
 
 
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
-    """Put label sets, image by image; returns how many are new and how many replace others."""
+    """Store label sets, image by image; return how many are new and how many replace others."""
     where, new, replaced = label_maps.truth(root, truth), 0, 0
     codes: dict[int, dict[str, bytes]] = {}
     for id_, ids in labels.items():
@@ -235,7 +234,7 @@ def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[st
 
 
 def _labels(image: str, words: str, images: Iterable[str], settings: Settings) -> tuple[str, list[int]]:
-    """Return what is wrong with a line of labels, or nothing and the ids that it names, sorted."""
+    """Return what is wrong with a line of labels, or '' and the sorted ids that it names."""
     ids = dict(zip(settings.classes.names, settings.classes.ids, strict=True))
     if words.strip() == NONE and NONE not in ids:
         return ("", []) if image in images else (f"{image!r} is not an image of the study", [])
@@ -249,11 +248,11 @@ def _labels(image: str, words: str, images: Iterable[str], settings: Settings) -
 
 
 def _known(image: str, word: str, images: Iterable[str], settings: Settings) -> tuple[str, str]:
-    """Return what is wrong with an image or a class, or nothing and the name of the class."""
+    """Return what is wrong with an image or a class, or '' and the name of the class."""
     if image not in images:
         return f"{image!r} is not an image of the study", ""
     if not word:
-        return "it names no class", ""
+        return "it has no class", ""
     classes = settings.class_list
     try:
         return "", classes.names[class_place(word, classes, "the answer")]

@@ -1,9 +1,9 @@
-"""Take labels, answers or discards back: nothing that people said is deleted, and nothing of it counts until
-it is imported again.
+"""Take back labels, answers or discards: nothing is deleted, and nothing taken back counts until it is
+imported again.
 
-Conventions: an answer is taken back by a row behind it (answers.sqlite), as a discard is; a label moves from
-the part that counts to one of truth/NAME/removed. What answers discarded (too many people were unsure) is no
-longer discarded where those answers are taken back.
+Conventions: an answer or a discard is taken back by adding a row to answers.sqlite; a label moves from the
+part that counts to one in truth/NAME/removed. An image discarded because too many people were unsure is no
+longer discarded once their answers are taken back.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from faultscape.study.tables.removed_images import read_removed
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is to be taken back: labels and answers of these ``images``, or their discards; of answers those
-    of these classes and people, of all where none is named.
+    """What to take back: labels and answers of these ``images``, or their discards; answers only about these
+    classes and by these people, or all if none are named.
     """
 
     images: frozenset[str]
@@ -45,13 +45,13 @@ class _Wanted:
 
     @property
     def answers_alone(self) -> bool:
-        """Whether the line narrows what only answers have."""
+        """Whether an option applies that only answers have."""
         return bool(self.classes or self.by)
 
 
 def remove_labels(study: str, options: RemoveOptions) -> Changed:
-    """Take labels of a study back, or say what that makes stale. Errors: OptionError where it is not said
-    which, LabellingError where there are none.
+    """Take back labels of a study, or report what that would make stale. Errors: OptionError if the options
+    do not say which, LabellingError if there are none.
     """
     root = existing(study)
     wanted = _wanted(root, options)
@@ -74,18 +74,14 @@ def remove_labels(study: str, options: RemoveOptions) -> Changed:
 def _wanted(root: Path, options: RemoveOptions) -> _Wanted:
     settings = read_settings(root)
     if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
-        raise OptionError(
-            "say whose labels to take back: ids of images, --selection NAME, or --all; one of the three"
-        )
+        raise OptionError("give one of: ids of images, --selection NAME, or --all")
     if (options.class_ or options.by) and not settings.classifies:
         raise OptionError(
-            "--class and --by are for answers to questions about classes; the labels of this study are label"
-            " maps"
+            "--class and --by apply to answers about classes; the labels of this study are label maps"
         )
     if options.discards and (options.class_ or options.by or options.truth is not None):
         raise OptionError(
-            "--discards takes discards back, which are of the whole study; --truth, --class and --by are for"
-            " labels and answers"
+            "--discards cannot be combined with --truth, --class or --by: discards apply to the whole study"
         )
     known = read_ids(root) | {image.id for image in read_removed(root)}
     images = known if options.all_ else named_ids(options.images, known)
@@ -134,8 +130,8 @@ def _fits(word: str, words: Collection[str]) -> bool:
 
 
 def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
-    """Move labels out of the parts that count into those that are kept, and return how many; a label stands
-    in one of both at every moment, or in both.
+    """Move labels from the parts that count to those that are kept, and return how many; at every moment a
+    label is in at least one of the two.
     """
     where, number, wanted = label_maps.truth(root, truth), 0, set(images)
     stay = read_manifest(where)

@@ -1,6 +1,6 @@
-"""What `label export` and `label import` say of what they did.
+"""What `label export` and `label import` report.
 
-Conventions: light, nothing heavy is imported; ``then`` is the line that takes the labels in.
+Conventions: light, no heavy imports; ``then`` is the command that imports the labels.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """What `label import` took in; ``first`` says why the first label that was not usable is not, ``copies``
-    which model's maps most of the labels are, pixel by pixel.
+    """What `label import` stored; ``first`` is the reason why the first unusable label was not used,
+    ``copies`` the model whose maps most of the labels are, pixel by pixel.
     """
 
     truth: str
@@ -115,7 +115,7 @@ class Asked:
     """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a
     tie, or everyone was unsure.
 
-    ``then`` is the line that takes the answers in.
+    ``then`` is the command that imports the answers.
     """
 
     path: str
@@ -141,10 +141,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """What `label import` took in: images with labels added and replaced, new answers, questions that stand
-    undecided, images newly discarded, lines not usable.
+    """What `label import` stored: images with labels added and replaced, new answers, undecided questions,
+    newly discarded images, unusable lines.
 
-    ``first`` says of the first line that was not usable what is wrong with it.
+    ``first`` is what is wrong with the first unusable line.
     """
 
     truth: str
@@ -178,8 +178,8 @@ _SHOWN = 20  # problems that are printed
 
 @dataclass(frozen=True)
 class Checked:
-    """What `label check` found: the file's format, and what the tool would not take, in sentences; none where
-    it takes all.
+    """What `label check` found: the file's format, and the problems that the tool would have with it, if
+    any.
     """
 
     path: str
@@ -188,17 +188,17 @@ class Checked:
 
     @property
     def exit_status(self) -> int:
-        """What the command line ends with, so that a script knows."""
+        """The exit status of the command: 1 if there are problems."""
         return 1 if self.problems else 0
 
     def __repr__(self) -> str:
         if not self.problems:
-            return f"{self.path}: {self.format} will take it"
+            return f"{self.path}: {self.format} will accept it"
         more = len(self.problems) - _SHOWN
         lines = [
             (
-                f"{self.path}: {counted(len(self.problems), 'thing')} that {self.format} will not take, or"
-                " show otherwise:"
+                f"{self.path}: {counted(len(self.problems), 'problem')} that {self.format} will reject or"
+                " show differently:"
             )
         ]
         lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
@@ -207,19 +207,19 @@ class Checked:
 
 @dataclass(frozen=True)
 class AnswersWritten:
-    """What `label answers` wrote: how many of each kind; nothing where nobody said anything."""
+    """What `label answers` wrote: how many of each kind; nothing if no one has answered."""
 
     path: str
     kinds: tuple[tuple[str, int], ...]
 
     def __repr__(self) -> str:
-        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet, so no file was written'}"
+        return f"{self.path}: {_counts(self.kinds) or 'no one has answered yet, so no file was written'}"
 
 
 @dataclass(frozen=True)
 class AnswersTaken:
-    """What `label import` took from JSON lines: how many of each kind are new, how many lines are not usable,
-    why the first of them is not, and how many say once more what a line of the file with their key says.
+    """What `label import` read from JSON lines: how many rows of each kind are new, how many lines could not
+    be used and why the first, and how many repeat an earlier line's key.
     """
 
     kinds: tuple[tuple[str, int], ...]
@@ -230,7 +230,7 @@ class AnswersTaken:
     def __repr__(self) -> str:
         parts = [_counts(self.kinds) or "nothing new"]
         parts += (
-            [f"{counted(self.repeated, 'line')} left out, whose key the file has before"]
+            [f"{counted(self.repeated, 'line')} skipped because an earlier line has the same key"]
             if self.repeated
             else []
         )
@@ -244,8 +244,8 @@ class AnswersTaken:
 
 @dataclass(frozen=True)
 class ChoicesTaken:
-    """What `label import` took from a tool that asks which of two maps is better: new choices, of how many
-    people, and how many are not usable; ``first`` says why of the first.
+    """What `label import` read from a tool that asks which of two maps is better: new choices, of how many
+    people, and how many could not be used; ``first`` is the reason for the first.
     """
 
     truth: str
@@ -259,15 +259,15 @@ class ChoicesTaken:
             f", {self.failures} not usable (failures.csv); the first: {self.first}" if self.failures else ""
         )
         return (
-            f"truth {self.truth}: {counted(self.new, 'new choice')} of"
+            f"truth {self.truth}: {counted(self.new, 'new choice')} by"
             f" {counted(self.people, 'person', 'people')}{rest}"
         )
 
 
 @dataclass(frozen=True)
 class ChecksTaken:
-    """What `label import` took from a tool's review: new findings, how many are unresolved now, and how many
-    are not usable.
+    """What `label import` read from a tool's review: new findings, how many are unresolved now, and how many
+    could not be used.
     """
 
     truth: str
@@ -285,8 +285,8 @@ class ChecksTaken:
 
 @dataclass(frozen=True)
 class Invited:
-    """Whom `label invite` invited: the link's path and token, which is shown this once; ``again`` where it
-    replaces an earlier link.
+    """The person whom `label invite` invited: the link's path and token, which is shown only once; ``again``
+    if it replaces an earlier link.
     """
 
     name: str
@@ -297,14 +297,14 @@ class Invited:
     def __repr__(self) -> str:
         earlier = ", and the earlier link no longer works" if self.again else ""
         return (
-            f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what"
-            f" `faultscape label serve` prints; the link is shown this once{earlier}"
+            f"{self.name} ({self.pseudonym}): send the link ADDRESS/join/{self.token}, where ADDRESS is what"
+            f" `faultscape label serve` prints; it is shown only once{earlier}"
         )
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Whom `label forget` forgot, and how many answers were taken back, None where they stay."""
+    """The person whom `label forget` forgot, and how many answers were taken back; None if they stay."""
 
     pseudonym: str
     taken_back: int | None
@@ -315,7 +315,7 @@ class Forgotten:
             if self.taken_back is None
             else f"{counted(self.taken_back, 'answer')} taken back"
         )
-        return f"{self.pseudonym} belongs to nobody any more; {rest}"
+        return f"{self.pseudonym} no longer belongs to anyone; {rest}"
 
 
 def _counts(kinds: tuple[tuple[str, int], ...]) -> str:

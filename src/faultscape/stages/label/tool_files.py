@@ -1,8 +1,8 @@
-"""Labels of many images in one file of a labelling tool: which are of which image, and of whom.
+"""Labels of many images in one file of a labelling tool: which belong to which image, and to whom.
 
-Conventions: what a tool says of one image is read when it is wanted; a reader gives (H, W) ids of the study's
-class list, of the photo's size, and raises LabelMapError or LabellingError. Where a tool knows who drew, each
-person's labels are a truth of their own.
+Conventions: the label of an image is read when it is needed; a reader returns (H, W) ids of the study's class
+list, at the image's size, and raises LabelMapError or LabellingError. If a tool records who drew, each
+person's labels become a truth of their own.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _MOST_FILES = 1000  # of a folder that are looked into
 
 @dataclass
 class ToolFiles:
-    """What files of tools say: {annotator, or '': {image id: how its label is read}}, and how many images
-    nobody drew on yet.
+    """The contents of tool files: {annotator, or '': {image id: reader of its label}}, and how many images
+    have no drawing yet.
     """
 
     readers: dict[str, dict[str, Reader]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class ToolFiles:
 
 
 def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, BundleFormat]]:
-    """Return the files of tools that a source is, or that lie in its folder, each with its format."""
+    """Return the tool files that a source is, or that are in its folder, each with its format."""
     there = [source] if source.is_file() else sorted(p for p in source.iterdir() if p.is_file())[:_MOST_FILES]
     found = []
     for path in there:
@@ -58,8 +58,8 @@ def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, B
 def read_bundles(
     found: Sequence[tuple[Path, BundleFormat]], images: Mapping[str, Image], classes: Classes
 ) -> ToolFiles:
-    """Return what files of tools say of the study's images; what fits no image is said. LabellingError for a
-    file that cannot be read as a whole, or none of whose images is of the study.
+    """Return the labels in tool files for the study's images; images that match none are reported.
+    LabellingError for a file that cannot be read, or that has no image of the study.
     """
     out = ToolFiles()
     for path, form in found:
@@ -101,8 +101,8 @@ def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
 
 
 def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image]) -> dict[str, ToolLabel]:
-    """Return {image id: label}; of several labels of one image by one person the last counts, which is
-    said.
+    """Return {image id: label}; of several labels of one image by one person the last counts, and the number
+    is reported.
     """
     names = [Found(without_ending(label.image), str(k)) for k, label in enumerate(labels)]
     exact: dict[str, int] = {}
@@ -123,19 +123,19 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
         }
         if twice := len(names) - len(last):
             print(
-                f"{path}: {counted(twice, 'label is', 'labels are')} of an image that has a later one, which"
-                " counts"
+                f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same"
+                " image"
             )
         if rest := sorted(last.keys() - {names[k].id for k in fitting.values()}):
             print(
-                f"{path}: {counted(len(rest), 'image fits', 'images fit')} no image of the study, left out;"
-                f" the first: {rest[0]}"
+                f"{path}: {counted(len(rest), 'image is', 'images are')} not in the study and skipped; the"
+                f" first: {rest[0]}"
             )
     return {id_: labels[k] for id_, k in fitting.items()}
 
 
 def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -> np.ndarray:
-    """Return the ids of one label, of the photo's size and of the class list; LabelMapError or LabellingError
+    """Return the ids of one label, at the image's size and of the class list; LabelMapError or LabellingError
     otherwise.
     """
     photo = (image.width, image.height)

@@ -1,10 +1,10 @@
-"""What a campaign asks, and what was handed and said of it: as the files of the study and its database say.
+"""What a campaign asks, and what was handed out and answered so far, according to the study's files and its
+database.
 
-Conventions: an item of a choice has another id once a map that it shows is another, so that what was said of
-the one before does not answer it. Other servers and lines of the command write into the same study:
-`stamp_of` changes with its files, and a `History` brings in all rows at first, then what came since, whoever
-wrote it. A server's database may show rows in another order than their numbers say, so some before the last
-are read again; to read a row twice changes nothing.
+Conventions: a choice gets a new id when one of its maps changes, so that old answers do not count for it.
+Other servers and commands write into the same study: `stamp_of` changes with its files, and a `History` first
+reads all rows, then the new ones from any writer. A server's database may show rows in another order than
+their numbers, so some rows before the last are read again; reading a row twice changes nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Asked:
 @dataclass(frozen=True)
 class Given:
     """An item as one person is asked it: for the first time or again, which model is on the left, in which
-    session and at which place there, and in training what is expected.
+    session and at which position, and for training the expected answer.
     """
 
     item: Item
@@ -75,8 +75,8 @@ class Given:
 
 
 class Asker:
-    """Reads what a campaign is to ask, again and again: of maps that are as they were nothing is read twice.
-    Only who knows the ``secret`` can tell what stands for an item on pages.
+    """Reads what a campaign asks, repeatedly; unchanged maps are not read twice. Only code that knows the
+    ``secret`` can compute the ids of items on pages.
     """
 
     def __init__(self, root: Path, options: ServeOptions, database: Database, secret: Secret) -> None:
@@ -84,8 +84,8 @@ class Asker:
         self._root, self._options, self._database, self._digests = root, options, database, Digests(root)
 
     def read(self, *, begun: bool = False) -> Asked:
-        """Return what is asked, of the study as it is now: once a campaign has ``begun`` it may be nothing.
-        StudyError where no image is left.
+        """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
+        StudyError if no image is left.
         """
         root, options = self._root, self._options
         settings = read_settings(root)
@@ -141,7 +141,7 @@ class Asker:
 
 
 def _named(item: Item, shown: Mapping[tuple[str, str], str]) -> Item:
-    """Return an item by the id that it has while the maps are those that are shown."""
+    """Return an item under its id, which is valid while its maps are unchanged."""
     if not isinstance(item, ChoiceItem):
         return item
     return replace(
@@ -153,8 +153,8 @@ def _named(item: Item, shown: Mapping[tuple[str, str], str]) -> Item:
 
 
 def choice_id(image: str, first: str, second: str, first_shown: str, second_shown: str) -> str:
-    """Return the id of a choice between two models, in the order of their names, of whose maps these are the
-    digests.
+    """Return the id of a choice between two models, in the order of their names, from the digests of their
+    maps.
 
     >>> choice_id("x", "fcn", "unet", "a", "b") == choice_id("x", "fcn", "unet", "a", "c")
     False
@@ -163,7 +163,7 @@ def choice_id(image: str, first: str, second: str, first_shown: str, second_show
 
 
 def stamp_of(root: Path, options: ServeOptions, settings: Settings) -> tuple[object, ...]:
-    """Return what changes with the files of a study that say what is asked."""
+    """Return a stamp that changes with the study's files that decide what is asked."""
     folders = [
         label_maps.truth(root, options.truth),
         *(label_maps.predictions(root, name) for name in settings.models),
@@ -180,8 +180,8 @@ def stamp_of(root: Path, options: ServeOptions, settings: Settings) -> tuple[obj
 
 
 class History:
-    """What was brought in so far, of one task (choices or questions) and truth. Not to be called by several
-    threads at once.
+    """The answers read so far, of one task (choices or questions) and truth. Not safe for concurrent
+    calls.
     """
 
     def __init__(self, root: Path, database: Database, of: str, truth: str, *, choices: bool) -> None:
@@ -200,8 +200,8 @@ class History:
         id_of: Callable[[Choice], str],
         items_of: Callable[[str], Iterable[str]],
     ) -> None:
-        """Bring in what came since the last time; ``id_of`` a choice is its item's, and ``items_of`` an image
-        are those that are asked.
+        """Read what is new since the last call; ``id_of`` gives the item of a choice, and ``items_of`` the
+        items that ask about an image.
         """
         tables = (HANDED, CHOICES if self._choices else ANSWERS, DISCARDS)
         last = {name: self._database.last_number(name) for name in tables}
@@ -233,7 +233,7 @@ class History:
 
 
 def _examples(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, list[str]]:
-    """Return {class: some images whose labels name it and nothing else}."""
+    """Return {class: some images whose labels name only that class}."""
     out: dict[str, list[str]] = {}
     if truth not in label_maps.truths(root):
         return out

@@ -1,12 +1,13 @@
-"""Who is asked what next: each item of as many people, in an order that only the seed decides.
+"""Which item each person is asked next: the same number of people per item, in an order that only the seed
+decides.
 
-Conventions: training comes first; then what a person was handed and did not answer; then repeats that are
-due, a share of items once more in the other order, at least five items later; then new items, those with the
-fewest answers first, so that every item has as many answers as any before one gets more; where nothing new is
-left, the repeats that are not due yet. Nobody is asked the same twice but in a repeat. What others were
-handed and did not answer counts as theirs for half an hour. Which items are repeated follows from the seed,
-the item and the person; sides follow from a secret too, so that nobody works out which model stands where.
-Who holds as many items as one may gets no more before they answer.
+Conventions: training comes first; then items that a person was given and did not answer; then repeats that
+are due (a share of items once more in the other order, at least five items later); then new items, those with
+the fewest answers first, so that every item reaches the same number of answers before any gets more; if
+nothing new is left, repeats that are not due yet. No one is asked the same item twice except as a repeat.
+Items that others were given and did not answer are reserved for half an hour. The seed, the item and the
+person decide which items are repeated; sides also depend on a secret, so that no one can work out which model
+is where. A person with the maximum number of open items gets no more before they answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ APART = 5  # items between an item and its repeat
 
 @dataclass(frozen=True)
 class Handing:
-    """One item handed to one person: for the first time (0) or again (1), which model is on the left, and in
+    """One item given to one person: for the first time (0) or again (1), which model is on the left, and in
     which session.
     """
 
@@ -36,11 +37,7 @@ class Handing:
 
 
 class _Person:
-    """What one person was handed, in order, and which of it they answered, or want no more.
-
-    Columns are (I,), in the order of items: handed for the first time, again, answered anywhere or handed
-    (``mine``), dropped, and asked twice (``twice``).
-    """
+    """What one person was given, in order, and which items they answered or no longer want."""
 
     def __init__(self) -> None:
         self.handed: dict[tuple[str, int], Handing] = {}
@@ -53,7 +50,7 @@ class _Person:
         self.dropped: set[str] = set()
 
     def fit(self, place: Mapping[str, int], twice: np.ndarray) -> None:
-        """Make the columns anew, of other items."""
+        """Rebuild the columns for other items."""
         self.first, self.again, self.mine, self.out = (np.zeros(len(place), bool) for _ in range(4))
         self.twice = twice
         self.repeated = [
@@ -69,7 +66,7 @@ class _Person:
         self.mine |= self.first
 
     def take(self, handing: Handing, since: float, place: int | None) -> None:
-        """Note what was handed; nothing where it was before."""
+        """Note what was given; nothing changes if it was given before."""
         key = (handing.item, handing.repeat)
         if key in self.handed:
             return
@@ -86,7 +83,7 @@ class _Person:
 
 
 class Assignment:
-    """The hands of one campaign. Not to be called by several threads at once."""
+    """The assignments of one campaign. Not safe for concurrent calls."""
 
     def __init__(
         self,
@@ -108,7 +105,7 @@ class Assignment:
         self._people: dict[str, _Person] = {}
 
     def ask(self, items: Sequence[str], training: Sequence[str] = ()) -> None:
-        """Ask these items from now on, of everybody first those of ``training``."""
+        """Ask these items from now on, and ask everyone those of ``training`` first."""
         codes = np.array([self._code(item) for item in items], np.uint64)
         by_chance = np.argsort(codes, kind="stable")
         self._order, self._codes = [items[int(k)] for k in by_chance], codes[by_chance]
@@ -125,11 +122,11 @@ class Assignment:
     def hand(
         self, who: str, have: Collection[tuple[str, int]], now: float, priority: np.ndarray | None = None
     ) -> tuple[Handing | None, bool]:
-        """Return the next item of a person who has some already, and whether it is new to them; None where
-        none is left.
+        """Return the next item for a person who has some already, and whether it is new to them; None if none
+        is left.
 
-        With a ``priority`` (I,), in the order of `order`, new items go by it, the largest first, rather than
-        by how few answers they have.
+        With a ``priority`` (I,), in the order of `order`, new items are given by decreasing priority instead
+        of by fewest answers.
         """
         person = self._of(who)
         held = [key for key in person.waiting if self._is_asked(key[0], person)]
@@ -157,11 +154,11 @@ class Assignment:
         return self._order
 
     def restore(self, who: str, handing: Handing, since: float) -> None:
-        """Take in what somebody was handed before."""
+        """Read back what a person was given before."""
         self._of(who).take(handing, since, self._place.get(handing.item))
 
     def withdraw(self, who: str, handing: Handing) -> None:
-        """Take back what somebody was handed last, and does not know of."""
+        """Take back what a person was given last and does not know of."""
         person, key, place = self._of(who), (handing.item, handing.repeat), self._place.get(handing.item)
         if person.handed.pop(key, None) is None:
             return
@@ -175,7 +172,7 @@ class Assignment:
             person.repeated.remove(handing.item)
 
     def note(self, who: str, item: str, repeat: int, *, answered: bool) -> None:
-        """Note that somebody answered something, here or elsewhere, or took it back."""
+        """Note that a person answered something, here or elsewhere, or took it back."""
         person, key, place = self._of(who), (item, repeat), self._place.get(item)
         if answered != (key in person.answered) and place is not None and not repeat:
             self._count[place] += 1 if answered else -1
@@ -189,7 +186,7 @@ class Assignment:
             person.mine[place] |= answered
 
     def drop(self, who: str, item: str) -> None:
-        """Ask somebody an item no more."""
+        """Stop asking a person an item."""
         person = self._of(who)
         person.dropped.add(item)
         if item in self._place:
@@ -203,11 +200,11 @@ class Assignment:
                     self._count[self._place[item]] -= 1
 
     def handed_to(self, who: str, item: str, repeat: int) -> Handing | None:
-        """Return how somebody was handed an item, None where they were not."""
+        """Return how a person was given an item, or None."""
         return self._people[who].handed.get((item, repeat)) if who in self._people else None
 
     def times_of(self, who: str) -> dict[str, float]:
-        """Return {item: when} of all that somebody was handed, the first time of each."""
+        """Return {item: when}, the first time a person was given each item."""
         at = self._people[who].at if who in self._people else {}
         return {item: at[item, 0][2] if (item, 0) in at else at[item, repeat][2] for item, repeat in at}
 
@@ -217,7 +214,7 @@ class Assignment:
         return {who for who, person in self._people.items() if not wanted.isdisjoint(person.answered)}
 
     def position(self, who: str, handing: Handing) -> int:
-        """Return at which place of its session an item is, from 1 on."""
+        """Return the position of an item in its session, from 1."""
         return self._of(who).at[handing.item, handing.repeat][1] + 1
 
     def left_for(self, who: str, now: float) -> int:
@@ -232,7 +229,7 @@ class Assignment:
         return waiting + training + int(free.sum()) + int(again.sum())
 
     def held_by_others(self, who: str, now: float) -> int:
-        """Return how many items a person might be asked if others left what they have in hand."""
+        """Return how many more items a person could be asked if others left theirs unanswered."""
         person = self._of(who)
         return int((self._free(person, self._count) & ~self._free(person, self._taken(now))).sum())
 
@@ -258,7 +255,7 @@ class Assignment:
         return handing
 
     def _taken(self, now: float) -> np.ndarray:
-        """Return (I,) how many people answered each item, or have it in hand."""
+        """Return (I,) how many people answered each item, or were given it."""
         taken = self._count.copy()
         for person in self._people.values():
             for item, repeat in person.waiting:
@@ -268,11 +265,11 @@ class Assignment:
         return taken
 
     def _free(self, person: _Person, taken: np.ndarray) -> np.ndarray:
-        """Return (I,) which items a person may be asked anew."""
+        """Return (I,) which new items a person may be asked."""
         return (taken < self._overlap) & ~person.mine & ~person.out
 
     def _due(self, person: _Person, apart: int) -> str | None:
-        """Return an item that is to be asked again by now, after ``apart`` others."""
+        """Return an item that is due to be asked again, after ``apart`` others."""
         until = len(person.handed) - apart
         for item in person.repeated:
             if person.at[item, 0][0] >= until:
@@ -287,14 +284,14 @@ class Assignment:
         return self._chance("repeat", who, self._codes) < self._repeats
 
     def _chance(self, what: str, who: str, codes: np.ndarray) -> np.ndarray:
-        """Return numbers from 0 to 1 that the seed, some words and items decide."""
+        """Return numbers from 0 to 1 that depend on the seed, some words and the items."""
         mixed = codes ^ np.uint64(self._code(what, who))
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the end of SplitMix64
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         return (mixed ^ (mixed >> np.uint64(31))) / 2.0**64
 
     def _code(self, *words: str) -> int:
-        """Return 64 bits that the seed and some words decide."""
+        """Return 64 bits that depend on the seed and some words."""
         digest = hashlib.blake2b(
             "\0".join([str(self._seed), *words]).encode("utf-8", "surrogateescape"), digest_size=8
         ).digest()
@@ -302,5 +299,5 @@ class Assignment:
 
 
 def _places(place: Mapping[str, int], items: Iterable[str]) -> np.ndarray:
-    """Return the places of those items that have one."""
+    """Return the positions of those items that have one."""
     return np.array([place[item] for item in items if item in place], np.int64)

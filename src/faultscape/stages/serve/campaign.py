@@ -1,12 +1,12 @@
-"""A campaign under way: what is asked, who was asked what, and what was said; one for a server, in step with
+"""A running campaign: what is asked, who was asked what, and what was answered; one per server, in step with
 its database.
 
-Conventions: what people say is in the database before it is confirmed; all else is counted from there, so
-that a server that was killed goes on where it was. Who was handed something and did not answer gets it again
-first; what others were handed and did not answer for half an hour goes to the next person. Every few seconds
-it looks what else changed: files of the study, and rows that others put into the database. Methods may be
-called by several threads. An item has an id in the database, which follows from what it asks, and another
-outside, which only the secret of the database tells (`study.answers.secret`).
+Conventions: answers are in the database before they are confirmed; everything else is computed from there, so
+that a killed server continues where it stopped. A person who did not answer an item gets it again first; an
+item that others did not answer for half an hour goes to the next person. Every few seconds the campaign
+checks for other changes: files of the study, and new rows in the database. Methods may be called from several
+threads. An item has one id in the database, which follows from what it asks, and another on pages, which
+needs the secret of the database (`study.answers.secret`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LOOKED = 3.0  # seconds between two looks for what else changed
 
 
 class Campaign:
-    """The campaign of one study, over an open database. StudyError where there is nothing to ask."""
+    """The campaign of one study, over an open database. StudyError if there is nothing to ask."""
 
     def __init__(self, root: Path, options: ServeOptions, database: Database) -> None:
         self.root, self.options, self.database = root, options, database
@@ -70,23 +70,21 @@ class Campaign:
         )
         if options.campaign.adaptive and number < FEWEST_MODELS:
             raise OptionError(
-                f"--adaptive is for choices between {FEWEST_MODELS} models or more, and here are {number};"
-                " leave it out"
+                f"--adaptive needs choices between at least {FEWEST_MODELS} models; this study has {number};"
+                " remove --adaptive"
             )
         self._begin()
 
     @property
     def nothing(self) -> str:
-        """Why nothing is asked, '' where something is."""
+        """Why nothing is asked, or ''."""
         if self._asked.items:
             return ""
         if self.task == QUESTIONS:
-            return (
-                f"selection {self.options.selection!r} asks no question that is open: every image has a label"
-            )
+            return f"selection {self.options.selection!r} has no open questions: every image has a label"
         return (
-            f"selection {self.options.selection!r} holds no duels of two models, so there is nothing to"
-            " choose between; masks go out with `faultscape label export`"
+            f"selection {self.options.selection!r} has no duels of two models, so there is nothing to choose"
+            " between; export masks with `faultscape label export`"
         )
 
     @property
@@ -96,26 +94,26 @@ class Campaign:
 
     @property
     def settings(self) -> Settings:
-        """The study's settings, as they were read last."""
+        """The study's settings, as last read."""
         return self._asked.settings
 
     def find(self, id_: str) -> Item:
-        """Return the item of an id that a page names; NotFoundError where nothing such is asked."""
+        """Return the item with an id from a page; NotFoundError if it is not asked."""
         return replace(self._item(self._asked.meant.get(id_, "")), id=id_)
 
     def some_choice(self) -> ChoiceItem | None:
-        """Return any choice that is asked; None where there is none."""
+        """Return any choice that is asked, or None."""
         return next((one for one in self._asked.items.values() if isinstance(one, ChoiceItem)), None)
 
     def image_of(self, item: Item) -> Image:
-        """Return the image of an item; NotFoundError where it left the corpus."""
+        """Return the image of an item; NotFoundError if it has left the corpus."""
         found = self._asked.images.get(item.image)
         if found is None:
-            raise NotFoundError("there is no such image any more")
+            raise NotFoundError("this image no longer exists")
         return found
 
     def number_of(self, item: Item) -> str:
-        """Return what stands for the image of an item in pages, without its name."""
+        """Return the number that represents the image of an item on pages, without its name."""
         return item_id(item.image)
 
     def shown_digest(self, model: str, image: str) -> str:
@@ -123,27 +121,27 @@ class Campaign:
         return self._asked.shown.get((model, image), "")
 
     def image_at(self, number: str) -> Image:
-        """Return the image at a place of the corpus; NotFoundError where there is none."""
+        """Return the image at a position in the corpus; NotFoundError if there is none."""
         images = self._asked.numbered
         if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) < len(images)):
             raise NotFoundError(f"there is no image {number[:40]!r}")
         return self._asked.images[images[int(number)]]
 
     def place_of(self, image: str) -> int | None:
-        """Return at which place of the corpus an image is; None where it is not in it any more."""
+        """Return the position of an image in the corpus, or None if it has left."""
         return self._asked.place.get(image)
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The images of the selection, as it counts now."""
+        """The images of the selection that count now."""
         return self._asked.chosen
 
     def kinds(self) -> dict[str, str]:
-        """Return {kind of failure: its key}: the study's own list, or the usual one."""
+        """Return {kind of failure: its key}: the study's own list, or the default one."""
         return {kind.name: kind.key for kind in kinds_of(self._asked.settings.tags)}
 
     def proposals(self, image: Image, model: str = "") -> list[tuple[str, str]]:
-        """Return (kind of failure, why) of those that can be measured of an image, and of a model's map of
+        """Return (kind of failure, why) for the kinds that can be measured on an image and a model's map of
         it.
         """
         return self._asked.measured.of(image, model, self.classes_of(image))
@@ -156,7 +154,7 @@ class Campaign:
         return list(dict.fromkeys(name for one in asked for name in one.classes))
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
-        """Return up to ``number`` items for a person who has some already, each noted as handed to them."""
+        """Return up to ``number`` items for a person who has some already, each noted as given to them."""
         self._look()
         if self._trouble:
             raise StudyError(self._trouble)
@@ -192,28 +190,28 @@ class Campaign:
             return self._assignment.left_for(pseudonym, time.time())
 
     def held_by_others(self, pseudonym: str) -> int:
-        """Return how many items others have in hand that a person might get if they leave them."""
+        """Return how many items given to others a person might get if they stay unanswered."""
         with self._lock:
             return self._assignment.held_by_others(pseudonym, time.time())
 
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
-        """Return which model a person was handed on a side; NotFoundError where they were not handed the
-        item.
-        """
+        """Return which model a person saw on a side; NotFoundError if they were not given the item."""
         handing = self._handed(pseudonym, self._asked.meant.get(item.id, ""), repeat)
         if handing is None:
             raise NotFoundError("you were not asked about this")
         return item.first if (handing.side == "first") == (side == "left") else item.second
 
     def take(self, pseudonym: str, row: Mapping[str, Any]) -> str:
-        """Take one answer, discard or undo of a person; returns '' once it is kept, or why it cannot be."""
+        """Store one answer, discard or undo of a person; return '' once it is stored, or the reason why it
+        cannot be.
+        """
         key, id_, repeat = row.get("key"), row.get("id"), row.get("repeat", 0)
         if not (
             isinstance(key, str) and 8 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()
         ):
             return "it has no key"
         if not isinstance(id_, str) or type(repeat) is not int or repeat not in (0, 1):
-            return "it names no item"
+            return "it has no item"
         with self._lock:
             id_ = self._meant(pseudonym, {id_}).get(id_, "")
         handing = self._handed(pseudonym, id_, repeat)
@@ -222,25 +220,25 @@ class Campaign:
         try:
             item = self._item(id_)
         except NotFoundError:
-            gone = "the item is no longer asked: its image was discarded, or the selection changed"
+            gone = "this item is no longer asked: its image was discarded, or the selection changed"
             return "" if self._known(f"{pseudonym}:{key}") else gone
         seconds, details = (
             row.get("seconds"),
             flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session),
         )
         if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= _LONGEST_SECONDS):
-            return "seconds is not a time"
+            return "seconds must be a time"
         if details is None:
-            return "shown is not an object of a few words and numbers"
+            return "shown must be an object with a few texts and numbers"
         if "discard" in row:
             reason, text = row["discard"], row.get("text") or ""
             if not (isinstance(reason, str) and isinstance(text, str) and reason.strip()):
-                return "a discard has a reason, in words"
+                return "a discard needs a reason"
             return self._discard(
                 pseudonym, key, item, plain_text(reason)[:_LONGEST_TEXT], plain_text(text)[:_LONGEST_TEXT]
             )
         if row.get("undo", False) not in (True, False):
-            return "undo is true or false"
+            return "undo must be true or false"
         said = "" if row.get("undo") else row.get("chosen")
         allowed = _SIDED if self.options.forced and self.task == CHOICES else _SAID[self.task]
         if not isinstance(said, str) or (said not in allowed and not row.get("undo")):
@@ -265,7 +263,7 @@ class Campaign:
         seconds: float | None,
         details: str,
     ) -> bool:
-        """Put one answer into the database; returns False for one that is there, by its key."""
+        """Write one answer to the database; return False if its key is there already."""
         truth = TRAINING if handing.item in self._asked.training else self.options.truth
         if isinstance(item, ChoiceItem):
             chosen = _chosen(handing, said)
@@ -285,9 +283,9 @@ class Campaign:
         )
 
     def _discard(self, pseudonym: str, key: str, item: Item, reason: str, text: str) -> str:
-        """Take one vote to discard an image, and discard it once enough people voted so."""
+        """Record one vote to discard an image, and discard it once there are enough votes."""
         if item.id in self._asked.training:
-            return "images of training stay"
+            return "training images cannot be discarded"
         words = f"{reason}: {text}" if text else reason
         row = {
             "image": item.image,
@@ -312,7 +310,7 @@ class Campaign:
         return ""
 
     def _doubt(self, image: str) -> None:
-        """Discard an image that too many people were unsure about (S2 3.1)."""
+        """Discard an image that too many people were unsure about (Wang et al. 2020)."""
         truth = self.options.truth
         if (
             len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")})
@@ -325,26 +323,26 @@ class Campaign:
                 self._throw_out(image, why)
 
     def _throw_out(self, image: str, why: str) -> None:
-        """Discard an image, and let a spare take its place."""
+        """Discard an image, and use a spare instead."""
         if self._answers.discard([(image, why)], "label serve"):
             self.read_again()
 
     def take_back_all(self, pseudonym: str) -> None:
-        """Take back all that a person said."""
+        """Take back everything that a person answered."""
         take_back_all(self.root, pseudonym, "label serve", self.database)
         with self._lock:
             self._assignment.forget(pseudonym)
 
     def expected(self, id_: str) -> str:
-        """Return the answer that is expected to an item of training, of a choice with the models in the order
-        of their names; '' where nothing is.
+        """Return the expected answer to a training item, for a choice with the models in the order of their
+        names, or ''.
         """
         found = self._asked.training.get(id_)
         return found.expected if found else ""
 
     def read_again(self) -> None:
-        """Read again what is asked, after images were discarded or the study changed; what people were handed
-        and is asked still stays theirs.
+        """Read again what is asked, after images were discarded or the study changed; items that people were
+        given and that are still asked stay theirs.
         """
         with self._reading:
             found = self._asker.read(begun=True)
@@ -363,9 +361,9 @@ class Campaign:
         ]
 
     def example(self, number: str) -> Image:
-        """Return the image that an address of an example names; NotFoundError where there is none."""
+        """Return the image for an example's address; NotFoundError if there is none."""
         if number not in {str(k) for places in self._asked.examples.values() for k in places}:
-            raise NotFoundError("there is no such example")
+            raise NotFoundError("this example does not exist")
         return self._asked.images[self._asked.numbered[int(number)]]
 
     def _given(self, pseudonym: str, handing: Handing) -> Given:
@@ -381,15 +379,15 @@ class Campaign:
         )
 
     def _item(self, id_: str) -> Item:
-        """Return the item of an id of the database; NotFoundError where nothing such is asked."""
+        """Return the item with a database id; NotFoundError if it is not asked."""
         found = self._asked.items.get(id_) or self._asked.training.get(id_)
         if found is None:
-            raise NotFoundError("there is no such item any more")
+            raise NotFoundError("this item no longer exists")
         return found.item if isinstance(found, TrainingItem) else found
 
     def _meant(self, pseudonym: str, ids: Collection[str]) -> dict[str, str]:
-        """Return {id that a page of a person names: that of the database}: of what is asked, and what they
-        were handed; what they have from before there was a secret is named as in the database.
+        """Return {id on a person's page: id in the database} of what is asked and what they were given. Items
+        from before there was a secret have their database ids.
         """
         known = {id_: self._asked.meant[id_] for id_ in ids if id_ in self._asked.meant}
         if len(known) < len(ids):
@@ -405,7 +403,7 @@ class Campaign:
         return any(self.database.read(name, "number", key=key) for name in ("choices", ANSWERS, DISCARDS))
 
     def _begin(self) -> None:
-        """Count what was handed and answered from the database, all of it."""
+        """Count everything given out and answered from the database."""
         about, choices = self.options.campaign, self.task == CHOICES
         self._pairs = PairOrder()
         repeats, secret = about.repeats if choices else 0, self.secret.word
@@ -421,19 +419,19 @@ class Campaign:
         self._bring()
 
     def _ask(self) -> None:
-        """Ask what there is to ask now."""
+        """Ask what the study asks now."""
         items = self._asked.items
         self._assignment.ask([*items], [*self._asked.training])
         pairs = {id_: (one.first, one.second) for id_, one in items.items() if isinstance(one, ChoiceItem)}
         self._pairs.ask(pairs, self._assignment.order if pairs else ())
 
     def _bring(self) -> None:
-        """Count what came into the database since it was looked at."""
+        """Count the rows that are new in the database."""
         self._history.bring(self._assignment, self._pairs, self._choice_id, self._items_of)
 
     def _look(self) -> None:
-        """Look what else changed, unless that was done just now: the study's files, discards, and what others
-        were handed and said. Until a study can be read nothing more is asked.
+        """Check for other changes, unless that was just done: the study's files, discards, and rows that
+        others wrote. While a study cannot be read, nothing more is asked.
         """
         with self._lock:
             if time.monotonic() - self._looked < _LOOKED:
@@ -450,7 +448,7 @@ class Campaign:
             self._trouble = str(error)
 
     def _handed(self, pseudonym: str, id_: str, repeat: int) -> Handing | None:
-        """Return how a person was handed an item, by this server or another; None where they were not."""
+        """Return how a person was given an item, by this server or another, or None."""
         with self._lock:
             found = self._assignment.handed_to(pseudonym, id_, repeat)
             if found is None:
@@ -459,12 +457,12 @@ class Campaign:
         return found
 
     def _items_of(self, image: str) -> list[str]:
-        """Return the ids of what is asked of an image."""
+        """Return the ids of the items about an image."""
         return [id_ for id_, one in self._asked.items.items() if one.image == image]
 
     def _choice_id(self, one: Choice) -> str:
-        """Return the id of the item that a choice is of, whose models stand in the order of their names:
-        another where a map that was shown is another now.
+        """Return the item id of a choice, with its models in the order of their names; it changes when one of
+        the maps changes.
         """
         if one.truth == TRAINING:
             return item_id(TRAINING, one.image, one.first, one.second)
@@ -474,5 +472,5 @@ class Campaign:
 
 
 def _chosen(handing: Handing, said: str) -> str:
-    """Return which model somebody chose who said `left` or `right`, or the other word that they said."""
+    """Return the model that `left` or `right` refers to, or the answer itself."""
     return {"left": handing.side, "right": _OTHER_SIDE[handing.side]}.get(said, said)

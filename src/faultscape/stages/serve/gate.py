@@ -1,11 +1,11 @@
-"""Who may come in, and as whom: invite tokens, signed cookies, a token in every request that changes
-something, and limits of how often one may ask.
+"""Who may enter, and as whom: invite tokens, signed cookies, a token in every request that changes something,
+and rate limits.
 
-Conventions: a cookie names a pseudonym and which link of theirs it came with, signed with a key that only the
-server has (`.serve-key` in the study, readable by its owner alone), so that people stay in when the server is
-started again. On this machine alone whoever opens the page may give a name and begin; where others can reach
-the server, only who has an invite link comes in. A token in a header (CSRF) shows that a request comes from a
-page of this server.
+Conventions: a cookie contains a pseudonym and its invite link, signed with a key that only the server has
+(`.serve-key` in the study, readable by its owner alone), so that people stay signed in when the server
+restarts. If the server can be reached only from this machine, anyone who opens the page may enter a name and
+start; otherwise people need an invite link. A token in a header (CSRF) shows that a request comes from a page
+of this server.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ TRIES_PER_MINUTE, TRIES = 10.0, 20.0  # tokens that one address may try in vain,
 
 
 class NoEntryError(OptionError):
-    """Who asks has not come in."""
+    """The visitor has not signed in."""
 
     status = 401
 
 
 class RefusedError(OptionError):
-    """Who asks may not do that."""
+    """The visitor may not do that."""
 
     status = 403
 
 
 class TooOftenError(OptionError):
-    """Who asks, asks too often."""
+    """The visitor sends too many requests."""
 
     status = 429
 
 
 def server_key(root: Path) -> bytes:
-    """Return the key that cookies of a study are signed with, made where there is none; StudyError where it
-    cannot be kept.
+    """Return the key that signs the cookies of a study, created if there is none; StudyError if it cannot be
+    stored.
     """
     path = root / _KEY
     try:
@@ -67,17 +67,17 @@ def server_key(root: Path) -> bytes:
         pass
     except OSError as error:
         raise StudyError(
-            f"{path}: {error.strerror}; `label serve` keeps the key there that cookies are signed with"
+            f"{path}: {error.strerror}; `label serve` stores its cookie signing key there"
         ) from None
     key = path.read_bytes()
     if len(key) < 32:
-        raise StudyError(f"{path} is damaged; delete it, and everybody comes in anew")
+        raise StudyError(f"{path} is damaged; delete it, and everyone must sign in again")
     return key
 
 
 class Limits:
-    """How often each of many may ask: so many a second, and a burst of some more. Those who asked longest ago
-    are forgotten first.
+    """Rate limits for many clients: so many requests a second, and a burst. The clients that asked longest
+    ago are forgotten first.
     """
 
     def __init__(self, per_second: float, burst: float, most: int = 10_000) -> None:
@@ -85,7 +85,7 @@ class Limits:
         self._held, self._lock = OrderedDict[str, tuple[float, float]](), threading.Lock()
 
     def allow(self, who: str, now: float | None = None, *, charge: bool = True) -> bool:
-        """Whether one may ask once more, which counts as asked with ``charge``.
+        """Return whether a client may send one more request, which is counted with ``charge``.
 
         >>> limits = Limits(1, 2)
         >>> [limits.allow("ann", now) for now in (0.0, 0.0, 0.0, 1.5)]
@@ -103,8 +103,8 @@ class Limits:
 
 @dataclass
 class Gate:
-    """Lets people in; ``open_`` where whoever opens the page may give a name, since nobody else can reach it,
-    ``address`` the one that people open where a proxy stands before the server.
+    """Lets people in; ``open_`` if anyone who opens the page may enter a name, because only this machine can
+    reach it; ``address`` is what people open if the server runs behind a proxy.
     """
 
     people: Annotators
@@ -121,7 +121,9 @@ class Gate:
         self._asked = float("-inf")
 
     def annotator(self, request: Request) -> Annotator:
-        """Return who asks; NoEntryError for who has not come in, or was removed."""
+        """Return the annotator who asks; NoEntryError for visitors who have not signed in, or were
+        removed.
+        """
         try:
             who = self._cookies.loads(request.cookies.get(COOKIE, ""), max_age=_MONTH)
         except BadSignature:
@@ -129,87 +131,87 @@ class Gate:
         found = self._everybody().get(who) if isinstance(who, str) else None
         if found is None:
             raise NoEntryError(
-                "you have not come in yet; open the link that you were sent"
+                "you are not signed in; open the link that you were sent"
                 if not self.open_
-                else "say who you are first"
+                else "enter your name first"
             )
         return found
 
     def organiser(self, request: Request) -> Annotator:
-        """Return who asks, an organiser; RefusedError for anybody else."""
+        """Return the organiser who asks; RefusedError for anyone else."""
         found = self.annotator(request)
         if found.role != ORGANISER:
-            raise RefusedError("only an organiser sees that")
+            raise RefusedError("only organisers can see this page")
         return found
 
     def writer(self, request: Request, *, organiser: bool = False, token: str | None = None) -> Annotator:
-        """Return who asks to change something; RefusedError without the token of our pages, in the header or
-        of a form, TooOftenError beyond the limit.
+        """Return the annotator who wants to change something; RefusedError without the token of our pages, in
+        the header or in a form, TooOftenError beyond the limit.
         """
         found = self.organiser(request) if organiser else self.annotator(request)
         self.refuse_elsewhere(request)
         given = request.headers.get(HEADER, "") if token is None else token
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token(found).encode()):
-            raise RefusedError("this did not come from a page of this server; load the page again")
+            raise RefusedError("this request did not come from a page of this server; reload the page")
         if not self._writes.allow(found.pseudonym):
-            raise TooOftenError("that is too often; wait a second")
+            raise TooOftenError("too many requests; wait a second")
         return found
 
     def asker(self, request: Request) -> Annotator:
-        """Return who asks for items, which are noted as theirs; TooOftenError beyond the limit."""
+        """Return the annotator who asks for items; TooOftenError beyond the limit."""
         found = self.annotator(request)
         if not self._asks.allow(found.pseudonym):
-            raise TooOftenError("that is too often; wait a second")
+            raise TooOftenError("too many requests; wait a second")
         return found
 
     @property
     def name(self) -> str:
-        """The name of the address that people open behind a proxy; '' where there is none."""
+        """The name of the address that people open behind a proxy, or ''."""
         return (urlsplit(self.address).hostname or "") if self.address else ""
 
     def here(self, request: Request) -> str:
-        """Return the address of our pages, without a slash behind, as browsers know it."""
+        """Return the address of our pages as browsers know it, without a trailing slash."""
         if self.name and host_name(request.headers.get("host", "")) == self.name:
             return str(self.address)
         return f"{request.url.scheme}://{request.headers.get('host', '')}"
 
     def refuse_elsewhere(self, request: Request) -> None:
-        """RefusedError for a form that a page of another site sent."""
+        """RefusedError for a form sent by a page of another site."""
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
         if origin not in (None, self.here(request)) or site not in ("same-origin", "none"):
-            raise RefusedError("another site sent this; only pages of this server may")
+            raise RefusedError("this request came from another site; only pages of this server may send it")
 
     def forget(self) -> None:
-        """Look people up anew from now on."""
+        """Look people up again from now on."""
         self._asked = float("-inf")
 
     def token(self, annotator: Annotator) -> str:
-        """Return the token that pages of an annotator send along."""
+        """Return the token that the pages of an annotator send with each request."""
         return self._signer.get_signature(annotator.pseudonym).decode()
 
     def enter(self, request: Request, response: Response, token: str) -> Annotator:
-        """Let somebody in by an invite token; RefusedError for one that is not known, TooOftenError where one
-        address tried too many of those.
+        """Let a person in by an invite token; RefusedError for an unknown token, TooOftenError if an address
+        tried too many.
         """
         self._try(request, charge=False)
         found = self.people.by_token(token) if 0 < len(token) < 200 else None
         if found is None:
             self._try(request, charge=True)
             raise RefusedError(
-                "this invitation is not known, or was replaced by another; ask who sent it for a new one"
+                "this invitation is unknown, or was replaced by a newer one; ask the sender for a new one"
             )
         self.admit(request, response, found)
         return found
 
     def enter_by_name(self, request: Request, response: Response, name: str) -> Annotator:
-        """Let somebody in who works on this machine, under a name that may be known already; RefusedError
-        where invitations are needed.
+        """Let a person on this machine in, under a new or known name; RefusedError if invitations are
+        required.
         """
         if not self.open_:
-            raise RefusedError("people come in here by the link that they were sent")
+            raise RefusedError("this server needs an invite link; open the link that you were sent")
         name = plain_text(name)
         if not 0 < len(name) <= _LONGEST_NAME:
-            raise LabellingError(f"a name has 1 to {_LONGEST_NAME} characters")
+            raise LabellingError(f"a name must have 1 to {_LONGEST_NAME} characters")
         known = next((one for one in self.people.everybody() if one.name == name), None)
         self._try(request, charge=known is None)
         found = known or self.people.invite(name, ORGANISER)[0]
@@ -217,7 +219,7 @@ class Gate:
         return found
 
     def admit(self, request: Request, response: Response, found: Annotator) -> None:
-        """Let somebody be who they are from now on, by a cookie in the answer."""
+        """Sign a person in with a cookie in the response."""
         self.forget()
         value = self._cookies.dumps(_cookie_of(found))
         secure = self.here(request).startswith("https:")
@@ -226,7 +228,7 @@ class Gate:
         )
 
     def _try(self, request: Request, *, charge: bool) -> None:
-        """TooOftenError where an address tried too much; with ``charge`` it tried once more."""
+        """TooOftenError if an address tried too often; with ``charge`` this counts as one more try."""
         if not self._tries.allow(request.client.host if request.client else "", charge=charge):
             raise TooOftenError("too many tries from your address; wait a minute")
 
@@ -238,5 +240,5 @@ class Gate:
 
 
 def _cookie_of(one: Annotator) -> str:
-    """Return what the cookie of somebody holds; that of an earlier link differs."""
+    """Return the contents of a person's cookie; that of an earlier link differs."""
     return f"{one.pseudonym}:{one.link}"

@@ -1,8 +1,8 @@
-"""Items with a known answer, which everybody is asked first, and told what was expected.
+"""Items with a known answer, which everyone is asked first and then told the expected answer.
 
 Conventions: a CSV file: image, model, other, expected (a model's name, or both good, both bad, not sure) for
-choices; image, class, answer (yes, no, unsure) for questions. What is said in training counts for nothing but
-a person's skill.
+choices; image, class, answer (yes, no, unsure) for questions. Training answers count only for a person's
+skill.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faultscape.study.tables.corpus import Image
 
 @dataclass(frozen=True)
 class TrainingItem:
-    """An item and the answer that is expected: of a choice `first`, `second` or a word that means neither."""
+    """An item and the expected answer: for a choice `first`, `second` or an answer that means neither."""
 
     item: Item
     expected: str
@@ -30,8 +30,8 @@ class TrainingItem:
 def read_training(
     path: str, settings: Settings, images: Mapping[str, Image], *, forced: bool = False
 ) -> list[TrainingItem]:
-    """Return the training items of a file in its order, of a ``forced`` choice those that expect a model
-    alone; LabellingError names the file, the line and what is wrong.
+    """Return the training items of a file in order; for a ``forced`` choice only those that expect a model.
+    LabellingError names the file, the line and what is wrong.
     """
     wanted = ("image", "class", "answer") if settings.classifies else ("image", "model", "other", "expected")
     rows, wrong = answers.rows(path, wanted)
@@ -46,7 +46,7 @@ def read_training(
             _question(where, row, settings) if settings.classifies else _choice(where, row, settings, forced)
         )
     if not out:
-        raise LabellingError(f"{path}: holds no training item")
+        raise LabellingError(f"{path}: contains no training items")
     return out
 
 
@@ -55,15 +55,15 @@ def _choice(where: str, row: tuple[str, ...], settings: Settings, forced: bool) 
     for name in (model, other):
         if name not in settings.models:
             raise LabellingError(
-                f"{where}: {name!r} is not a model of the study; there are {', '.join(settings.models)}"
+                f"{where}: {name!r} is not a model of the study; available: {', '.join(settings.models)}"
             )
     first, second = sorted((model, other))
     if first == second:
-        raise LabellingError(f"{where}: a choice is between two models")
+        raise LabellingError(f"{where}: a choice needs two different models")
     said = {first: "first", second: "second"}.get(expected, expected)
     if forced and said not in WORDS[:2]:
         raise LabellingError(
-            f"{where}: expected {model} or {other}, as --forced leaves no other answer; got {expected!r}"
+            f"{where}: expected {model} or {other}, the only answers with --forced; got {expected!r}"
         )
     if said not in WORDS[:-1]:
         raise LabellingError(

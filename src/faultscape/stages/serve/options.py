@@ -1,4 +1,4 @@
-"""What a person may ask of `label serve`."""
+"""The options of `label serve`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class CampaignRules:
     overlap
         How many people answer each item.
     session
-        How many items come before a pause.
+        How many items to answer before a pause.
     repeats
         The share of choices that a person is asked again, in the other order.
     discard_votes
-        How many people it takes at least to discard an image; they must also be more than three of five of
-        those who saw it, or of overlap where fewer did (S2 3.1).
+        The minimum number of people needed to discard an image; they must also be more than three of five of
+        those who saw it, or of overlap if fewer saw it (Wang et al. 2020).
     training
-        A CSV file of items with a known answer, which everybody is asked first: image, model, other,
-        expected; of classifiers image, class, answer.
+        A CSV file of items with a known answer, which everyone is asked first: image, model, other, expected;
+        for classifiers image, class, answer.
     adaptive
-        Ask first about the pairs of models whose order is least certain; for 7 models or more.
+        Ask first about the pairs of models whose order is least certain; useful for 7 models or more.
     """
 
     overlap: int = 2
@@ -44,30 +44,22 @@ class CampaignRules:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if not 1 <= self.overlap <= MOST_OVERLAP:
-            raise OptionError(
-                f"--overlap {self.overlap}: how many people answer each item, 1 to {MOST_OVERLAP}"
-            )
+            raise OptionError(f"--overlap must be 1 to {MOST_OVERLAP} people per item; got {self.overlap}")
         if not 1 <= self.session <= MOST_SESSION:
             raise OptionError(
-                f"--session {self.session}: how many items come before a pause, 1 to {MOST_SESSION}"
+                f"--session must be 1 to {MOST_SESSION} items before a pause; got {self.session}"
             )
         if not 0 <= self.repeats <= 0.5:
-            raise OptionError(
-                f"--repeats {self.repeats}: the share of items that are asked again in the other order, 0"
-                " to 0.5"
-            )
+            raise OptionError(f"--repeats must be a share from 0 to 0.5 of the choices; got {self.repeats}")
         if self.discard_votes < 1:
-            raise OptionError(
-                f"--discard-votes {self.discard_votes}: how many people it takes at least to discard an"
-                " image, 1 or more"
-            )
+            raise OptionError(f"--discard-votes must be 1 or more people; got {self.discard_votes}")
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, where answers go, and what is asked of whom: see `label serve`. ``truth`` is the name
-    that answers are kept under, ``address`` the one that people open where a proxy stands before the
-    server.
+    """Where to listen, where answers are stored, and what to ask whom: see `label serve`. ``truth`` is the
+    name that answers are kept under, ``address`` the address that people open if the server runs behind a
+    proxy.
     """
 
     host: str
@@ -88,8 +80,8 @@ class ServeOptions:
 
 
 def origin_of(address: str) -> str:
-    """Return an address as browsers write the origin of its pages; OptionError for one that is none, or has
-    more than a name and a port.
+    """Return an address as browsers write the origin of its pages; OptionError for an invalid address, or one
+    with more than a name and a port.
 
     >>> origin_of("https://Label.example.org:443/"), origin_of("http://10.0.0.7:8080")
     ('https://label.example.org', 'http://10.0.0.7:8080')
@@ -109,8 +101,7 @@ def origin_of(address: str) -> str:
         or "@" in parts.netloc
     ):
         raise OptionError(
-            f"--address {address}: is not an address that people can open; expected https://NAME, without a"
-            " path"
+            f"--address {address}: not an address that people can open; expected https://NAME, without a path"
         )
     host = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
@@ -118,10 +109,10 @@ def origin_of(address: str) -> str:
 
 @dataclass(frozen=True)
 class Served:
-    """A study about which people answered until Ctrl-C, and its address."""
+    """A study that was served until Ctrl-C, and its address."""
 
     study: str
     address: str
 
     def __repr__(self) -> str:
-        return f"{self.study}: people answer no longer; all that was confirmed is kept"
+        return f"{self.study}: server stopped; all confirmed answers are kept"

@@ -1,7 +1,7 @@
-"""What a campaign shows of people: how far each is, in what time, how consistent they are, and how likely
+"""What a campaign shows about people: their progress, their speed, how consistent they are, and how likely
 they are right.
 
-Conventions: numbers are words, made for tables; what cannot be known is a dash.
+Conventions: numbers are formatted as text for tables; an unknown value is a dash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CODES = {"first": 0, "second": 1, "both good": 2, "both bad": 3, "not sure": 4,
 
 @dataclass(frozen=True)
 class PersonRow:
-    """One person, in words: '' for the name of one who was removed."""
+    """One person, as text; the name is '' for a person who was removed."""
 
     pseudonym: str
     name: str
@@ -44,7 +44,7 @@ class PersonRow:
 
 
 def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
-    """Return a row for everybody who was invited or answered."""
+    """Return a row for everyone who was invited or answered."""
     known = {one.pseudonym: one for one in people}
     told = _Told(campaign)
     names = dict.fromkeys([*known, *told.who])
@@ -53,8 +53,8 @@ def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonR
 
 @dataclass(frozen=True)
 class _Said:
-    """What one person said of an item: which of two classes, 2 for neither; in how many seconds; whether for
-    the first time; and of training whether it was expected.
+    """What one person answered to an item: which of two classes, 2 for neither; in how many seconds; whether
+    for the first time; and for training whether the answer was expected.
     """
 
     annotator: str
@@ -66,7 +66,7 @@ class _Said:
 
 
 class _Told:
-    """What was said so far, person by person."""
+    """The answers so far, person by person."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign, self._choices = campaign, list[Choice]()
@@ -100,7 +100,7 @@ class _Told:
 
 
 def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:
-    """Return {pseudonym: how likely they are right, in words, or why that is not known}."""
+    """Return {pseudonym: how likely they are right, as text, or why that is unknown}."""
     once = [one for one in said_ if one.first]
     who, person = np.unique([one.annotator for one in once], return_inverse=True)
     numbers = {item: k for k, item in enumerate(dict.fromkeys(one.item for one in once))}
@@ -121,7 +121,7 @@ def _said_of(campaign: Campaign, choice: Choice) -> _Said:
 
 
 def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
-    """Return the yes/no answers of a truth, of each person and question the latest."""
+    """Return the yes/no answers of a truth, the latest of each person and question."""
     counts = {row[:3]: row for row in Answers(campaign.root, campaign.database).answers(truth)}
     stored = campaign.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
     seconds = {tuple(key): took for *key, took in stored}  # of a class that is called otherwise since, none
@@ -139,8 +139,8 @@ def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
 
 
 def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
-    """Return how often repeated items were answered alike, and how often the left side was chosen, in
-    words.
+    """Return how often repeated items were answered alike, and how often the left side was chosen, as
+    text.
     """
     if not mine:
         return NONE, NONE
@@ -157,8 +157,8 @@ def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
 
 
 def _columns(rows: Sequence[Choice]) -> tuple[np.ndarray, ...]:
-    """Return columns of choices as the room takes them: image, first, second, who, choice, whether the first
-    was on the left.
+    """Return columns of choices as `labelling` expects them: image, first, second, who, choice, whether the
+    first was on the left.
     """
 
     def places(words: Sequence[str]) -> np.ndarray:

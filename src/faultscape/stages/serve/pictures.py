@@ -1,8 +1,8 @@
-"""What people look at: a photo, a model's map over it in two ways, and where a map says one of the classes in
-question.
+"""The images that people see: an image, a model's map overlaid in two ways, and the regions of a map with one
+of the classes in question.
 
-Conventions: pictures are made when they are asked for, and kept in memory up to a bound. Maps are brought to
-the size of the picture by the nearest pixel. A key changes with what a picture was made from.
+Conventions: images are made on request, and kept in memory up to a limit. Maps are scaled to the size of the
+image by the nearest pixel. A key changes with what an image was made from.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MARK = (255, 0, 160, 255)
 
 
 def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
-    """Return a photo as (bytes, media type); NotFoundError where it cannot be read."""
+    """Return an image as (bytes, media type); NotFoundError if it cannot be read."""
     try:
         return shrink(read_photo(image)[0], longest)
     except ImageError as error:
@@ -44,15 +44,15 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
 
 
 def read_map(root: Path, settings: Settings, folder: Path, image: Image, model: str | None) -> np.ndarray:
-    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names whose labels it has,
-    None a truth's. NotFoundError where there is none, or its file lies elsewhere than the study says.
+    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names the model whose labels
+    it has, None a truth. NotFoundError if there is none, or its file is outside the study.
     """
     try:
         part = read_manifest(folder).get(part_name(image.shard))
         _refuse_elsewhere(root, folder, image, part)
         code = None if part is None else label_maps.read_map(folder, image.shard, part, image.id)
         if code is None:
-            raise NotFoundError("there is no such map any more")
+            raise NotFoundError("this map no longer exists")
         labels = settings.models[model].labels if model is not None and model in settings.models else None
         return runs.decode(code, narrow(table(settings.class_list, labels)))
     except (OSError, StudyError, LabelMapError) as error:
@@ -69,8 +69,8 @@ def send_map(
     way: str,
     model: str | None,
 ) -> Response:
-    """Return the map of an image in a folder of maps, as `read_map` reads it, filled or as outlines, which a
-    browser keeps until the map is another.
+    """Return the map of an image in a folder of maps, as `read_map` reads it, filled or as outlines; a
+    browser caches it until the map changes.
     """
     part = read_manifest(folder).get(part_name(image.shard))
     key = f"map\n{folder.relative_to(root)}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
@@ -82,22 +82,22 @@ def send_map(
 
 
 def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None) -> None:
-    """StudyError for a part that is, or lies in, a link to elsewhere: what lies outside the study is not
-    shown.
+    """StudyError for a part that is, or is inside, a link that leads out of the study: files outside the
+    study are not shown.
     """
     inside = root.resolve()
     names = ("manifest.json", *([f"{part_name(image.shard)}-{part.sha256[:16]}.parquet"] if part else []))
     for path in (folder / name for name in names):
         if not path.resolve().is_relative_to(inside):
-            raise StudyError(f"{path}: leads out of the study, so it is not shown")
+            raise StudyError(f"{path}: is a link out of the study, so it is not shown")
 
 
 def _unseen(what: str, image: Image, error: Exception) -> NotFoundError:
-    """Return what people are told of a picture that cannot be shown; why is said in the terminal alone, since
-    it may name a model or a folder.
+    """Return what people are told about an image that cannot be shown. Only the terminal shows why, because
+    the reason may name a model or a folder.
     """
     print(f"faultscape: {what} of {image.id!r}: {error}", file=sys.stderr)
-    return NotFoundError(f"this {what} cannot be shown; the terminal in which `label serve` runs says why")
+    return NotFoundError(f"this {what} cannot be shown; the terminal that runs `label serve` shows why")
 
 
 def overlay(
@@ -108,8 +108,8 @@ def overlay(
     classes: Collection[str] = (),
     longest: int = LONGEST,
 ) -> tuple[bytes, str]:
-    """Return a map of an image as a transparent picture (bytes, media type): filled, as outlines, or the edge
-    of the ``classes`` alone.
+    """Return a map of an image as a transparent image (bytes, media type): filled, as outlines, or only the
+    edges of ``classes``.
     """
     known = settings.class_list
     shown = nearest(label_map, fit(max(image.width, 1), max(image.height, 1), longest))

@@ -1,8 +1,8 @@
-"""What a campaign shows of results: who leads, how far people agree, where they differ, and how many more
-answers would settle an order.
+"""What a campaign shows about results: which model leads, how far people agree, where they differ, and how
+many more answers would settle an order.
 
-Conventions: numbers are words, made for tables; what cannot be known is a dash. Intervals hold for a number
-of answers that was fixed beforehand, which pages say.
+Conventions: numbers are formatted as text for tables; an unknown value is a dash. Intervals are valid for a
+number of answers that was fixed beforehand, and pages say so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ StandingsNow = Callable[[], Standings]
 
 @dataclass(frozen=True)
 class LeaderRow:
-    """One model of a ranking: its place, score and interval, in words."""
+    """One model of a ranking: its place, score and interval, as text."""
 
     model: str
     score: str
@@ -53,8 +53,8 @@ class LeaderRow:
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Of each two models how they stand and how many more it takes, in words; of which units, and from how
-    many on and at which chance of the other order an order counts as settled.
+    """For each two models how they stand and how many more answers it takes, as text; in which units, and
+    from how many units and at which probability of the opposite order an order counts as settled.
     """
 
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
@@ -65,8 +65,8 @@ class Forecasts:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Of how many questions the majority decides, and those that Dawid and Skene's model decides otherwise:
-    image, class, what people said, and how likely it is yes, in words.
+    """How many questions the majority decides, and those that Dawid and Skene's model decides differently:
+    image, class, answers, and the probability of yes, as text.
     """
 
     compared: int
@@ -75,9 +75,9 @@ class Decisions:
 
 @dataclass(frozen=True)
 class ResultFacts:
-    """What the page of results shows; ``why`` says why there are no standings though something was said. Of
-    choices, ``answers`` count each person once on an image and two models, as rankings do, and ``repeats``
-    are those beside.
+    """The contents of the results page; ``why`` is the reason if there are answers but no standings. For
+    choices, ``answers`` counts each person once per image and pair of models, as rankings do, and ``repeats``
+    counts the others.
     """
 
     answers: int
@@ -94,7 +94,7 @@ class ResultFacts:
 
 
 def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
-    """Return what is known so far: standings, forecasts, agreement, and on which items people differ."""
+    """Return the results so far: standings, forecasts, agreement, and the items on which people differ."""
     root, options = campaign.root, campaign.options
     rankings, notes, why = list[tuple[str, list[LeaderRow]]](), tuple[str, ...](), ""
     try:
@@ -150,8 +150,8 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
 
 
 def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
-    """Return the choices that count: between two models that the selection compares on that image, as it
-    counts now; skips say nothing.
+    """Return the choices that count: between two models that the selection compares on that image now; skips
+    do not count.
     """
     asked = {(item.image, item.first, item.second) for item in choice_items(slots)}
     kept, _ = counting(campaign.root, campaign.options.truth, slots.models, database=campaign.database)
@@ -161,8 +161,8 @@ def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
 
 
 def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
-    """Return the answers that count, of each person and question the latest: to questions that the selection
-    asks, as it counts now.
+    """Return the answers that count, the latest of each person and question: to questions that the selection
+    asks now.
     """
     asked = questions(campaign.root, read_settings(campaign.root), slots, campaign.options.truth)
     rows = Answers(campaign.root, campaign.database).answers(campaign.options.truth)
@@ -192,11 +192,10 @@ def _leaders(found: Standings, name: str) -> list[LeaderRow]:
 
 
 def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapping[str, str]) -> Forecasts:
-    """Return for each two models how the images stand, and a forecast of how many more would settle their
-    order.
+    """Return the counts for each two models, and a forecast of how many more images would settle their order.
 
-    What people say of one image, or of images of one group, is not independent: each is one vote, the mean of
-    its people, as each person's is that of repeats.
+    Answers about one image, or images of one group, are not independent: each image or group is one vote, the
+    mean over its people, and each person's vote is the mean of their repeats.
     """
     held = shares(kept)
     grouped = any(groups.get(image) for image, _, _ in held)
@@ -219,7 +218,7 @@ def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapp
 
 
 def _unit(image: str, groups: Mapping[str, str]) -> tuple[str, str]:
-    """Return what stands for the group of an image, or the image where it is alone."""
+    """Return the group of an image, or the image itself if it has none."""
     return ("group", group) if (group := groups.get(image)) else ("image", image)
 
 
@@ -239,8 +238,8 @@ def _question_agreement(rows: Sequence[said.Answer]) -> list[tuple[str, str]]:
 
 
 def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
-    """Return where the majority and Dawid and Skene's model decide otherwise; None where answers are too few
-    for the model.
+    """Return where the majority and Dawid and Skene's model decide differently; None if there are too few
+    answers for the model.
     """
     numbers = {key: k for k, key in enumerate(dict.fromkeys(row[:2] for row in rows))}
     person = np.unique([row[2] for row in rows], return_inverse=True)[1]
@@ -264,7 +263,7 @@ def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
 
 
 def _with_masks(campaign: Campaign) -> tuple[str, ...]:
-    """Return the truths of people who labelled masks, where there are two or more."""
+    """Return the truths of people who labelled masks, if there are two or more."""
     names = [
         name for name in label_maps.truths(campaign.root) if name.startswith(f"{campaign.options.truth}-")
     ]
@@ -272,7 +271,7 @@ def _with_masks(campaign: Campaign) -> tuple[str, ...]:
 
 
 def _agreement(items: Sequence[str], who: Sequence[str], labels: Sequence[int]) -> list[tuple[str, str]]:
-    """Return Krippendorff's alpha of all and Cohen's kappa of each two people, in words."""
+    """Return Krippendorff's alpha of all and Cohen's kappa of each two people, as text."""
     if len(set(who)) < 2:
         return []
     names, person = np.unique(who, return_inverse=True)
@@ -300,7 +299,9 @@ def _agreement(items: Sequence[str], who: Sequence[str], labels: Sequence[int]) 
 
 
 def _disagreeing(kept: Sequence[Choice]) -> list[tuple[str, str, float, str]]:
-    """Return the items on which people differ most: image, models, share for the first, and of how many."""
+    """Return the items on which people differ most: image, models, share for the first, and how many
+    answers.
+    """
     found = [
         (image, f"{a} and {b}", share, str(number))
         for (image, a, b), (share, number) in shares(kept).items()

@@ -1,8 +1,8 @@
-"""label serve's way: open the study and its answers, listen, and let people answer until Ctrl-C.
+"""Serve a study for labelling: open the study and its answers, listen, and let people answer until Ctrl-C.
 
-Conventions: answers go into the database, and nothing else of the study is written. The address is printed
-once it answers; where others can reach it, people come in by invite links alone, and the first is printed for
-the organiser when they are made; who has come in stays in when the server is started again.
+Conventions: answers are written to the database, and nothing else in the study changes. The address is
+printed once the server responds. If others can reach it, people enter by invite links only, and the
+organiser's first link is printed when it is created. People stay signed in when the server restarts.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selectio
 def serve_labels(
     study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks
 ) -> Served:
-    """Serve a study to annotators until Ctrl-C, with standings and masks as other stages rank and ``take``
-    them, and return where that was; StudyError where it cannot be read, OptionError for an address that
-    cannot be had.
+    """Serve a study to annotators until Ctrl-C, and return its address; other stages compute standings and
+    ``take`` masks. StudyError if the study cannot be read, OptionError if the address is not available.
     """
     root = existing(study)
     with writing(root):  # a study of an earlier version is brought to this one
@@ -60,13 +59,14 @@ def serve_labels(
         def begun() -> None:
             threading.Thread(target=work.warm, args=(campaign,), daemon=True).start()
             print(
-                f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})",
+                f"{study}: serving at {address} (press Ctrl-C to stop; answers are stored in"
+                f" {database.place})",
                 flush=True,
             )
             if note := server.port_note(listener, options.port):
                 print(note, flush=True)
             if options.address is not None:
-                print(f"the proxy sends requests on to {server.address_of(listener)}", flush=True)
+                print(f"the proxy must forward requests to {server.address_of(listener)}", flush=True)
             if campaign.nothing:
                 print(campaign.nothing, flush=True)
             if not open_:
@@ -93,14 +93,14 @@ def app_of(
     names: Sequence[str] = (),
     take: masks.TakeMasks | None = None,
 ) -> Any:
-    """Return the app of a campaign, as a server of ASGI takes it."""
+    """Return the ASGI app of a campaign."""
     return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
 
 
 def routers_of(
     campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: masks.TakeMasks | None = None
 ) -> list[APIRouter]:
-    """Return all routes of a campaign; those on which masks come in where there is who takes them."""
+    """Return all routes of a campaign; those for sending masks only if a function imports them."""
     pictures, with_masks = (
         Pictures(secret=campaign.secret.word),
         take is not None and not campaign.settings.classifies,
@@ -120,7 +120,7 @@ def routers_of(
 
 
 def links(who: Annotator) -> list[tuple[str, Any]]:
-    """Return (address, words) of the pages that a person may see."""
+    """Return (address, title) of the pages that a person may see."""
     own = [("/work", "Answer"), ("/checks", "Check masks"), ("/masks", "Send masks")]
     return (
         [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")]
@@ -130,17 +130,17 @@ def links(who: Annotator) -> list[tuple[str, Any]]:
 
 
 def _way_in(study: str, held: Annotators, address: str) -> str:
-    """Return how the first organiser comes in, who is made where there is none: a link that they have stays
-    as it is, since another would put them out.
+    """Return how the first organiser, who is created if there is none, can sign in; an existing link is kept,
+    because a new one would sign them out.
     """
     first = next((one.name or one.pseudonym for one in held.everybody() if one.role == ORGANISER), None)
     if first is None:
         return (
-            "come in as the organiser, and invite others, at"
+            "sign in as the organiser, and invite others, at"
             f" {address}join/{held.invite(ORGANISER, ORGANISER)[1]}"
         )
     who = "the organiser" if first == ORGANISER else f"the organiser {first}"
     return (
-        f"{who} comes in by the earlier link; for a new one: faultscape label invite {quote(study)}"
+        f"{who} signs in with the earlier link; for a new one run: faultscape label invite {quote(study)}"
         f" {quote(first)}"
     )

@@ -1,1 +1,1 @@
-"""The study as pages that a person browses: nothing is written, and no path of an address is ever opened."""
+"""Browse a study as web pages: nothing is written, and no path in an address is ever opened."""

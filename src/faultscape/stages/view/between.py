@@ -1,10 +1,9 @@
-"""How far every two models agree on every image, and which classes each model shows there: of label maps from
-the study's counts, of classifiers from their answers.
+"""How far every two models agree on every image, and which classes each model shows there: for label maps
+from the study's counts, for classifiers from their answers.
 
-Conventions: agreement is the concordance `miou`, of classifiers 1 where both name the same class and 0
-elsewhere; NaN where one of the two says nothing, or nothing is counted. Disagreement is 1 less the mean over
-the pairs that have a number. Counts are read a shard at a time, in the order of the corpus, while pages are
-shown already.
+Conventions: agreement is the concordance `miou`; for classifiers 1 if both name the same class and 0
+otherwise; NaN if a model has no prediction, or nothing is counted. Disagreement is 1 minus the mean over the
+pairs that have a number. Counts are read a shard at a time, in corpus order, while pages are already shown.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ CONCORDANCE = "miou"
 
 
 class Between(Protocol):
-    """What models say of each other: ``read`` of ``total`` images were looked at, ``lacking`` of these have
-    no counts; ``disagreement`` (I,).
+    """Agreement between models: ``read`` of ``total`` images are read, ``lacking`` of these have no counts;
+    ``disagreement`` (I,).
     """
 
     models: tuple[str, ...]
@@ -56,11 +55,11 @@ class MapCounts:
         return self._values[self._at[min(first, second), max(first, second)]]
 
     def shows(self, model: int, class_: int) -> np.ndarray:
-        """Return (I,) whether a model gives a pixel to a class."""
+        """Return (I,) whether a model predicts a class for some pixel."""
         return (self._shown[model, :, class_ >> 3] >> (class_ & 7) & 1).astype(bool)
 
     def take(self, where: slice, pairs: Pairs | None) -> None:
-        """Take the counts of the images of one shard, in corpus order; None where there are none."""
+        """Store the counts of the images of one shard, in corpus order; None if there are none."""
         if pairs is None:
             self.lacking += where.stop - where.start
         else:
@@ -99,8 +98,8 @@ class Answers:
 
 
 def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
-    """Return what models say of each other: of classifiers all of it, of label maps a place for it, which
-    `read_counts` fills.
+    """Return agreement between models: complete for classifiers, empty for label maps until `read_counts`
+    fills it.
     """
     models = tuple(settings.models)
     if not settings.classifies:
@@ -116,8 +115,8 @@ def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
 
 
 def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> Iterator[int]:
-    """Read the counts of one shard after the other, and yield how many images are read; a shard of which some
-    counts are missing or stale has none.
+    """Read the counts shard by shard, and yield how many images are read; a shard with missing or stale
+    counts has none.
     """
     try:
         held = read_manifests(columns.root, settings)
@@ -137,7 +136,7 @@ def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> Iterat
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Return the mean over the first axis of what is a number; NaN where nothing is."""
+    """Return the mean over the first axis, ignoring NaN; NaN if all are."""
     there = ~np.isnan(values)
     count = there.sum(0)
     return np.divide(

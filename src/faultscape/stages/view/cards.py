@@ -1,7 +1,7 @@
-"""What templates show of images, and what forms offer: plain words, numbers and addresses.
+"""What templates show of images, and what forms offer: plain text, numbers and addresses.
 
-Conventions: every address is made here of numbers and encoded names. A list of more than `FEW` words is
-offered as a field that completes, not as a menu.
+Conventions: every address is built here from numbers and encoded names. A list of more than `FEW` values is
+offered as a completing field, not as a menu.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SMALL, _, _LARGE = SIZES
 
 @dataclass(frozen=True)
 class Card:
-    """One image: its number, id and facts, and the addresses of its page, its photo and what is laid over it
-    ('' for none).
+    """One image: its number, id and facts, and the addresses of its page, its file and its overlay ('' for
+    none).
     """
 
     number: int
@@ -45,8 +45,8 @@ class Card:
 
 @dataclass(frozen=True)
 class Choice:
-    """A field of the form: name, title, the words to choose from as (value, words), what is chosen, and
-    whether it is a menu.
+    """A field of the form: name, title, the options as (value, text), the current value, and whether it is a
+    menu.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class LayerLink:
-    """Something that can be laid over the photo: title, key to press, the address of the page with it and of
-    its overlay, and whether it is shown now.
+    """A layer that can be overlaid: title, key, the addresses of the page with it and of its overlay, and
+    whether it is shown now.
     """
 
     title: str
@@ -72,12 +72,12 @@ class LayerLink:
 
 
 def version_of(study: Opened, place: int) -> str:
-    """Return what changes when another image has a number, or an image is another."""
+    """Return a version that changes when the images or their numbers change."""
     return tag_of(f"{study.columns.id_at(place)}\n{study.columns.digest(place)}").strip('"')
 
 
 def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _SMALL) -> list[Card]:
-    """Return the cards of images, their pictures at a size."""
+    """Return the cards of images, with images at the given size."""
     columns = study.columns
     agreement = agreement_of(query, study.said) if query.a and query.b else None
     sources, out = columns.table["source"], []
@@ -107,7 +107,7 @@ def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _
 
 
 def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[LayerLink]:
-    """Return what can be laid over the photo of one image, the photo alone first."""
+    """Return the layers that can be overlaid on one image, the plain image first."""
 
     def link(title: str, key: str, show: str, model: str = "") -> LayerLink:
         shown = query.show == show
@@ -138,7 +138,7 @@ def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[Lay
 
 
 def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
-    """Return the fields of the form by name, those only of which there is something to choose."""
+    """Return the fields of the form by name, leaving out those with nothing to choose."""
     columns, models = study.columns, study.models
     named = {
         "set": ("set", columns.words["set"].words, query.set),
@@ -196,7 +196,7 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
 
 
 def line_of(id_: str) -> str:
-    r"""Return an id as a line of a list; one that holds what is not a letter stands as JSON writes it.
+    r"""Return an id as one line of a list; ids with unprintable characters are written as JSON.
 
     >>> line_of("night/a 1"), line_of("a\nb")
     ('night/a 1', '"a\\nb"')
@@ -209,7 +209,7 @@ def _choice(name: str, title: str, words: Sequence[str], chosen: str, empty: str
 
 
 def _overlay(query: ImageQuery, place: int, size: int, **changes: object) -> str:
-    """Return the address of an overlay: of the query only what it is made from."""
+    """Return the address of an overlay, with only the parts of the query that it needs."""
     kept = {"show": query.show, "as_": query.as_, "truth": query.truth, **changes}
     if kept["show"] == PAIR:
         kept |= {"a": query.a, "b": query.b}

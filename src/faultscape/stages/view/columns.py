@@ -1,9 +1,9 @@
 """All images of a study as columns: what the corpus, the labels, the discards, the selections and the tags
-say of each.
+contain for each.
 
-Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words.
-Nothing here opens a photo or a label map. An image has a tag where somebody gave it to the image, to a region
-of it, or to what a model made of either.
+Conventions: an image is its position in the corpus, 0..I-1; text that many images share is stored as a code
+into a list. Nothing here opens an image or a label map. An image has a tag if a person gave it to the image,
+to a region of it, or to a model's prediction for either.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _MOST_TAGS = 200
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """A word an image: ``codes`` (I,) into ``words``, which are sorted."""
+    """One text per image: ``codes`` (I,) into ``words``, which are sorted."""
 
     codes: np.ndarray
     words: tuple[str, ...]
 
     def is_(self, word: str) -> np.ndarray:
-        """Return (I,) whether an image has a word."""
+        """Return (I,) whether an image has a text."""
         return self.codes == self.words.index(word) if word in self.words else np.zeros(len(self.codes), bool)
 
     def at(self, place: int) -> str:
-        """Return the word of an image."""
+        """Return the text of an image."""
         return self.words[self.codes[place]]
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What is known of I images without looking at one: ``labelled`` {truth: (I,)}, ``chosen`` {selection:
-    (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by place.
+    """What is known about I images without opening one: ``labelled`` {truth: (I,)}, ``chosen`` {selection:
+    (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by position.
     """
 
     root: Path
@@ -70,7 +70,7 @@ class Columns:
         return self.ids[place].as_py()
 
     def ids_at(self, places: np.ndarray) -> list[str]:
-        """Return the ids of images, in the order of their places."""
+        """Return the ids of images, in the order of their positions."""
         return self.ids.take(pa.array(places)).to_pylist() if len(places) else []
 
     def image(self, place: int) -> Image:
@@ -82,7 +82,7 @@ class Columns:
         return self.table["digest"][place].as_py()
 
     def each_shard(self) -> Iterable[tuple[slice, list[Image]]]:
-        """Yield the places and the images of every shard."""
+        """Yield the positions and the images of every shard."""
         starts = (
             np.flatnonzero(np.r_[True, self.shards[1:] != self.shards[:-1]]).tolist() if len(self) else []
         )
@@ -96,11 +96,11 @@ class Columns:
 
 
 def read_all(root: Path, settings: Settings) -> Columns:
-    """Return what is known of every image of a study now; StudyError where it holds none, or a file of it is
-    damaged.
+    """Return what is known about every image of a study now; StudyError if it has none, or one of its files
+    is damaged.
     """
     if not (root / "corpus.parquet").exists():
-        raise StudyError(f"{root} holds no images; run `faultscape collect {root} IMAGES` first")
+        raise StudyError(f"{root} has no images; run `faultscape collect {root} IMAGES` first")
     table = read_columns(root)
     grouped = duplicates_column(table.column_names) != "group"  # earlier versions kept near-duplicates there
     words = {
@@ -125,8 +125,8 @@ def read_all(root: Path, settings: Settings) -> Columns:
 
 
 def read_tags(root: Path) -> dict[str, list[str]]:
-    """Return {tag: ids of images} of the tags that people gave, in alphabetical order, of more than 200 those
-    of most images; none where nobody gave any.
+    """Return {tag: ids of images} of the tags that people gave, in alphabetical order; if there are more than
+    200, those with the most images.
     """
     found: dict[str, set[str]] = {}
     for one in Tags(root).tags():
@@ -147,7 +147,7 @@ def _labelled(root: Path, settings: Settings, truth: str) -> set[str]:
 
 
 def _words(column: pa.ChunkedArray) -> Words:
-    """Return a column of words as codes of its sorted words."""
+    """Return a column of texts as codes into its sorted texts."""
     found = column.combine_chunks().dictionary_encode()
     found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
     held = found.dictionary.to_pylist()

@@ -1,8 +1,8 @@
-"""What the page of one image says in numbers: how far models agree with each other and with the truth, and
-where two of them part.
+"""The numbers on the page of one image: how far models agree with each other and with the truth, and where
+two of them differ.
 
-Conventions: numbers are those that `rank` and `report` would use: of maps at working size, pixels that are
-void in a truth left out; of classifiers right, wrong or undecided. None where there is none.
+Conventions: the numbers are those that `rank` and `report` would use: for maps at working size, without
+pixels that are void in a truth; for classifiers right, wrong or undecided. A missing number is None.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SHOWN = 8  # pairs of classes in which two maps part
 
 @dataclass(frozen=True)
 class ModelRow:
-    """One model on one image: whether it says anything, how far it agrees with the truth, what it says and
-    whether that is right (classifiers); ``why`` its map cannot be read.
+    """One model on one image: whether it has a prediction, how far it agrees with the truth, and for
+    classifiers the prediction and whether it is right; ``why`` its map cannot be read.
     """
 
     name: str
@@ -50,9 +50,9 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class PairFacts:
-    """Two maps of one image: their concordance; the share of pixels on which they differ; of these, where the
-    truth decides, which is wrong (first, second, both), as shares of all pixels; and the classes in which
-    they part, (first, second, share).
+    """Two maps of one image: their concordance; the share of pixels on which they differ; of these, if the
+    truth decides, which is wrong (first, second, both), as shares of all pixels; and the classes that differ,
+    (first, second, share).
     """
 
     concordance: float | None
@@ -62,7 +62,7 @@ class PairFacts:
 
 
 def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
-    """Return what each model is worth on an image, against a truth where one is named."""
+    """Return each model's score on an image, against a truth if one is named."""
     if study.settings.classifies:
         return _answers(study, place, truth)
     layers = [*(Layer(MODEL, name) for name in study.models), *([Layer(TRUTH, truth)] if truth else [])]
@@ -90,7 +90,7 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
 
 
 def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -> PairFacts | None:
-    """Return where two models part on an image; None where one of them has no map of it."""
+    """Return where two models differ on an image; None if one of them has no map of it."""
     layers = [Layer(MODEL, first), Layer(MODEL, second), *([Layer(TRUTH, truth)] if truth else [])]
     one, other, *true = _maps(study, place, layers)
     if one is None or other is None:
@@ -112,32 +112,30 @@ def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -
 
 
 def agreements(study: Opened, place: int) -> list[list[float | None]]:
-    """Return (J, J) how far every two models agree on an image, as it is counted; None on the diagonal and
-    where nothing is.
+    """Return (J, J) how far every two models agree on an image, from the counts; None on the diagonal and if
+    nothing is counted.
     """
     models = range(len(study.models))
     return [[None if i == j else _number(study.said.agreement(i, j)[place]) for j in models] for i in models]
 
 
 def choices_on(study: Opened, place: int) -> int:
-    """Return how many choices between two models' maps count on an image, whatever truth they are of; none of
-    training.
-    """
+    """Return how many choices between two models' maps count on an image, of any truth, without training."""
     rows = Choices(study.root).rows(image=study.columns.id_at(place))
     last = {(one.truth, question_of(one)): one for one in rows if one.truth != TRAINING}
     return sum(one.chosen != "" for one in last.values())
 
 
 def disagreement(study: Opened, place: int) -> float | None:
-    """Return the mean disagreement of an image; None where nothing is counted."""
+    """Return the mean disagreement of an image; None if nothing is counted."""
     return _number(study.said.disagreement[place])
 
 
 def _maps(
     study: Opened, place: int, layers: Sequence[Layer], whys: dict[str, str] | None = None
 ) -> list[np.ndarray | None]:
-    """Return the maps of an image at working size; why one cannot be read goes into ``whys``, where that is
-    given, and is raised where not.
+    """Return the maps of an image at working size; the reason why one cannot be read goes into ``whys`` if it
+    is given, otherwise it is raised.
     """
     found: list[np.ndarray | None] = []
     for layer in layers:
@@ -162,7 +160,7 @@ def _concordance(cells: np.ndarray) -> list[float | None]:
 
 
 def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
-    """Return what classifiers say of an image, and whether the truth says so too."""
+    """Return the predictions of classifiers for an image, and whether they match the truth."""
     said_by = [study.said.labels[j, place] for j in range(len(study.models))]  # type: ignore[union-attr]
     labels = np.array(said_by, np.int32).reshape(-1, 1)
     id_, names = study.columns.id_at(place), study.classes.names
@@ -190,7 +188,7 @@ def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
 
 
 def _label_set(study: Opened, truth: str, place: int) -> frozenset[int] | None:
-    """Return the classes that a truth names for an image; None where it has no label."""
+    """Return the classes that a truth names for an image; None if it has no label."""
     shard, layer = int(study.columns.shards[place]), Layer(TRUTH, truth)
     folder, part = part_of(study, layer, place)
     code = label_maps.read_map(folder, shard, part, study.columns.id_at(place)) if part else None

@@ -1,10 +1,9 @@
-"""Which images a page shows, and in which order: what an address asks for, read strictly, and applied to the
+"""Which images a page shows, and in which order: the query of an address, parsed strictly and applied to the
 columns of all images.
 
-Conventions: a query is the part of an address behind ``?``; an empty value is as if it were not there, and a
-name or value that is not known is an OptionError. Places come in corpus order, or sorted by a number, those
-without one last and equals in corpus order. Bounds are inclusive; an image without the number lies outside
-them.
+Conventions: a query is the part of an address after ``?``; an empty value counts as absent, and an unknown
+name or value is an OptionError. Positions come in corpus order, or sorted by a number, with missing numbers
+last and ties in corpus order. Bounds are inclusive; an image without the number is outside them.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ WORDS = ("set", "role", "condition", "group")
 
 @dataclass(frozen=True)
 class ImageQuery:
-    """What an address asks for: of which images, in which order, which page of them, and what is laid over
-    the photos (``show``: a layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent).
+    """The query of an address: which images, in which order, which page of them, and the overlay (``show``: a
+    layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent).
     """
 
     id: Text = ""
@@ -65,8 +64,8 @@ class ImageQuery:
     blend: Literal[0, 25, 50, 75, 100] = 50
 
     def address(self, **changes: object) -> str:
-        """Return the query as the part of an address behind ``?``, with some fields changed; what is at its
-        default is left out.
+        """Return the query as the part of an address after ``?``, with some fields changed; defaults are left
+        out.
 
         >>> ImageQuery(set="night", page=3).address(page=1, class_="car")
         'set=night&class=car'
@@ -81,7 +80,7 @@ class ImageQuery:
 
     @property
     def narrows(self) -> bool:
-        """Whether some images may be left out."""
+        """Whether the query may leave out images."""
         return bool(self.address(a="", b="", truth="", by=ANY, **_AT_REST))
 
 
@@ -100,8 +99,8 @@ _NAMES = {KEYS.get(f.name, f.name): f.name for f in fields(ImageQuery)}
 
 
 def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
-    """Return what (name, value) pairs of an address ask for; OptionError for a name that is not known or
-    stands twice, or a value that it cannot have.
+    """Return the query for the (name, value) pairs of an address; OptionError for a name that is unknown or
+    repeated, or an invalid value.
 
     >>> read_query([("class", "car"), ("page", "2"), ("low", "")])
     ImageQuery(id='', set='', ..., class_='car', ..., page=2, ...)
@@ -109,9 +108,7 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
     given: dict[str, object] = {}
     for name, value in pairs:
         if name not in _NAMES:
-            raise OptionError(
-                f"{name!r} is nothing that this page can be asked for.{closest(name, tuple(_NAMES))}"
-            )
+            raise OptionError(f"unknown parameter {name!r}.{closest(name, tuple(_NAMES))}")
         if _NAMES[name] in given:
             raise OptionError(f"{name} is given twice; give it once")
         if value := value.strip():
@@ -132,7 +129,7 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
 
 
 def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: Classes) -> None:
-    """OptionError for a query that names what the study does not have."""
+    """OptionError for a query that names something the study does not have."""
     asked: list[tuple[str, str, Sequence[str]]] = [
         (name, getattr(query, name), columns.words[name].words) for name in WORDS
     ]
@@ -157,7 +154,7 @@ def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: C
         or query.sort in ("agreement", "-agreement")
     )
     if (of_pair or query.show == PAIR) and (not query.a or not query.b):
-        raise OptionError("agreement is that of two models: name them with a and b")
+        raise OptionError("agreement needs two models: name them with a and b")
     if query.a and query.a == query.b:
         raise OptionError(f"a and b are both {query.a}; name two models")
 
@@ -166,7 +163,7 @@ _KIND = {"a": "model", "b": "model", "by": "model"}
 
 
 def find(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -> np.ndarray:
-    """Return the places of all images that a query asks for, in its order; OptionError as `check`."""
+    """Return the positions of all images that match a query, in its order; OptionError as for `check`."""
     check(query, columns, said.models, classes)
     places = np.flatnonzero(_mask(query, columns, said, classes))
     if query.sort == "id":
@@ -186,7 +183,7 @@ def agreement_of(query: ImageQuery, said: Between) -> np.ndarray:
 
 
 def _mask(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -> np.ndarray:
-    """Return (I,) whether a query asks for an image."""
+    """Return (I,) whether an image matches a query."""
     mask = np.ones(len(columns), bool)
     for name in WORDS:
         if word := getattr(query, name):
@@ -209,7 +206,7 @@ def _mask(query: ImageQuery, columns: Columns, said: Between, classes: Classes) 
 
 
 def _within(values: Callable[[], np.ndarray], low: float | None, high: float | None) -> np.ndarray | bool:
-    """Return whether numbers, which are asked for where there is a bound, lie within bounds."""
+    """Return whether numbers, computed only if there is a bound, are within bounds."""
     if low is None and high is None:
         return True
     found = values()
@@ -228,7 +225,7 @@ def _shown(said: Between, class_: int, by: str) -> np.ndarray:
 
 
 def _labelled(columns: Columns, truth: str) -> np.ndarray:
-    """Return whether an image has a label of a truth, of any where none is named."""
+    """Return whether an image has a label of a truth, or of any if none is named."""
     found = [columns.labelled[truth]] if truth else list(columns.labelled.values())
     return np.logical_or.reduce(found) if found else np.zeros(len(columns), bool)
 

@@ -1,8 +1,8 @@
-"""What is laid over a photo: the map of a model or of a truth, or the difference of two models; read one
-image at a time.
+"""Overlays on an image: the map of a model or of a truth, or the difference of two models, read one image at
+a time.
 
-Conventions: a layer is ``model:NAME``, ``truth:NAME`` or ``pair``, and only names of the study are taken.
-Maps are places, brought to a size by the nearest pixel.
+Conventions: a layer is ``model:NAME``, ``truth:NAME`` or ``pair``, and only names of the study are accepted.
+Maps are places, scaled to a size by the nearest pixel.
 """
 
 from __future__ import annotations
@@ -49,24 +49,22 @@ def read_layer(text: str, study: Opened) -> Layer:
 
 
 def truth_for(query: ImageQuery, study: Opened, place: int) -> str:
-    """Return the truth that an image is held against: the one asked for, else `labels`, else the first, of
-    those that have a label of it; '' where none has.
+    """Return the truth to compare an image with: the one asked for, else `labels`, else the first truth with
+    a label of it, or ''.
     """
     order = sorted(study.truths, key=lambda name: (name != query.truth, name != "labels", name))
     return next((name for name in order if study.columns.labelled[name][place]), "")
 
 
 def part_of(study: Opened, layer: Layer, place: int) -> tuple[Path, Part | None]:
-    """Return the folder of a layer's maps and the part that an image's map lies in, None where there is
-    none.
-    """
+    """Return the folder of a layer's maps and the part with an image's map, or None."""
     folder = (label_maps.predictions if layer.kind == MODEL else label_maps.truth)(study.root, layer.name)
     return folder, read_manifest(folder).get(part_name(int(study.columns.shards[place])))
 
 
 def read_map(study: Opened, layer: Layer, place: int) -> np.ndarray | None:
-    """Return the map of an image as places, at its own size; None where there is none. Errors as those of the
-    parts and of runs.
+    """Return the map of an image as places, at its own size, or None. Raises the errors of reading parts and
+    runs.
     """
     folder, part = part_of(study, layer, place)
     if part is None or study.settings.classifies:
@@ -83,7 +81,7 @@ def size_at(study: Opened, place: int, longest: int) -> tuple[int, int]:
 
 
 def overlay_key(study: Opened, query: ImageQuery, place: int, longest: int) -> str:
-    """Return a key of the overlay that a query asks for, which changes when a map does."""
+    """Return a key of the overlay that a query asks for; it changes when a map does."""
     held = [str(query.show), query.as_, str(longest), study.columns.id_at(place)]
     for layer in _layers(study, query, place):
         part = part_of(study, layer, place)[1]
@@ -93,8 +91,8 @@ def overlay_key(study: Opened, query: ImageQuery, place: int, longest: int) -> s
 
 
 def draw(study: Opened, query: ImageQuery, place: int, longest: int) -> overlays.Overlay | None:
-    """Return the overlay that a query asks for; None where one of its maps is not there, OptionError where it
-    asks for none.
+    """Return the overlay that a query asks for; None if one of its maps is missing, OptionError if it asks
+    for none.
     """
     size = size_at(study, place, longest)
     maps = [read_map(study, layer, place) for layer in _layers(study, query, place)]
@@ -111,7 +109,7 @@ def draw(study: Opened, query: ImageQuery, place: int, longest: int) -> overlays
 
 
 def _layers(study: Opened, query: ImageQuery, place: int) -> list[Layer]:
-    """Return the layers that an overlay is made of: what is shown, and what it is held against."""
+    """Return the layers that an overlay needs: the one shown, and the one to compare with."""
     truth = truth_for(query, study, place)
     against = [Layer(TRUTH, truth)] if truth else []
     if query.show == PAIR:

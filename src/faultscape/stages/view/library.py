@@ -1,9 +1,9 @@
-"""A study as it was read, for pages; and whether it is another by now.
+"""A study as it was read, for pages; and whether it has changed since.
 
-Conventions: what was read is never changed, but for counts that are still coming; a study that was written to
-meanwhile is read again when a person says so, and stays as it was where that fails. Whether it changed is
-seen from the sizes and times of its files, at most once in two seconds; of answers in a server's database
-from the numbers of its last rows.
+Conventions: what was read never changes, except counts that are still being read. A study that was written to
+is read again when a person asks for it, and stays as it was if that fails. Changes are detected from the
+sizes and times of its files, at most once in two seconds; for answers in a server's database from the numbers
+of their last rows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Opened:
 
 
 class Library:
-    """The study at ``root``, read when this is made; StudyError where it cannot be."""
+    """The study at ``root``, read on construction; StudyError if it cannot be read."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._lock = root, threading.Lock()
@@ -68,7 +68,7 @@ class Library:
         return self._other
 
     def read_again(self) -> None:
-        """Read the study again, if it changed; StudyError, and all stays as it was, where that fails."""
+        """Read the study again if it changed; if that fails, StudyError, and everything stays as it was."""
         with self._lock:
             if stamp_of(self._root) != self.now.stamp:
                 self.now = self._open()
@@ -98,7 +98,7 @@ class Library:
 
 
 def stamp_of(root: Path) -> Stamp:
-    """Return the names, sizes and times of the files from which pages are made, and of a server's database
+    """Return the names, sizes and times of the files that pages are made from, and for a server's database
     how many rows its tables have.
     """
     found = []
@@ -113,8 +113,8 @@ def stamp_of(root: Path) -> Stamp:
 
 
 def _rows_on_a_server(root: Path) -> Stamp:
-    """Return the names of the tables that a server's database holds of what pages show, and the numbers of
-    their last rows; nothing where answers lie in the study, or the server cannot be asked.
+    """Return the tables in a server's database that pages show, and the numbers of their last rows; empty if
+    answers are in the study, or the server cannot be reached.
     """
     with suppress(StudyError):
         if read_settings(root).answers.url:

@@ -1,4 +1,4 @@
-"""What a line of `view` asks for.
+"""The options of `view`.
 
 Conventions: light, as the command line reads it.
 """
@@ -12,7 +12,7 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """All that a line of `view` says: the address and the port that are listened on."""
+    """The address and the port to listen on."""
 
     host: str = "127.0.0.1"
     port: int = 8750
@@ -29,4 +29,4 @@ class Viewed:
     address: str
 
     def __repr__(self) -> str:
-        return f"{self.study} is shown no longer; nothing was changed"
+        return f"{self.study}: server stopped; nothing was changed"

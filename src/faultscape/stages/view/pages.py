@@ -1,8 +1,8 @@
-"""The pages of `view`: the grid, one image, one pair; and the pictures and lists that they load.
+"""The pages of `view`: the grid, one image, one pair; and the images and lists that they load.
 
-Conventions: an image is named by its place in the corpus, a number; models, truths and all else by names that
-the study has. No part of an address is ever a path. Every page is made anew from the study as it was read,
-and works without scripts.
+Conventions: an image is identified by its position in the corpus, a number; models, truths and everything
+else by names in the study. No part of an address is ever a path. Every page is rendered from the study as it
+was read, and works without scripts.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ def router(library: Library) -> APIRouter:
         given = request.query_params.multi_items()
         numbers = [value for name, value in given if name == "image"]
         if len(numbers) != 1:
-            raise OptionError("name the image whose pair is to be shown: /pair?image=NUMBER&a=MODEL&b=MODEL")
+            raise OptionError("expected an image and two models: /pair?image=NUMBER&a=MODEL&b=MODEL")
         query = read_query([row for row in given if row[0] != "image"])
         place = _place(numbers[0], study)
         found = find(query, study.columns, study.said, study.classes)
         if not query.a or not query.b:
-            raise OptionError("a pair is two models: name them with a and b")
+            raise OptionError("a pair needs two models: name them with a and b")
         truth = truth_for(query, study, place)
         known = None if study.settings.classifies else facts.pair_facts(study, place, query.a, query.b, truth)
         return page(
@@ -134,14 +134,14 @@ def router(library: Library) -> APIRouter:
         row = study.columns.image(place)
         version = version_of(study, place)
         if request.query_params.get("v", version) != version:
-            raise NotFoundError("the study changed since this page was made; load the page again")
+            raise NotFoundError("the study changed since this page was loaded; reload the page")
         key = f"photo\n{row.id}\n{row.digest}\n{longest}"
 
         def made() -> tuple[bytes, str]:
             try:
                 return shrink(read_photo(row)[0], longest)
             except ImageError as error:
-                raise NotFoundError(f"the photo cannot be shown: {error}") from None
+                raise NotFoundError(f"the image cannot be shown: {error}") from None
 
         return send_picture(request, pictures, key, made, for_ever="v" in request.query_params)
 
@@ -179,8 +179,8 @@ def router(library: Library) -> APIRouter:
 
 @dataclass(frozen=True)
 class Shared:
-    """What every page shows of the study: its name, how many images and models, how many images were looked
-    at and lack counts, and whether it changed.
+    """What every page shows about the study: its name, how many images and models, how many images are read
+    and lack counts, and whether it changed.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Shared:
 
 
 def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, object]:
-    """Return what every template is given."""
+    """Return the variables that every template gets."""
     name = study.root.resolve().name
     said = study.said
     about = Shared(
@@ -209,7 +209,7 @@ def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, obj
 
 
 def _found(study: Opened, query: ImageQuery, found: np.ndarray) -> dict[str, object]:
-    """Return one page of what was found; OptionError for a page behind the last."""
+    """Return one page of results; OptionError for a page after the last."""
     pages = max(1, -(-len(found) // query.per))
     if query.page > pages:
         raise OptionError(
@@ -227,9 +227,7 @@ def _found(study: Opened, query: ImageQuery, found: np.ndarray) -> dict[str, obj
 
 
 def _around(found: np.ndarray, place: int) -> dict[str, object]:
-    """Return the images before and behind one among what was found, and its position there; None where there
-    is none.
-    """
+    """Return the previous and next image in the results, and the position of an image in them, or None."""
     at = np.flatnonzero(found == place)
     k = int(at[0]) if len(at) else None
     before = None if k is None or k == 0 else int(found[k - 1])
@@ -253,7 +251,7 @@ def _card(study: Opened, query: ImageQuery, place: int) -> Card:
 
 
 def _about(study: Opened, place: int) -> list[tuple[str, str]]:
-    """Return (term, words) of what the corpus says of an image."""
+    """Return (term, text) of what the corpus contains about an image."""
     row = study.columns.image(place)
     near = row.near_duplicate_of if row.near_duplicate_of not in ("", row.id) else ""
     chosen = [name for name, mask in study.columns.chosen.items() if mask[place]]
@@ -262,7 +260,7 @@ def _about(study: Opened, place: int) -> list[tuple[str, str]]:
         ("set", row.set),
         ("role", row.role),
         ("condition", row.condition),
-        ("made of", row.parent),
+        ("made from", row.parent),
         ("group", row.group),
         ("near-duplicate of", near),
         ("size", f"{row.width} × {row.height}" if row.width else ""),
@@ -282,7 +280,7 @@ def _query(request: Request) -> ImageQuery:
 
 
 def _place(number: str, study: Opened) -> int:
-    """Return the place that an address names; NotFoundError where the study has no such image."""
+    """Return the position that an address names; NotFoundError if the study has no such image."""
     if not (
         number.isascii()
         and number.isdecimal()
@@ -296,8 +294,8 @@ def _place(number: str, study: Opened) -> int:
 
 
 def _size(request: Request) -> int:
-    """Return the longest side that is asked for, one of `SIZES`."""
+    """Return the longest side to show, one of `SIZES`."""
     given = request.query_params.get("size", str(SIZES[0]))
     if given not in map(str, SIZES):
-        raise OptionError(f"size={given[:40]}: pictures are made at {', '.join(map(str, SIZES))}")
+        raise OptionError(f"size={given[:40]}: images are made at {', '.join(map(str, SIZES))}")
     return int(given)

@@ -1,6 +1,6 @@
-"""view's way: open the study, listen on this machine, and answer until Ctrl-C.
+"""Serve a study for browsing: open it, listen on this machine, and respond until Ctrl-C.
 
-Conventions: nothing is written. The address is printed once it answers.
+Conventions: nothing is written. The address is printed once the server responds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from faultscape.web.app import make_app
 
 
 def view_study(study: str, options: ViewOptions) -> Viewed:
-    """Serve the pages of a study until Ctrl-C, and return where that was; StudyError where it cannot be
-    read, OptionError for an address that cannot be had.
+    """Serve the pages of a study until Ctrl-C, and return its address; StudyError if the study cannot be
+    read, OptionError if the address is not available.
     """
     root = existing(study)
     library = Library(root)
@@ -25,11 +25,11 @@ def view_study(study: str, options: ViewOptions) -> Viewed:
         def begun() -> None:
             if not server.is_private(listener):
                 print(
-                    f"warning: whoever can reach {options.host} can look at this study; there is no password"
+                    f"warning: anyone who can reach {options.host} can see this study; there is no password"
                 )
             if note := server.port_note(listener, options.port):
                 print(note, flush=True)
-            print(f"{study} is shown at {address} (read-only; Ctrl-C ends)", flush=True)
+            print(f"{study}: viewing at {address} (read-only; press Ctrl-C to stop)", flush=True)
 
         server.serve(
             make_app([router(library)], names=server.names_of(listener, options.host)), listener, begun

@@ -80,7 +80,7 @@ def write_terms(path: Path, terms: Iterable[Term]) -> None:
 
 
 def read_pictures(root: Path) -> dict[str, WebPicture]:
-    """Return the images of web/pictures.csv by URL; a last line that a kill tore does not count."""
+    """Return the images of ``web/pictures.csv`` by URL; a last line that a kill tore does not count."""
     path = root / FOLDER / "pictures.csv"
     if not path.exists():
         return {}
@@ -100,7 +100,7 @@ def read_pictures(root: Path) -> dict[str, WebPicture]:
 
 
 def add_picture(root: Path, picture: WebPicture) -> None:
-    """Add a row to web/pictures.csv; when this returns it is on the disk."""
+    """Add a row to ``web/pictures.csv``; when this returns it is on the disk."""
     path = root / FOLDER / "pictures.csv"
     line = csv_text([[guarded(str(value)) for value in astuple(picture)]]).encode()
     try:

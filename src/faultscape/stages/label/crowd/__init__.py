@@ -1,3 +1,3 @@
-"""Masks by several people (S0 4.1.4): images shared out in sessions, taken in person by person, and what they
-agree on.
+"""Masks by several people (Yan et al. 2021): images split into sessions, imported person by person, and
+merged.
 """

@@ -1,9 +1,9 @@
-"""What several annotators agree on: a truth by vote, pixel by pixel, the images that they should discuss, and
-how far each two agree.
+"""The consensus of several annotators: a truth by vote, pixel by pixel, the images that they should discuss,
+and how far each two agree.
 
-Conventions: annotators are the truths of their labels, in the order of their names, so that it does not
-matter in which they are given. Maps are read a shard at a time, twice: once to count, once to vote. With
-``skill`` a tie goes to whoever agrees most with the others, by the mean mIoU with each.
+Conventions: annotators are the truths of their labels, in the order of their names, so the order in which
+they are given does not matter. Maps are read a shard at a time, twice: once to count, once to vote. With
+``skill`` a tie goes to the annotator who agrees most with the others, by the mean mIoU with each.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from faultscape.study.tables.logs import log, replace_failures
 
 
 def join_labels(study: str, options: ConsensusOptions) -> Consensus:
-    """Write the truth on which annotators agree by vote; OptionError or LabellingError for annotators that
-    there are not, StudyError for a name that none can have.
+    """Write the truth on which annotators agree by vote; OptionError or LabellingError for unknown
+    annotators, StudyError for an invalid name.
     """
     root = existing(study)
     with writing(root):
@@ -51,8 +51,8 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
         alone = sum(0 < votes.number(image) < options.least for image in images)
         if not asked:
             raise LabellingError(
-                f"no image has labels of {options.least} of {', '.join(names)}, so nothing can be joined;"
-                " --least 1 takes those that one person labelled"
+                f"no image has labels from {options.least} of {', '.join(names)}, so there is nothing to"
+                " merge; --least 1 accepts images that one person labelled"
             )
         kept = keep_labels(root, options.truth, asked, images)
         replace_failures(root, "label", options.truth, kept.failures)
@@ -75,11 +75,14 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
 
 def _check(root: Path, settings: Settings, names: Sequence[str], options: ConsensusOptions) -> None:
     if settings.classifies:
-        raise OptionError("label consensus joins masks; of classifiers answers are a majority vote already")
+        raise OptionError(
+            "label consensus applies to masks only; answers about classes are already combined by majority"
+            " vote"
+        )
     known = label_maps.truths(root)
     if len(names) < 2:
         raise OptionError(
-            f"name two annotators or more with --of; there are {', '.join(known) or 'no labels yet'}"
+            f"give two or more annotators with --of; there are {', '.join(known) or 'no labels yet'}"
         )
     for name in names:
         if name not in known:
@@ -89,31 +92,28 @@ def _check(root: Path, settings: Settings, names: Sequence[str], options: Consen
             )
     if options.truth in names:
         raise OptionError(
-            f"--truth {options.truth} is one of those that vote; give the consensus a name of its own"
+            f"--truth {options.truth} is one of the annotators; give the consensus another name"
         )
     check_name(options.truth, "truth")
     refuse_twin(options.truth, evidence.truths(root), "truth")
     if options.truth in settings.models:
-        raise OptionError(
-            f"{options.truth!r} is the name of a model; give the truth another with --truth NAME"
-        )
+        raise OptionError(f"{options.truth!r} is the name of a model; choose another name with --truth NAME")
     if options.tie == "void" and not settings.class_list.void:
         raise LabellingError(
-            "the classes of the study have no void, which a pixel that nobody has a majority for would be;"
-            " use --tie skill"
+            "pixels without a majority become void, but the study's classes have no void id; use --tie skill"
         )
 
 
 def _skill(agreement: MaskAgreement) -> np.ndarray:
-    """Return (A,) each annotator's mean mIoU with the others; 0 for who has no image in common with
-    anybody.
+    """Return (A,) each annotator's mean mIoU with the others; 0 for one with no image in common with the
+    others.
     """
     known = ~np.isnan(agreement.miou)
     return np.where(known, agreement.miou, 0).sum(1) / np.maximum(known.sum(1), 1)
 
 
 class _Votes:
-    """The maps of some truths, one shard of them at a time."""
+    """The maps of some truths, one shard at a time."""
 
     def __init__(self, root: Path, settings: Settings, names: Sequence[str]) -> None:
         self._folders = [label_maps.truth(root, name) for name in names]
@@ -127,12 +127,12 @@ class _Votes:
                     self._held[id_] = self._held.get(id_, 0) + 1
 
     def number(self, image: Image) -> int:
-        """How many have a map of an image."""
+        """Return how many annotators have a map of an image."""
         return self._held.get(image.id, 0)
 
     def of(self, image: Image) -> tuple[list[int], list[np.ndarray]]:
-        """Return who has a map of an image, and the maps as places; LabelMapError where they differ in size,
-        or hold what means nothing.
+        """Return who has a map of an image, and the maps as places; LabelMapError if their sizes differ, or a
+        value has no meaning.
         """
         if image.shard != self._shard:
             at = part_name(image.shard)
@@ -145,15 +145,11 @@ class _Votes:
         maps = [runs.decode(self._maps[k][image.id], self._places) for k in who]
         if len({one.shape for one in maps}) > 1:
             sizes = " and ".join(sorted({f"{one.shape[1]} x {one.shape[0]}" for one in maps}))
-            raise LabelMapError(
-                f"its masks have {sizes} pixels; import those again that have not their photo's size"
-            )
+            raise LabelMapError(f"its masks have {sizes} pixels; import those with the wrong size again")
         return who, maps
 
     def alike(self, images: Sequence[Image]) -> Iterator[tuple[list[int], list[np.ndarray]]]:
-        """Yield who has a map of an image and the maps, of each image that two have and whose maps have one
-        size.
-        """
+        """Yield who has a map of an image, and the maps, for each image with two or more maps of one size."""
         for rows in shards(list(images)).values():
             for image in rows:
                 if self.number(image) > 1:
@@ -164,7 +160,7 @@ class _Votes:
 
 
 class _Work:
-    """Joins the votes on one image after the other, and keeps how far they are disputed."""
+    """Merges the votes image by image, and records how disputed they are."""
 
     def __init__(
         self, votes: _Votes, settings: Settings, options: ConsensusOptions, skill: np.ndarray
@@ -175,8 +171,8 @@ class _Work:
         self.disputes: dict[str, Dispute] = {}
 
     def joined(self, image: Image) -> np.ndarray:
-        """Return the (H, W) ids that an image's annotators agree on; LabelMapError where their maps cannot be
-        joined.
+        """Return the (H, W) ids that an image's annotators agree on; LabelMapError if their maps cannot be
+        merged.
         """
         who, maps = self._votes.of(image)
         tie: Tie = "skill" if self._tie == "skill" else "void"

@@ -1,6 +1,6 @@
-"""What `label export --annotators`, `label import` of its folder and `label consensus` say of what they did.
+"""What `label export --annotators`, `label import` of its folder and `label consensus` report.
 
-Conventions: light, nothing heavy is imported. mIoU is NaN where none is defined, which is said as a dash.
+Conventions: light, no heavy imports. mIoU is NaN if none is defined, shown as a dash.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _miou(value: float) -> str:
 @dataclass(frozen=True)
 class SessionsExported:
     """What `label export --annotators` wrote: for each person how many images in how many sessions; ``then``
-    is the line that takes the labels in.
+    is the command that imports the labels.
     """
 
     folder: str
@@ -52,9 +52,9 @@ class SessionsExported:
 
 @dataclass(frozen=True)
 class Taken:
-    """What came in of one annotator: added and replaced labels, how many could not be used, sessions begun of
-    how many, and of training images (image, mIoU with the known label); ``first`` says why the first that
-    could not be used cannot.
+    """What one annotator delivered: labels added and replaced, how many could not be used, how many sessions
+    were started, and for training images (image, mIoU with the known label); ``first`` is the reason for the
+    first unusable label.
     """
 
     annotator: str
@@ -71,7 +71,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class SessionsImported:
-    """What `label import` took in of a folder of sessions, person by person."""
+    """What `label import` read from a folder of sessions, person by person."""
 
     people: tuple[Taken, ...]
 
@@ -85,23 +85,23 @@ def _lines(one: Taken) -> list[str]:
         f"{one.replaced} replaced" if one.replaced else "",
         f"{one.failures} not usable (failures.csv; the first: {one.first})" if one.failures else "",
     ]
-    begun = f"; {one.begun} of {counted(one.sessions, 'session')} begun" if one.begun < one.sessions else ""
+    begun = f"; {one.begun} of {counted(one.sessions, 'session')} started" if one.begun < one.sessions else ""
     lines = [f"{one.annotator}, truth {one.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{begun}"]
     if one.training:
         worst = min(one.training, key=lambda row: (2.0 if math.isnan(row[1]) else row[1], row[0]))
         lines.append(
             f"  training: mIoU {_miou(one.mean)} with the known labels of"
-            f" {counted(len(one.training), 'image')}, least {_miou(worst[1])} on {worst[0]}"
+            f" {counted(len(one.training), 'image')}, lowest {_miou(worst[1])} on {worst[0]}"
         )
     return lines
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """What `label consensus` wrote: labels added and replaced, images that too few labelled, how many could
-    not be joined, the images to discuss as (image, share of disputed pixels, mean mIoU of each two), and
-    (one, other, mIoU, images in common) of each two annotators; ``first`` says why the first that could not
-    be joined cannot.
+    """What `label consensus` wrote: labels added and replaced, images that too few people labelled, how many
+    could not be merged, the images to discuss as (image, share of disputed pixels, mean mIoU of each two),
+    and (one, other, mIoU, images in common) for each two annotators; ``first`` is the reason why the first
+    could not be merged.
     """
 
     truth: str

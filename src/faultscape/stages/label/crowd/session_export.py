@@ -1,9 +1,9 @@
-"""Images shared out for people who draw masks: a folder a person, and in it one a session, the first of
-images with a known label.
+"""Split images among people who draw masks: one folder per person, with one folder per session; the first may
+hold training images with a known label.
 
-Conventions: OUT/sessions.csv (annotator, session, image) says who has what, and is written last: where it is
-there, all of it is. Nobody's folder holds a label; training images are those outside the selection first, as
-the seed has them.
+Conventions: OUT/sessions.csv (annotator, session, image) lists who has what, and is written last: if it
+exists, everything does. No folder contains a label. Training images are chosen from outside the selection
+first, in the order of the seed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ COLUMNS = ("annotator", "session", "image")
 def export(
     root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat
 ) -> SessionsExported:
-    """Write the images of a selection that have no label yet, shared among people; OptionError for options
-    that do not fit, LabellingError where another sharing is there already, or too few labels for training.
+    """Write the images of a selection that have no label yet, split among people; OptionError for options
+    that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
     settings, folder, rules = read_settings(root), Path(options.out), options.sessions
     truth = options.truth or evidence.LABELS
@@ -65,7 +65,7 @@ def export(
     ).encode()
     if (folder / FILE).exists() and (folder / FILE).read_bytes() != text:
         raise LabellingError(
-            f"{folder / FILE}: shares images out otherwise already, which is never written over; name another"
+            f"{folder / FILE}: already splits the images differently and is never overwritten; give another"
             " folder"
         )
     by_id = {image.id: image for image in read_corpus(root)}
@@ -85,21 +85,20 @@ def export(
 
 
 def _check_people(people: Sequence[str], truth: str, models: Mapping[str, object]) -> None:
-    """OptionError or StudyError for names that cannot be those of folders and truths."""
+    """OptionError or StudyError for names that cannot be names of folders and truths."""
     for place, who in enumerate(people):
         check_name(who, "person")
         check_name(f"{truth}-{who}", "truth")
         refuse_twin(who, people[:place], "annotator")
         if f"{truth}-{who}" in models:
             raise OptionError(
-                f"--annotators {who}: {truth}-{who} is the name of a model; call the annotator something else"
+                f"--annotators {who}: {truth}-{who} is the name of a model; use another name for the"
+                " annotator"
             )
 
 
 def _training(root: Path, truth: str, rules: SessionRules, chosen: set[str]) -> list[str]:
-    """Return the images with a label that everybody labels first: those outside the selection before
-    others.
-    """
+    """Return the labelled images that everyone labels first: those outside the selection before others."""
     if not rules.training:
         return []
     where, discarded = label_maps.truth(root, truth), Answers(root).discarded()
@@ -115,8 +114,8 @@ def _training(root: Path, truth: str, rules: SessionRules, chosen: set[str]) -> 
     )
     if len(fit) < rules.training:
         raise LabellingError(
-            f"--training {rules.training}: truth {truth!r} has {counted(len(fit), 'label')}; bring so many in"
-            " first with `label import`, or ask for fewer"
+            f"--training {rules.training}: truth {truth!r} has only {counted(len(fit), 'label')}; import more"
+            " with `label import`, or ask for fewer"
         )
     return fit[: rules.training]
 
@@ -124,7 +123,7 @@ def _training(root: Path, truth: str, rules: SessionRules, chosen: set[str]) -> 
 def _folders(
     shared: Mapping[str, Sequence[Sequence[str]]], known: Sequence[str]
 ) -> dict[tuple[str, str], Sequence[str]]:
-    """Return {(annotator, folder): images} in the order in which they are labelled."""
+    """Return {(annotator, folder): images} in the order of labelling."""
     out: dict[tuple[str, str], Sequence[str]] = {}
     for who, sessions in shared.items():
         if known:

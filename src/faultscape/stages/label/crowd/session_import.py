@@ -1,9 +1,9 @@
-"""A folder of sessions back in: each person's labels become a truth of theirs, and of training images how far
-each is from the known label is said.
+"""Import a folder of sessions: each person's labels become a truth, and labels of training images are
+compared with the known ones.
 
-Conventions: sessions.csv says whose folders there are; its names can name nothing but folders of that folder.
-A session in which nobody has drawn yet is not a mistake. Labels of training images are compared and not kept:
-they are of images that have a label.
+Conventions: sessions.csv lists whose folders there are; its names can only name folders inside that folder. A
+session without drawings is not an error. Labels of training images are compared but not stored, because these
+images already have a label.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from faultscape.study.tables.corpus import Image, read_corpus
 
 
 def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> SessionsImported:
-    """Take in all that people drew of a folder of sessions; LabellingError for a sessions.csv that is none,
-    and where nothing at all could be taken in.
+    """Import everything people drew in a folder of sessions; LabellingError for an invalid sessions.csv, and
+    if nothing could be imported.
     """
     folder = Path(options.source)
     listed = _listed(folder / FILE)
@@ -54,7 +54,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 continue
             except (LabellingError, LabelMapError, CorpusError) as error:
                 first = first or error
-                print(f"{where}: left out: {error}")
+                print(f"{where}: skipped: {error}")
                 continue
             for line in found.copies:
                 print(f"{where}: {line}")
@@ -75,15 +75,15 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         raise first
     if not any(one.begun or one.training for one in taken):
         raise LabellingError(
-            f"{folder}: nobody has drawn anything yet; masks go into the folders of the sessions, then run"
-            " this line again"
+            f"{folder}: contains no masks yet; put them into the folders of the sessions, then run this"
+            " command again"
         )
     return SessionsImported(tuple(taken))
 
 
 def _listed(path: Path) -> dict[str, list[str]]:
-    """Return {annotator: folders} of a file; LabellingError for one that names anything else than folders of
-    its own.
+    """Return {annotator: folders} of a file; LabellingError for names that are not folders inside its own
+    folder.
     """
     rows, wrong = answers.rows(path, COLUMNS)
     if wrong:
@@ -98,15 +98,15 @@ def _listed(path: Path) -> dict[str, list[str]]:
         held = out.setdefault(who, [])
         held += [name] if name not in held else []
     if not out:
-        raise LabellingError(f"{path}: names nobody; `label export --annotators` writes it")
+        raise LabellingError(f"{path}: names no one; create it with `label export --annotators`")
     return out
 
 
 def _compared(
     root: Path, folder: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None
 ) -> tuple[tuple[tuple[str, float], ...], float]:
-    """Return (image, mIoU with the known label) of each training image that somebody drew on, and the mIoU
-    over all of them.
+    """Return (image, mIoU with the known label) of each training image that was drawn on, and the mIoU over
+    all of them.
     """
     settings = read_settings(root)
     images, classes = {image.id: image for image in read_corpus(root)}, settings.class_list
@@ -114,7 +114,7 @@ def _compared(
     try:
         read = _read(folder, images, options, form, root)
     except FaultscapeError as error:
-        print(f"{folder}: left out: {error}")
+        print(f"{folder}: skipped: {error}")
         return (), float("nan")
     each, maps, lost = list[tuple[str, float]](), list[tuple[tuple[int, int], list[np.ndarray]]](), 0
     for id_, reader in sorted(read.items()):
@@ -143,7 +143,7 @@ def _read(
     form: MaskFormat | BundleFormat | None,
     root: Path,
 ) -> dict[str, Reader]:
-    """Return {image: how its label is read} of a folder that `label import` would take."""
+    """Return {image: reader of its label} of a folder that `label import` would read."""
     classes = read_settings(root).class_list
     formats = [form] if form else FORMATS
     if found := bundles(folder, [one for one in formats if isinstance(one, BundleFormat)]):

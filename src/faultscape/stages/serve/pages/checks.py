@@ -1,11 +1,11 @@
-"""The second round: people look through each other's masks, mark what is wrong, talk about it, and resolve it
-(S0 4.1.4).
+"""The second round: people review each other's masks, mark errors, and discuss and resolve them (Yan et al.
+2021).
 
-Conventions: an image is named by its place in the corpus, a mask by its truth, and only those of the study
-are taken. Annotators see masks of annotators alone, those in truths `TRUTH-PERSON`; organisers see those of
-all truths, the data set's own too. Nobody checks their own masks, which lie in the truth that ends in their
-pseudonym or name: they see what was found in them and comment, and the finder or an organiser who did not
-draw the mask resolves it. Positions are pixels of the photo.
+Conventions: an image is identified by its position in the corpus, a mask by its truth, and only those of the
+study are accepted. Annotators see only masks of annotators, in truths `TRUTH-PERSON`; organisers see those of
+all truths, including the data set's own. No one checks their own masks, in the truth that ends in their
+pseudonym or name: they see the findings and comment on them, and the finder, or an organiser who did not draw
+the mask, resolves them. Positions are pixels of the image.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ _LONGEST_COMMENT = 1000
 
 @dataclass(frozen=True)
 class MaskRow:
-    """One mask in the list: where its page is, and how many findings are open and resolved, and who
-    looked.
-    """
+    """One mask in the list: its page, how many findings are open and resolved, and who reviewed it."""
 
     address: str
     image: str
@@ -55,7 +53,7 @@ class MaskRow:
 
 @dataclass(frozen=True)
 class Pin:
-    """One finding on the page of a mask: its number there, its place, and what was said."""
+    """One finding on the page of a mask: its number, its position, and its comments."""
 
     number: int
     check: Check
@@ -150,16 +148,16 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
                 None,
             )
             if found is None:
-                raise NotFoundError("there is no such finding")
+                raise NotFoundError("this finding does not exist")
             states = {"comment": COMMENT, "resolve": RESOLVED, "open again": OPEN}
             if act not in states:
-                raise OptionError(f"{act[:40]!r} is nothing that can be done to a finding")
+                raise OptionError(f"unknown action for a finding: {act[:40]!r}")
             if act == "comment" and not comment:
-                raise OptionError("a comment has words")
+                raise OptionError("a comment needs text")
             if act == "resolve" and not _may_resolve(who, found):
                 raise RefusedError(
-                    "who found it resolves it, or an organiser who did not draw the mask; comment on it"
-                    " instead"
+                    "only the finder, or an organiser who did not draw the mask, can resolve this; add a"
+                    " comment instead"
                 )
             checks.answer(found, states[act], comment, who.pseudonym, source="label serve", key=key)
             return back
@@ -167,7 +165,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         if kind not in (*KINDS, NOTHING):
             raise OptionError(f"{kind[:40]!r} is not a kind of error; use {', '.join(KINDS)}")
         if _is_own(who, truth):
-            raise RefusedError("others look through your own masks; comment on what they find")
+            raise RefusedError("you cannot review your own masks; comment on what others find")
         checks.open(
             truth,
             image.id,
@@ -194,7 +192,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         who, image = gate.annotator(request), campaign.image_at(number)
         truth = _truth(campaign, who, request.query_params.get("truth", ""))
         if way not in MAP_WAYS:
-            raise NotFoundError("there is no such picture")
+            raise NotFoundError("this image does not exist")
         folder = label_maps.truth(campaign.root, truth)
         return send_map(request, pictures, campaign.root, campaign.settings, folder, image, way, None)
 
@@ -202,15 +200,15 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
 
 def _truth(campaign: Campaign, who: Annotator, name: str) -> str:
-    """Return a truth of masks that the study has and a person may see; NotFoundError for another."""
+    """Return a truth of masks that the study has and a person may see; NotFoundError for any other."""
     if name not in _truths(campaign, who):
         raise NotFoundError(f"there are no masks under {name[:40]!r}")
     return name
 
 
 def _truths(campaign: Campaign, who: Annotator) -> list[str]:
-    """Return the truths of masks that a person may see: an organiser all, others those of people who answer
-    under this campaign's.
+    """Return the truths of masks that a person may see: all for an organiser, otherwise those of this
+    campaign's annotators.
     """
     all_ = label_maps.truths(campaign.root)
     return [
@@ -221,13 +219,13 @@ def _truths(campaign: Campaign, who: Annotator) -> list[str]:
 
 
 def _is_own(who: Annotator, truth: str) -> bool:
-    """Whether a truth holds the masks that a person drew."""
+    """Return whether a truth holds the masks that a person drew."""
     return any(truth == name or truth.endswith(f"-{name}") for name in {who.pseudonym, who.name} - {""})
 
 
 def _may_resolve(who: Annotator, found: Check) -> bool:
-    """Whether a person may say that what was found is settled: the finder, or an organiser who did not draw
-    the mask.
+    """Return whether a person may resolve a finding: the finder, or an organiser who did not draw the
+    mask.
     """
     return found.annotator in {who.pseudonym, who.name} or (
         who.role == ORGANISER and not _is_own(who, found.truth)
@@ -250,7 +248,7 @@ def _masks(campaign: Campaign, who: Annotator) -> list[tuple[str, str]]:
 
 
 def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
-    """Return the list of a person: their own masks in which something was found, and all of others."""
+    """Return a person's list: their own masks with findings, and all masks of others."""
     found: dict[tuple[str, str], list[Check]] = {}
     for check in checks.checks():
         found.setdefault((check.image, check.truth), []).append(check)
@@ -272,9 +270,7 @@ def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
 
 
 def _next(campaign: Campaign, checks: Checks, who: Annotator, image: Image, truth: str) -> str:
-    """Return the address of the next mask that nobody looked through yet, behind this one; '' where there is
-    none.
-    """
+    """Return the address of the next mask that no one has reviewed, or ''."""
     looked = {(check.image, check.truth) for check in checks.checks()}
     masks = _masks(campaign, who)
     at = masks.index((image.id, truth)) if (image.id, truth) in masks else -1
@@ -296,13 +292,13 @@ def _pins(found: Sequence[Check]) -> list[Pin]:
 
 
 def _position(given: dict[str, str], image: Image) -> tuple[float, float] | None:
-    """Return the position that a form names, within the photo; None where it names none."""
+    """Return the position in a form, within the image, or None."""
     if not given.get("x") or not given.get("y"):
         return None
     try:
         x, y = float(given["x"]), float(given["y"])
     except ValueError:
-        raise OptionError("a position is two numbers") from None
+        raise OptionError("a position must be two numbers") from None
     if not (0 <= x <= image.width and 0 <= y <= image.height):
-        raise OptionError(f"a position lies within the photo, {image.width} x {image.height} pixels")
+        raise OptionError(f"a position must be within the image, {image.width} x {image.height} pixels")
     return round(x, 1), round(y, 1)

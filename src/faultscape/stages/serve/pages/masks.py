@@ -1,11 +1,10 @@
-"""Masks that people drew with a tool of their own, sent in from the browser: each person's become a truth of
-theirs.
+"""Masks that people drew with their own tool, sent from the browser: each person's become their own truth.
 
-Conventions: a body is the file itself, at most `MOST_BYTES`, and kept in a temporary folder until it is read;
-nothing of what it says it is called is used. What is in it shows by its content. One file is read at a time,
-under the study's lock; the others wait. What is printed over it, and why a label could not be used, is said
-on the page, as the command line says it, without the paths of this machine; in failures.csv and log.jsonl the
-file is called after who sent it.
+Conventions: a request body is the file itself, at most `MOST_BYTES`, kept in a temporary folder until it is
+read; its declared name is not used, and its contents decide what it is. Files are read one at a time, under
+the study's lock; the others wait. The page shows what importing printed, and why labels could not be used, as
+the command line does, but without paths of this machine; failures.csv and log.jsonl name the file after its
+sender.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ TakeMasks = Callable[
 
 
 class TooLargeError(OptionError):
-    """What is sent is larger than is taken."""
+    """The upload is larger than the limit."""
 
     status = 413
 
 
 def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRouter:
-    """Return the routes on which masks come in, which ``take`` takes in."""
+    """Return the routes that receive masks, which ``take`` imports."""
     routes, senders, reader = APIRouter(), set[str](), threading.Lock()
 
     @routes.get("/masks", response_class=HTMLResponse)
@@ -95,7 +94,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
             if announced.isdecimal() and (len(announced) > 15 or int(announced) > MOST_BYTES):
                 raise _too_large()
             if who.pseudonym in senders:
-                raise TooOftenError("you are sending a file already; wait until it has been read")
+                raise TooOftenError("your previous file is still being read; wait until it is done")
             if len(senders) >= AT_ONCE:
                 raise TooOftenError("others are sending masks; try again in a minute")
             senders.add(who.pseudonym)
@@ -117,8 +116,8 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
 async def _received(
     request: Request, campaign: Campaign, who: str, take: TakeMasks, reader: threading.Lock
 ) -> tuple[list[str], bool]:
-    """Keep what somebody sends in a folder of its own while it is read, and return what is said of it, and
-    whether some of it cannot be used.
+    """Store an upload in a temporary folder, read it, and return the report, and whether some of it cannot be
+    used.
     """
     folder = Path(tempfile.mkdtemp(prefix="faultscape-masks-"))
     try:
@@ -132,9 +131,9 @@ async def _received(
                             raise _too_large()
                         await run_in_threadpool(out.write, part)
         except (TimeoutError, ClientDisconnect):
-            raise OptionError("the file did not come whole; send it again") from None
+            raise OptionError("the upload is incomplete; send it again") from None
         except OSError as error:
-            raise LabellingError(f"the file cannot be kept: {error.strerror}") from None
+            raise LabellingError(f"the file cannot be stored: {error.strerror}") from None
         return await run_in_threadpool(_read, campaign, file, who, take, reader)
     finally:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
@@ -143,7 +142,7 @@ async def _received(
 def _read(
     campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock
 ) -> tuple[list[str], bool]:
-    """Take in a file, and return what the command line would say of it, and whether some of it cannot be
+    """Import a file, and return what the command line would print about it, and whether some of it cannot be
     used.
     """
     root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"sent by {who}"
@@ -170,16 +169,15 @@ def _read(
 
 
 def _source(file: Path) -> tuple[Path, Path]:
-    """Return what is to be read of a file, and where all of it is kept: itself, called as its content shows,
-    or the folder that it was unpacked to. LabellingError for one of no kind that is known.
+    """Return what to read of a file, and where it is stored: the file itself, renamed after its contents, or
+    the folder that it was unpacked to. LabellingError for an unknown kind of file.
     """
     with file.open("rb") as opened:
         start = opened.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
     ending = next((ending for begin, ending in _KINDS if start.startswith(begin)), None)
     if ending is None:
         raise LabellingError(
-            "the file is neither a zip nor XML nor JSON; send a zip of masks, or what a labelling tool"
-            " exports"
+            "the file is not a zip, XML or JSON file; send a zip of masks, or a labelling tool's export"
         )
     called = file.rename(file.with_suffix(ending))
     if not is_zip(called) or any(
@@ -189,14 +187,14 @@ def _source(file: Path) -> tuple[Path, Path]:
     folder = kept = file.parent / _UNPACKED
     folder.mkdir()
     if not unpack(called, folder, _ENDINGS, LabellingError, most=MOST_UNPACKED):
-        raise LabellingError("the zip holds neither masks (PNG) nor files of a labelling tool")
+        raise LabellingError("the zip contains neither masks (PNG) nor files of a labelling tool")
     while len(inside := list(folder.iterdir())) == 1 and inside[0].is_dir() and inside[0].name != "labels":
         folder = inside[0]
     return folder, kept
 
 
 class _Mine(io.TextIOBase):
-    """Keeps what the thread that made it prints; what others print meanwhile goes where it did."""
+    """Captures what its own thread prints; output of other threads goes where it did before."""
 
     def __init__(self, others: TextIO) -> None:
         self._others, self._me, self._mine = others, threading.get_ident(), io.StringIO()
@@ -215,8 +213,8 @@ def _number(root: Path, truth: str) -> int:
 
 def _refuse_classifiers(campaign: Campaign) -> None:
     if campaign.settings.classifies:
-        raise NotFoundError("this study is of classifiers, of which nobody draws masks")
+        raise NotFoundError("this is a study of classifiers, which have no masks")
 
 
 def _too_large() -> TooLargeError:
-    return TooLargeError(f"more than {MOST_BYTES >> 20} MB at once are not taken; send fewer images at once")
+    return TooLargeError(f"the limit is {MOST_BYTES >> 20} MB per upload; send fewer images at once")

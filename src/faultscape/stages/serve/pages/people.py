@@ -1,8 +1,8 @@
-"""The entrance, and who takes part: invitations, how far each person is, and leaving.
+"""Sign-in, and who takes part: invitations, each person's progress, and removal.
 
-Conventions: an invite link is shown once, to the organiser who made it. Its page does not send people on by
-itself: a cookie that is set on the way from another site is not sent along with what follows, but from a page
-of ours it is.
+Conventions: an invite link is shown once, to the organiser who created it. Its page does not redirect
+automatically: a cookie set on the way from another site is not sent with the next request, but one set by a
+page of ours is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from faultscape.web.words import plain_text
 
 
 def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
-    """Return the routes of the entrance and of people."""
+    """Return the routes of sign-in and people."""
     routes = APIRouter()
 
     @routes.get("/", response_class=HTMLResponse)
@@ -91,7 +91,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         if act == "invite":
             name = plain_text(given.get("name", ""))
             if not 0 < len(name) <= 80:
-                raise LabellingError("a name has 1 to 80 characters")
+                raise LabellingError("a name must have 1 to 80 characters")
             made, token = gate.people.invite(name, ORGANISER if given.get("organiser") else ANNOTATOR)
             return _people(request, me, made.name, token)
         if act == "link":
@@ -105,14 +105,14 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         if act in ("remove", "remove with answers"):
             if pseudonym == me.pseudonym:
                 raise OptionError(
-                    "nobody removes themselves here; another organiser does, or `faultscape label forget`"
+                    "you cannot remove yourself; ask another organiser, or use `faultscape label forget`"
                 )
             gate.people.delete(pseudonym)
             if act == "remove with answers":
                 campaign.take_back_all(pseudonym)
             gate.forget()
             return RedirectResponse("/people", 303)
-        raise OptionError(f"{act[:40]!r} is nothing that can be done to people")
+        raise OptionError(f"unknown action: {act[:40]!r}")
 
     def _people(request: Request, who: Annotator, invited: str = "", token: str = "") -> Response:
         address = f"{gate.here(request)}/join/{token}" if token else ""

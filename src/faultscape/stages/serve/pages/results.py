@@ -1,8 +1,8 @@
 """Results as answers arrive: rankings with intervals, how far people agree, and how many more answers would
 settle an order.
 
-Conventions: only organisers see them, since who has seen who leads answers otherwise. What was computed holds
-for ten seconds.
+Conventions: only organisers see results, because knowing who leads would bias answers. Results are cached for
+ten seconds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, standings: StandingsNow) 
 
 
 class _Kept:
-    """The last results, computed anew when they are older than some seconds."""
+    """The last results, recomputed when they are older than a few seconds."""
 
     def __init__(self, campaign: Campaign, standings: StandingsNow) -> None:
         self._campaign, self._standings, self._lock = campaign, standings, threading.Lock()

@@ -1,8 +1,8 @@
-"""Kinds of failure, given image by image: what an image is like, and what a model makes of it or of a region
-of it (S0 Fig. 11, S2 Figs. 7-9).
+"""Kinds of failure, tagged image by image: what an image is like, and how a model fails on it or on a region
+of it (Yan et al. 2021, Wang et al. 2020).
 
-Conventions: only organisers tag, since they see which model is which. A tag that is pressed again is taken
-back. Regions are `X,Y,WIDTH,HEIGHT` in pixels of the photo.
+Conventions: only organisers tag, because they see which model is which. Pressing a tag again removes it.
+Regions are `X,Y,WIDTH,HEIGHT` in pixels of the image.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         gate.organiser(request)
         places = _places(campaign)
         if not places:
-            raise NotFoundError("the selection holds no image that could be tagged")
+            raise NotFoundError("the selection has no images to tag")
         return RedirectResponse(f"/tags/{places[0]}", 303)
 
     @routes.get("/tags/{number}", response_class=HTMLResponse)
@@ -99,9 +99,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             given.get("tag", ""),
         )
         if word not in _known(campaign, image):
-            raise OptionError(
-                f"{word[:40]!r} is not a kind of failure of this study; add it to [tags] in study.toml"
-            )
+            raise OptionError(f"unknown kind of failure: {word[:40]!r}; add it to [tags] in study.toml")
         region = _region(given.get("region", ""), image)
         held = {
             (tag.tag, tag.model, tag.region, tag.annotator) for tag in tags.tags() if tag.image == image.id
@@ -120,7 +118,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         gate.organiser(request)
         image, model = campaign.image_at(number), _model(campaign, request.query_params.get("model", ""))
         if way not in MAP_WAYS or not model:
-            raise NotFoundError("there is no such picture")
+            raise NotFoundError("this image does not exist")
         folder = label_maps.predictions(campaign.root, model)
         return send_map(request, pictures, campaign.root, campaign.settings, folder, image, way, model)
 
@@ -128,7 +126,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
 
 def _known(campaign: Campaign, image: Image) -> set[str]:
-    """Return what may be given as a tag of an image: the kinds of failure, and the name of its group."""
+    """Return what an image can be tagged with: the kinds of failure, and the name of its group."""
     return {*campaign.kinds(), *([image.group] if image.group else [])}
 
 
@@ -137,14 +135,14 @@ def _places(campaign: Campaign) -> list[int]:
 
 
 def _model(campaign: Campaign, name: str) -> str:
-    """Return a model of the study, or '' for none; NotFoundError for another."""
+    """Return a model of the study, or '' for none; NotFoundError for any other."""
     if name and name not in campaign.settings.models:
         raise NotFoundError(f"there is no model {name[:40]!r}")
     return name
 
 
 def _region(text: str, image: Image) -> str:
-    """Return a region within the photo as it is kept; OptionError for another."""
+    """Return a region within the image in stored form; OptionError for an invalid one."""
     try:
         return region_within(text, (image.width, image.height))
     except ValueError as error:

@@ -1,9 +1,9 @@
-"""Where people answer: the page, the items that it loads ahead, their pictures, and the answers that it
+"""The page on which people answer: the items that it loads ahead, their images, and the answers that it
 sends.
 
-Conventions: a page and an answer's address never name a model: the left and the right map are those that this
-person was handed. Bodies are JSON, bounded, and an answer that cannot be taken says why and does not hinder
-the others. An answer carries a key of its own, by which it counts once however often it is sent.
+Conventions: neither a page nor an answer's address names a model: left and right are the maps that this
+person was given. Bodies are JSON of limited size; a rejected answer comes back with a reason and does not
+block the others. Each answer has its own key, so that it counts once however often it is sent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 
 _MOST_AHEAD, _MOST_ROWS = 10, 100
-REASONS = ("not a natural photograph", "none of the classes", "unreadable", "something else")
+REASONS = ("not a natural image", "none of the classes", "unreadable", "something else")
 
 
 def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
@@ -66,7 +66,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         if not (
             number.isascii() and number.isdecimal() and len(number) < 4 and 0 < int(number) <= _MOST_AHEAD
         ):
-            raise OptionError(f"number={number[:20]}: 1 to {_MOST_AHEAD} items are given at once")
+            raise OptionError(f"number={number[:20]}: ask for 1 to {_MOST_AHEAD} items at once")
         have = {tuple(word.rpartition(":")[::2]) for word in asked.get("have", "").split(",") if word}
         given = campaign.items_for(
             who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number)
@@ -109,7 +109,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             or repeat not in ("0", "1")
             or not isinstance(item, ChoiceItem)
         ):
-            raise NotFoundError("there is no such picture")
+            raise NotFoundError("this image does not exist")
         model = campaign.model_on(who.pseudonym, item, int(repeat), side)
         image = campaign.image_of(item)
         key = "\n".join(
@@ -147,8 +147,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
 
 def warm(campaign: Campaign) -> None:
-    """Read one map and photo, so that the code for it is loaded before the first person waits for two
-    seconds; who asks for them hears what is wrong with them.
+    """Read one map and image, so that the code is loaded before the first person would wait two seconds for
+    it; errors are left to the request that meets them.
     """
     with suppress(FaultscapeError):
         if item := campaign.some_choice():
@@ -164,11 +164,11 @@ def warm(campaign: Campaign) -> None:
 
 
 def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list[str], list[dict[str, str]]]:
-    """Take answers one by one; returns the keys of those that are kept, and of the others with why."""
+    """Store answers one by one; return the keys of the stored ones, and the reasons for the others."""
     taken, refused = [], []
     for row in rows:
         key = str(row.get("key", ""))[:100] if isinstance(row, dict) else ""
-        why = campaign.take(pseudonym, row) if isinstance(row, dict) else "it is not JSON object"
+        why = campaign.take(pseudonym, row) if isinstance(row, dict) else "it is not a JSON object"
         if why:
             refused.append({"key": key, "why": why})
         else:
@@ -177,7 +177,7 @@ def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list
 
 
 def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
-    """Return what the page is told of an item: nothing that names a model."""
+    """Return what the page is told about an item; nothing in it names a model."""
     item, image = given.item, campaign.image_of(given.item)
     at = f"/item/{item.id}"
     photo_at = f"{at}/photo"
