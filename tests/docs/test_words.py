@@ -1,9 +1,8 @@
 """The word list: constructions that no page, message or docstring may use, and what to write instead.
 
 Conventions: a pattern is matched in the text of a page without its code, in the docstrings and messages of a
-source file without doctests and code in backticks, and in what a template or script of the pages shows. Places
-that still use old words are listed with how many they may have; a number may only go down, and a place that is
-not listed has none. ``python tests/docs/test_words.py`` prints every match.
+source file without doctests and code in backticks, and in what a template or script of the pages shows. ``python
+tests/docs/test_words.py`` prints every match.
 Source: the table "Instead of" in docs/reference/notation.md holds the same list for people.
 """
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -87,8 +85,6 @@ EXPLAIN_SHORTHAND = (
     "reference/equations.md",
     "how-to/storage.md",
 )  # there S3 is a store
-
-STILL: dict[str, int] = {}
 
 
 def prose(page: str) -> str:
@@ -176,11 +172,9 @@ def matches() -> Iterator[tuple[str, str, str, str]]:
                 yield place, flat[max(0, found.start() - 30) : found.end() + 30], found[0], "authors, year"
 
 
-def test_the_old_words_are_used_nowhere_new() -> None:
-    counts = Counter(place for place, *_ in matches())
-    more = {place: n for place, n in counts.items() if n > STILL.get(place, 0)}
-    shown = [" | ".join(found) for found in matches() if found[0] in more][:40]
-    assert not more, "\n".join(shown)
+def test_the_old_words_are_used_nowhere() -> None:
+    found = [" | ".join(match) for match in matches()]
+    assert not found, "\n".join(found[:40])
 
 
 @pytest.mark.parametrize("word", WORDS, ids=lambda word: word.example)
@@ -216,5 +210,3 @@ def test_of_a_template_all_that_is_shown_is_read_and_no_code() -> None:
 if __name__ == "__main__":
     for found in matches():
         print(" | ".join(found))
-    for place, n in sorted(Counter(place for place, *_ in matches()).items()):
-        print(f'    "{place}": {n},')
