@@ -10,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 public = loaded(DOCS / "_ext" / "public_names.py")
+docstrings = loaded(DOCS / "_ext" / "docstring_sections.py")
 formulas = loaded(DOCS / "_ext" / "metric_formulas.py")
 pictures = loaded(DOCS / "_ext" / "metric_pictures.py")
 check_site = loaded(ROOT / "scripts" / "check_site.py")
@@ -153,3 +155,32 @@ def test_the_script_of_formulas_asks_for_nothing_from_elsewhere() -> None:
     files = loaded(ROOT / "scripts" / "npm_files.py")
     assert all(len(wanted.sha512) == 88 for wanted in (*files.FILES, *files.OF_DOCS))
     assert "docs/_static/mathjax/" in (ROOT / ".gitignore").read_text()
+
+
+def unsaid(name: Any) -> list[str]:
+    """The parameters of a function of which neither its docstring nor its file says anything."""
+    place = docstrings.Place(public.docstrings_around(name.file), public.comments(name.file))
+    parameters, _ = docstrings.described(ast.get_docstring(name.node) or "", name.node, place)
+    return [f"{name.written}: {one.name}" for one in parameters if not one.said]
+
+
+def test_every_parameter_of_a_public_function_is_described() -> None:
+    rooms = [n for room, of_it in public.rooms().items() if room != "reporting" for n in of_it]
+    functions = [n for n in [*public.verbs(), *rooms] if isinstance(n.node, ast.FunctionDef)]
+    assert len(functions) > 300
+    assert [words for name in functions for words in unsaid(name)] == []
+
+
+def test_what_a_docstring_does_not_say_of_a_parameter_is_taken_from_its_file() -> None:
+    (function,) = ast.parse('def f(counts, where=""):\n    "Return it. ``where`` is a name."').body
+    place = docstrings.Place(("Conventions: ``counts`` are sums; ``where`` is not asked for.",))
+    parameters, _ = docstrings.described(ast.get_docstring(function), function, place)
+    assert [one.said for one in parameters] == [["Sums."], ["``where`` is a name."]]
+
+
+def test_what_a_class_does_not_say_of_a_field_is_taken_from_the_comment_behind_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text('class A:\n    "An A."\n\n    few: int  # how few\n    many: int\n')
+    place = docstrings.Place(("An ``few`` and ``many``. ``many`` is how many.",), public.comments(file))
+    parameters, _ = docstrings.described("An A.", public.tree(file).body[0], place)
+    assert [one.said for one in parameters] == [["How few."], ["How many."]]
