@@ -264,7 +264,20 @@ def write_pages(_: Any = None) -> None:
             file.write_text(text + "\n", encoding="utf-8")
 
 
+def link_output_options(_: Any, docname: str, source: list[str]) -> None:
+    """Say on a verb's page where the options are that every verb takes: before its first section."""
+    folder, _, verb = docname.rpartition("/")
+    if folder == "reference/verbs" and verb != "index":
+        says = (
+            "Every verb also takes `--json`, `-q`, `-v` and `--progress`:"
+            " [the command line](../command-line.md#options-of-every-verb).\n\n"
+        )
+        before, mark, behind = source[0].partition("\n## ")
+        source[0] = f"{before}\n{says}{mark[1:]}{behind}" if mark else f"{before}\n{says}"
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Let Sphinx write the pages before it looks for them."""
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", link_output_options)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

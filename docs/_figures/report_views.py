@@ -19,16 +19,21 @@ import numpy as np
 
 import faultscape as fs
 from _figures.drawing import Drawing
-from _figures.gallery import NETWORKS, PLACES, draw_scene, predict_scene
+from _figures.gallery import NETWORKS, PLACES, SCENES, draw_scene, predict_scene
 from faultscape.formats import png
 
-SCENES = 24
-OPENED = (  # without the focus, which would move the page
+OPENED = (  # in its place, and without the focus, which would move the page
+    "<style>#gallery{display:none}#viewer{position:static;width:auto;max-width:none;max-height:none;margin:1rem 0}"
+    "@media(min-width:40rem){#viewer .panes{grid-template-columns:1fr 1fr}}</style>"
     "<script>HTMLElement.prototype.focus=()=>{};HTMLDialogElement.prototype.showModal=function(){this.open=true}"
     "</script>"
 )
 CLICKED = '<script>document.querySelector("#gallery a.enlarge").click()</script>'
-FITTED = "this.style.height=this.contentDocument.documentElement.scrollHeight+'px'"
+FITTED = (
+    "<style>body{min-height:0}.page{padding-bottom:1.25rem}main>:first-child{margin-top:.75rem}</style>"
+    '<script>new ResizeObserver(()=>{frameElement.style.height=document.body.offsetHeight+2+"px"})'
+    ".observe(document.body)</script>"
+)
 
 
 @cache
@@ -48,7 +53,8 @@ def make_report() -> str:
         fs.collect(study, str(root / "images"), classes=PLACES)
         fs.predict(study, {name: str(root / name) for name in NETWORKS}, engine="local")
         fs.compare(study, engine="local")
-        fs.select(study)
+        fs.scale(str(root / "truth"), classes=PLACES, output=str(root / "scale.json"))
+        fs.select(study, maps=fs.MapRules(scale=str(root / "scale.json")))
         fs.label.import_(study, str(root / "truth"))
         fs.rank(study, resamples=200, engine="local")
         return Path(fs.report(study).path).read_text(encoding="utf-8")
@@ -73,9 +79,9 @@ def show_frame(says: str, *parts: str) -> Drawing:
     """Return a frame that shows parts of the report; ``says`` is its name."""
     report = make_report()
     head = report[: report.index("<body>")]
-    body = f'<body><div class="page body"><div class="sheets"><main>{"".join(parts)}</main></div></div></body>'
+    body = f'<body><div class="page body"><div class="sheets"><main>{"".join(parts)}</main></div></div>{FITTED}</body>'
     return Drawing(
-        f'<iframe title="{escape(says)}" loading="lazy" onload="{FITTED}" style="width: 100%; height: 32rem;'
+        f'<iframe title="{escape(says)}" loading="lazy" style="width: 100%; height: 24rem;'
         f' border: 1px solid var(--rule); border-radius: 6px" srcdoc="{escape(head + body)}</html>"></iframe>'
     )
 

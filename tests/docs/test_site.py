@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import faultscape as fs
+from faultscape.cli import VERBS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -184,3 +185,31 @@ def test_what_a_class_does_not_say_of_a_field_is_taken_from_the_comment_behind_i
     place = docstrings.Place(("An ``few`` and ``many``. ``many`` is how many.",), public.comments(file))
     parameters, _ = docstrings.described("An A.", public.tree(file).body[0], place)
     assert [one.said for one in parameters] == [["How few."], ["How many."]]
+
+
+def test_the_index_of_the_reference_lists_every_page_once() -> None:
+    text = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    pages = {path.stem for path in (DOCS / "reference").glob("*.md")} - {"index"}
+    assert {page: text.count(f"]({page}.md)") for page in pages} == dict.fromkeys(pages, 1)
+    for page in ("api/index", "metrics/index", "files", "errors"):  # the build writes them
+        assert text.count(f"<{page}>`") == 1
+    assert text.count(":hidden:") == text.count("{toctree}")
+
+
+def test_every_page_of_a_verb_says_where_the_options_of_every_verb_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    reference = loaded(DOCS / "_ext" / "reference.py")
+    for verb in VERBS:
+        source = [(DOCS / "reference" / "verbs" / f"{verb}.md").read_text(encoding="utf-8")]
+        before = source[0]
+        reference.link_output_options(None, f"reference/verbs/{verb}", source)
+        (line,) = re.findall(r"^Every verb also takes .*\n\n", source[0], re.MULTILINE)
+        assert line.endswith("(../command-line.md#options-of-every-verb).\n\n"), verb
+        assert line not in source[0].partition("\n## ")[2]
+        assert source[0].replace(line, "", 1).strip() == before.strip()
+    for page in ("reference/verbs/index", "reference/files"):
+        source = ["# A page\n"]
+        reference.link_output_options(None, page, source)
+        assert source == ["# A page\n"]
