@@ -268,7 +268,10 @@ def clauses(about: str, name: str, *, begins: bool = False) -> list[str]:
 def _without_name(clause: str, name: str) -> str:
     """Return a clause that says what a parameter is without its name, which the section says already.
 
-    >>> _without_name("``bins`` is the number of bins.", "bins"), _without_name("``a`` (N,) are numbers.", "a")
+    >>> (
+    ...     _without_name("``bins`` is the number of bins.", "bins"),
+    ...     _without_name("``a`` (N,) are numbers.", "a"),
+    ... )
     ('The number of bins.', '(N,), numbers.')
     """
     match = re.match(rf"``{name}``(?: (\([^)]*\)))? (?:is|are) (.+)", clause)

@@ -93,7 +93,10 @@ def mean_iou(truth: np.ndarray, said: np.ndarray) -> float:
 def measure_scenes() -> np.ndarray:
     """Return the mean IoU (J, I) of every network on every scene."""
     return np.array(
-        [[mean_iou(draw_scene(k).truth.astype(int), predict_scene(name, k)) for k in range(SCENES)] for name in NETWORKS]
+        [
+            [mean_iou(draw_scene(k).truth.astype(int), predict_scene(name, k)) for k in range(SCENES)]
+            for name in NETWORKS
+        ]
     )
 
 

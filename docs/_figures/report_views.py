@@ -23,8 +23,8 @@ from _figures.gallery import NETWORKS, PLACES, SCENES, draw_scene, predict_scene
 from faultscape.formats import png
 
 OPENED = (  # in its place, and without the focus, which would move the page
-    "<style>#gallery{display:none}#viewer{position:static;width:auto;max-width:none;max-height:none;margin:1rem 0}"
-    "@media(min-width:40rem){#viewer .panes{grid-template-columns:1fr 1fr}}</style>"
+    "<style>#gallery{display:none}dialog#viewer{position:static;width:auto;height:auto;max-height:none;margin:1rem 0}"
+    "@media(min-width:40rem){dialog#viewer .panes{grid-template-columns:1fr 1fr}}</style>"
     "<script>HTMLElement.prototype.focus=()=>{};HTMLDialogElement.prototype.showModal=function(){this.open=true}"
     "</script>"
 )
@@ -40,7 +40,11 @@ FITTED = (
 def make_report() -> str:
     """Return the report of all duels of the networks, every chosen image labelled."""
     os.environ["FAULTSCAPE_PROGRESS"] = "off"
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()),
+    ):
         root = Path(folder)
         for index in range(SCENES):
             scene = draw_scene(index)
