@@ -103,6 +103,8 @@ def raised(text: str) -> list[tuple[str, str]]:
 
     >>> raised("Return it. LabelMapError for maps that do not fit, OptionError for the rest.")
     [('LabelMapError', 'for maps that do not fit'), ('OptionError', 'for the rest')]
+    >>> raised("Return it. ``OptionError`` for an unknown ``over``.")
+    [('OptionError', 'for an unknown ``over``')]
     """
     found: dict[str, str] = {}
     prose = " ".join(re.sub(r">>>.*", "", text, flags=re.DOTALL).split())
@@ -110,7 +112,8 @@ def raised(text: str) -> list[tuple[str, str]]:
     for k, match in enumerate(names):
         end = names[k + 1].start() if k + 1 < len(names) else len(prose)
         words = re.split(r"[.;](?=\s|$)", prose[match.end() : end])[0]
-        words = re.sub(r"(,| and| or)*\s*$", "", words.strip(" ,:`)")).strip()
+        words = re.sub(r"^`+", "", words).lstrip(" ,:)")  # of an error between backticks
+        words = re.sub(r"(,|(^| )(and|or)\b)*[\s,:(]*$", "", words)
         if len(found.get(match[1], "")) < len(words) or match[1] not in found:
             found[match[1]] = words
     return [(name, words or "See above.") for name, words in found.items()]
